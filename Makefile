@@ -1,0 +1,48 @@
+# Every target makes its own virtual environment and installs what it needs.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+NAME   ?=
+export PYTHONPATH := scripts
+
+.PHONY: help test check format e2e bench rig clean
+
+help: ## Show the targets
+	@grep -E '^[a-z0-9]+:.*##' Makefile | sed -E 's/:.*## /\t/' | sort
+
+$(STAMP): pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
+	$(BIN)/python -m pip install --quiet --editable ".[fast,schema]" --group test --group check --group rig
+	touch $@
+
+$(VENV)/.bench: $(STAMP)
+	$(BIN)/python -m pip install --quiet --group bench
+	touch $@
+
+test: $(STAMP) ## The fast suite: Python and pip alone
+	$(BIN)/python -m pytest -m "not real"
+
+check: $(STAMP) ## Format, lint, types, import contracts, generated files, tests
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(MAKE) test
+
+format: $(STAMP) ## Format the code and mend what ruff can mend
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+rig: $(STAMP) ## Build Kubernetes for the real engine (needs Go; says so if it is missing)
+	$(BIN)/python -m rig build
+
+e2e: $(STAMP) rig ## The conformance tests on a real Kubernetes
+	$(BIN)/python -m pytest -m real
+
+bench: $(STAMP) $(VENV)/.bench rig ## Benchmarks beside the peers; NAME=client for one
+	$(BIN)/python benchmarks/run.py $(NAME)
+
+clean: ## Remove the virtual environment and caches
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,0 +1,3 @@
+"""The Operator Framework for Python."""
+
+__version__ = "0.1.0"
