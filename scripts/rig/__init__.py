@@ -1,0 +1,15 @@
+"""The rig: a real Kubernetes for tests, built from source and run on this machine.
+
+>>> import rig
+>>> with rig.running() as cluster:              # doctest: +SKIP
+...     cluster.kubectl("get", "namespaces")
+
+Run `python -m rig --help` for the command line. The package is explained in docs/rig.md.
+"""
+
+from __future__ import annotations
+
+from rig.cluster import Cluster, running
+from rig.errors import BuildError, MissingToolError, RigError, WaitError
+
+__all__ = ["BuildError", "Cluster", "MissingToolError", "RigError", "WaitError", "running"]

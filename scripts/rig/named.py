@@ -1,0 +1,151 @@
+"""Clusters that keep running in the background, each under a name.
+
+A supervisor process of its own holds the cluster (see `supervise`), so that everything said about `running` is true
+here too: if the supervisor ends, in whatever way, the cluster ends. Its process id and start time lie in the
+cluster's folder; a process that merely has the same id is never taken for it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+
+from rig import build, folders, janitor
+from rig.cluster import Cluster, running
+from rig.errors import RigError, WaitError
+from rig.process import Identity, identify, tail
+from rig.waiting import wait_for
+
+UP_LIMIT = 240.0
+DOWN_LIMIT = 60.0
+
+
+def folder_of(name: str) -> Path:
+    """Return the folder of a named cluster; raises RigError for a name that is no plain word."""
+    if not re.fullmatch(r"[a-z0-9][a-z0-9-]{0,30}", name):
+        raise RigError(f"expected a name of lower-case letters, digits and dashes, got {name!r}")
+    return folders.state() / name
+
+
+def find(name: str) -> Cluster | None:
+    """Return the named cluster if it is up."""
+    folder = folder_of(name)
+    if _supervisor(folder) is None:
+        return None
+    try:
+        return Cluster.from_json((folder / "cluster.json").read_text())
+    except FileNotFoundError:
+        return None
+
+
+def find_all() -> Iterator[tuple[str, Cluster | None]]:
+    """Yield every name that has a folder, with its cluster if that is up."""
+    root = folders.state()
+    for folder in sorted(root.iterdir()) if root.is_dir() else ():
+        if folder.is_dir():
+            yield folder.name, find(folder.name)
+
+
+def up(name: str, *, node: bool = False, progress: build.Report = build.report) -> Cluster:
+    """Return the named cluster, starting it if it is not up; raises RigError if it cannot."""
+    if cluster := find(name):
+        if node and cluster.node is None:
+            raise RigError(f"cluster {name!r} is up without a node: take it down first")
+        return cluster
+    build.build(build.PROGRAMS if node else build.CONTROL_PLANE, progress=progress)
+    folder = folder_of(name)
+    if _supervisor(folder) is None:
+        janitor.clean(folder)  # what a reboot left behind
+    return _await_cluster(name, _start_supervisor(name, node=node))
+
+
+def down(name: str) -> bool:
+    """Stop the named cluster and remove its folder; False if there was none."""
+    folder = folder_of(name)
+    supervisor = _supervisor(folder)
+    if supervisor is not None:
+        os.kill(supervisor.pid, signal.SIGTERM)
+        wait_for(f"cluster {name!r} to stop", lambda: not supervisor.alive(), seconds=DOWN_LIMIT)
+    existed = folder.exists()
+    janitor.clean(folder)
+    return existed or supervisor is not None
+
+
+def supervise(name: str, *, node: bool) -> None:
+    """Hold a cluster until SIGTERM or SIGINT; this is the background process itself."""
+    folder = folder_of(name)
+    folder.mkdir(mode=0o700, parents=True)  # refuses a second supervisor
+    _write(folder / "supervisor.json", json.dumps(asdict(_myself())))
+    ended = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: ended.set())
+    with running(folder=folder, node=node) as cluster:
+        _write(folder / "cluster.json", cluster.to_json())
+        ended.wait()
+
+
+def _start_supervisor(name: str, *, node: bool) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "rig", "supervise", "--name", name, *(["--node"] if node else [])]
+    environment = {**os.environ, "PYTHONPATH": str(folders.SOURCE.parent)}
+    log = _log_of(name)
+    log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with log.open("wb") as output:
+        return subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            env=environment,
+            start_new_session=True,
+            cwd="/",
+        )
+
+
+def _await_cluster(name: str, process: subprocess.Popen[bytes]) -> Cluster:
+    def probe() -> Cluster | None:
+        if process.poll() is not None:
+            raise RigError(f"cluster {name!r} did not start:\n{tail(_log_of(name), lines=30)}")
+        return find(name)
+
+    try:
+        return wait_for(f"cluster {name!r}", probe, seconds=UP_LIMIT)
+    except (WaitError, KeyboardInterrupt):
+        process.terminate()
+        raise
+
+
+def _log_of(name: str) -> Path:
+    """The supervisor's own output lies beside the folder: it must survive a start that fails."""
+    return folders.state() / f"{name}.log"
+
+
+def _supervisor(folder: Path) -> Identity | None:
+    """Return the supervisor of a folder if it is alive."""
+    try:
+        identity = Identity(**json.loads((folder / "supervisor.json").read_text()))
+    except FileNotFoundError:
+        return None
+    return identity if identity.alive() else None
+
+
+def _myself() -> Identity:
+    identity = identify(os.getpid())
+    if identity is None:
+        raise RigError("/proc does not show this process; the rig needs Linux")
+    return identity
+
+
+def _write(path: Path, text: str) -> None:
+    """Write a file that is complete whenever it exists."""
+    partial = path.with_suffix(".partial")
+    partial.touch(mode=0o600)
+    partial.write_text(text)
+    partial.rename(path)
