@@ -1,0 +1,42 @@
+"""Tasks that do not outlive the code that started them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+from navarch._base.clock import Clock
+
+T = TypeVar("T")
+
+
+async def cancel_and_wait(*tasks: asyncio.Task[Any]) -> None:
+    """Cancels the tasks and returns when they have ended; what they raise on the way out is dropped.
+
+    If the caller itself is cancelled meanwhile, it is not held up: the tasks have already been told.
+    """
+    for task in tasks:
+        task.cancel()
+    if tasks:
+        await asyncio.wait(tasks)
+    for task in tasks:
+        if not task.cancelled():
+            task.exception()  # marks it as seen: otherwise asyncio logs it as never retrieved
+
+
+async def within(clock: Clock, seconds: float, work: Coroutine[Any, Any, T]) -> T:
+    """The result of `work`, or TimeoutError once the clock says that the time is up.
+
+    Unlike asyncio.timeout it goes by the clock that was handed over. Work that is too late has been cancelled,
+    and has ended, before this returns.
+    """
+    task = asyncio.create_task(work)
+    alarm = asyncio.create_task(clock.sleep(seconds))
+    try:
+        await asyncio.wait((task, alarm), return_when=asyncio.FIRST_COMPLETED)
+        if task.done():
+            return task.result()
+    finally:
+        await cancel_and_wait(alarm, task)
+    raise TimeoutError(f"expected a result within {seconds:g} s")

@@ -1,0 +1,98 @@
+"""Tasks that do not outlive their owner."""
+
+import asyncio
+
+import pytest
+
+from navarch._base.clock import ManualClock
+from navarch._base.tasks import cancel_and_wait, within
+
+
+async def test_within_returns_the_result_and_leaves_no_alarm() -> None:
+    """Work that is in time gives its result, and the clock has no sleeper left."""
+    clock = ManualClock()
+
+    async def work() -> int:
+        await clock.sleep(1)
+        return 7
+
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(within(clock, 5, work()))
+        await clock.advance(1)
+    assert task.result() == 7
+    assert clock.sleeping == 0
+
+
+async def test_within_raises_what_the_work_raises() -> None:
+    """A failure of the work is the caller's failure."""
+
+    async def work() -> None:
+        raise LookupError("gone")
+
+    with pytest.raises(LookupError, match="gone"):
+        await within(ManualClock(), 5, work())
+
+
+async def test_within_cancels_late_work_and_waits_for_its_end() -> None:
+    """Late work is cancelled and has cleaned up before the time-out is raised."""
+    clock = ManualClock()
+    ended: list[float] = []
+
+    async def work() -> None:
+        try:
+            await clock.sleep(100)
+        finally:
+            ended.append(clock.monotonic())
+
+    async def caller() -> None:
+        with pytest.raises(TimeoutError, match="within 5 s"):
+            await within(clock, 5, work())
+        assert ended == [5.0]
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(caller())
+        await clock.until_sleeping(2)
+        await clock.advance(5)
+
+
+async def test_within_takes_the_work_along_when_the_caller_is_cancelled() -> None:
+    """Cancelling the caller cancels the work too."""
+    clock = ManualClock()
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(within(clock, 5, clock.sleep(100)))
+        await clock.until_sleeping(2)
+        task.cancel()
+        await clock.settle()
+        assert clock.sleeping == 0
+    assert task.cancelled()
+
+
+async def test_cancel_and_wait_returns_when_the_task_has_ended() -> None:
+    """The task is over, and nothing was raised."""
+    clock = ManualClock()
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(clock.sleep(100))
+        await clock.until_sleeping()
+        await cancel_and_wait(task)
+        assert task.cancelled()
+    await cancel_and_wait()
+
+
+async def test_late_work_that_fails_on_the_way_out_is_still_a_timeout() -> None:
+    """A failure while cleaning up does not hide that the time was up."""
+    clock = ManualClock()
+
+    async def clumsy() -> None:
+        try:
+            await clock.sleep(100)
+        finally:
+            raise RuntimeError("clumsy")
+
+    async def caller() -> None:
+        with pytest.raises(TimeoutError):
+            await within(clock, 5, clumsy())
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(caller())
+        await clock.until_sleeping(2)
+        await clock.advance(5)
