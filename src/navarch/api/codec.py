@@ -1,0 +1,111 @@
+"""Objects to bytes and back.
+
+Types that JSON does not know (quantities, durations, micro times) speak for themselves through `from_wire` and
+`to_wire`. Decoding is as lenient as Kubernetes is: a null or missing value of a required field is its zero value,
+because that is what a Go server means by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from functools import cache
+from typing import Any, Protocol, Self, TypeVar, cast, runtime_checkable
+
+import msgspec
+
+from navarch.api.shape import shape_of
+from navarch.errors import DecodeError, InvalidValueError
+
+__all__ = ["WireValue", "decode", "encode", "from_builtins", "to_builtins"]
+
+T = TypeVar("T")
+
+
+@runtime_checkable
+class WireValue(Protocol):
+    """A value with a wire form of its own."""
+
+    @classmethod
+    def from_wire(cls, value: object) -> Self:
+        """The value from its JSON form; raises `InvalidValueError`."""
+        ...
+
+    def to_wire(self) -> str | int:
+        """The JSON form."""
+        ...
+
+
+def _enc_hook(value: Any) -> Any:
+    if isinstance(value, WireValue):
+        return value.to_wire()
+    raise InvalidValueError(f"expected a value that JSON can hold, got {type(value).__name__}")
+
+
+def _dec_hook(expected: type, value: Any) -> Any:
+    try:
+        return expected.from_wire(value)  # type: ignore[attr-defined]  # msgspec calls this for WireValue types only
+    except InvalidValueError as error:
+        raise ValueError(str(error)) from error
+
+
+_encoder = msgspec.json.Encoder(enc_hook=_enc_hook)
+
+
+@cache
+def _decoder(expected: Hashable) -> msgspec.json.Decoder[Any]:
+    return msgspec.json.Decoder(expected, dec_hook=_dec_hook)
+
+
+def encode(value: Any) -> bytes:
+    """`value` as JSON; fields that are unset are left out."""
+    return _encoder.encode(value)
+
+
+def decode(expected: type[T], data: bytes | msgspec.Raw) -> T:
+    """`data` as an `expected`. Raises `DecodeError` naming the field.
+
+    >>> decode(dict, b'{"a": 1}')
+    {'a': 1}
+    """
+    try:
+        return _decoder(cast(Hashable, expected)).decode(data)  # type: ignore[no-any-return]  # typed by its argument
+    except msgspec.ValidationError as error:
+        return _decode_leniently(expected, data, error)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise DecodeError(f"expected JSON of {_name(expected)}, got {_glimpse(data)}: {error}") from error
+
+
+def _decode_leniently(expected: type[T], data: bytes | msgspec.Raw, first: Exception) -> T:
+    """Once more with Go's zero values for what is null or missing; the first error stands if that does not help."""
+    filled = shape_of(cast(Hashable, expected)).with_zero_values(msgspec.json.decode(data))
+    try:
+        return from_builtins(expected, filled)
+    except msgspec.ValidationError:
+        raise DecodeError(f"expected {_name(expected)}{_identity(filled)}: {first}") from first
+
+
+def to_builtins(value: Any) -> Any:
+    """`value` as dicts, lists and scalars, in the wire's names."""
+    return msgspec.to_builtins(value, enc_hook=_enc_hook)
+
+
+def from_builtins(expected: type[T], value: Any) -> T:
+    """The reverse of `to_builtins`; raises `msgspec.ValidationError`."""
+    return msgspec.convert(value, expected, dec_hook=_dec_hook)
+
+
+def _name(expected: Any) -> str:
+    return getattr(expected, "__name__", str(expected))
+
+
+def _identity(value: Any) -> str:
+    metadata = value.get("metadata") if isinstance(value, dict) else None
+    if not isinstance(metadata, dict) or "name" not in metadata:
+        return ""
+    return f" {metadata.get('namespace', '')}/{metadata['name']}".replace(" /", " ")
+
+
+def _glimpse(data: bytes | msgspec.Raw) -> str:
+    """How much there is, not what it is: the body of a Secret must not reach a log."""
+    size = len(bytes(data))
+    return f"{size} bytes" if size else "nothing"

@@ -1,0 +1,131 @@
+"""The metadata of every object, and the parts of a status that all kinds share."""
+
+from __future__ import annotations
+
+import copy
+from datetime import datetime
+from typing import Annotated, Literal
+
+import msgspec
+
+from navarch.api.markers import ListMap, Meta
+from navarch.api.model import Model
+
+__all__ = ["Condition", "ListMeta", "ManagedFields", "ObjectMeta", "OwnerReference", "Spec", "Status", "set_condition"]
+
+ConditionStatus = Literal["True", "False", "Unknown"]
+_QUALIFIED_NAME = (
+    r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$"
+)
+_REASON = "^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$"
+
+
+class OwnerReference(Model):
+    """Whose object this is; the garbage collector deletes it with its owner."""
+
+    api_version: str
+    kind: str
+    name: str
+    uid: str
+    controller: bool | None = None
+    block_owner_deletion: bool | None = None
+
+
+class ManagedFields(Model):
+    """Which fields one manager owns, as server-side apply keeps it; `fields_v1` stays bytes until it is asked for."""
+
+    manager: str | None = None
+    operation: str | None = None
+    api_version: str | None = None
+    time: datetime | None = None
+    fields_type: str | None = None
+    fields_v1: msgspec.Raw = msgspec.field(name="fieldsV1", default=msgspec.Raw(b""))
+    subresource: str | None = None
+
+
+class ObjectMeta(Model, omit_empty=True):
+    """An object's name, place, labels and history. As in Go, what is empty is not there and is not sent."""
+
+    name: str = ""
+    generate_name: str = ""
+    namespace: str = ""
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+    uid: str = ""
+    resource_version: str = ""
+    generation: int = 0
+    creation_timestamp: datetime | None = None
+    deletion_timestamp: datetime | None = None
+    deletion_grace_period_seconds: int | None = None
+    owner_references: Annotated[list[OwnerReference], ListMap("uid")] = []
+    finalizers: list[str] = []
+    self_link: str = ""
+    managed_fields: list[ManagedFields] = []
+
+
+class ListMeta(Model, omit_empty=True):
+    """The metadata of a list: its revision, and where it goes on."""
+
+    resource_version: str = ""
+    continue_: str = msgspec.field(name="continue", default="")
+    remaining_item_count: int | None = None
+    self_link: str = ""
+
+
+class Condition(Model):
+    """One thing that can be said of an object: `type` is or is not so, since when, and why."""
+
+    type: Annotated[str, Meta(max_length=316, pattern=_QUALIFIED_NAME)]
+    """What is said, in CamelCase, for example Available."""
+    status: ConditionStatus
+    """Whether it is so."""
+    reason: Annotated[str, Meta(min_length=1, max_length=1024, pattern=_REASON)]
+    """Why, in one CamelCase word that programs can rely on."""
+    message: Annotated[str, Meta(max_length=32768)] = ""
+    """Why, in a sentence for people."""
+    last_transition_time: datetime
+    """When the status last changed."""
+    observed_generation: Annotated[int, Meta(ge=0)] | None = None
+    """The generation of the object this was said of."""
+
+
+class Spec(Model):
+    """What is wanted. Subclass it; fields without a default are required."""
+
+
+class Status(Model):
+    """What is. Subclass it; every field needs a default, since a new object has no status yet."""
+
+    observed_generation: int | None = None
+    """The generation of the spec that this status speaks of."""
+    conditions: Annotated[list[Condition], ListMap("type")] = []
+    """What can be said of the object right now."""
+
+    def condition(self, type: str) -> Condition | None:  # noqa: A002 - Kubernetes' own word
+        """The condition of that type, if there is one."""
+        return next((known for known in self.conditions if known.type == type), None)
+
+    def is_true(self, type: str) -> bool:  # noqa: A002 - Kubernetes' own word
+        """Whether the condition of that type is there and its status is "True"."""
+        found = self.condition(type)
+        return found is not None and found.status == "True"
+
+    def set_condition(self, condition: Condition) -> bool:
+        """Adds the condition or changes the one of its type; returns whether anything changed.
+
+        The transition time of the one that is there is kept unless the status itself changes.
+        """
+        return set_condition(self.conditions, condition)
+
+
+def set_condition(conditions: list[Condition], condition: Condition) -> bool:
+    """`Status.set_condition` for a bare list of conditions, as built-in kinds have them."""
+    for index, known in enumerate(conditions):
+        if known.type == condition.type:
+            if known.status == condition.status:
+                condition = copy.copy(condition)
+                condition.last_transition_time = known.last_transition_time
+            conditions[index] = condition
+            return known != condition
+    conditions.append(condition)
+    return True

@@ -1,0 +1,142 @@
+"""`Model`: a struct of a kind's schema. snake_case here, camelCase on the wire, and unset fields are not sent.
+
+A field is sent if and only if it has a value. None means unset. A default of the class is a value like any other:
+it is sent even where it was not written out, so that server-side apply never gives the field up by accident.
+msgspec drops fields that equal a plain default, so every default but None is held by a factory it cannot compare.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, dataclass_transform, get_origin
+
+import msgspec
+
+from navarch.api.markers import OneOf, Rule
+from navarch.errors import DefinitionError
+
+__all__ = ["Default", "Model", "ModelType", "Struct", "field", "fields_of"]
+
+field = msgspec.field
+"""Gives a field another wire name: `cluster_ip: str = field(name="clusterIP")`."""
+
+_SHAREABLE = (str, bytes, int, float, bool, tuple, frozenset)
+_Field = type(msgspec.field())
+
+
+class Default:
+    """A default that is always sent. Each object gets a value of its own."""
+
+    __slots__ = ("make",)
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self.make = make
+
+    @classmethod
+    def of(cls, value: Any) -> Default:
+        """A default from a value; a mutable one is copied for each object."""
+        shared = isinstance(value, _SHAREABLE)
+        return cls((lambda: value) if shared else (lambda: copy.deepcopy(value)))
+
+    def __call__(self) -> Any:
+        return self.make()
+
+
+@dataclass_transform(kw_only_default=True, field_specifiers=(msgspec.field,))
+class ModelType(msgspec.StructMeta):
+    """The metaclass behind `Model`: sets the wire form and keeps what the class says about its schema."""
+
+    __rules__: tuple[Rule, ...]
+    __one_of__: tuple[OneOf, ...]
+
+    def __new__(
+        mcls,
+        name: str,
+        bases: tuple[type, ...],
+        namespace: dict[str, Any],
+        *,
+        rules: tuple[Rule, ...] = (),
+        one_of: tuple[OneOf, ...] = (),
+        omit_empty: bool = False,
+        **config: Any,
+    ) -> Any:
+        if not omit_empty:
+            _hold_defaults(namespace)
+        wire: dict[str, Any] = {"kw_only": True, "rename": "camel", "omit_defaults": True, "repr_omit_defaults": True}
+        cls: ModelType = super().__new__(mcls, name, bases, namespace, **wire, **config)
+        cls.__rules__ = (*getattr(cls, "__rules__", ()), *_checked("rules", rules, Rule, name))
+        cls.__one_of__ = (*getattr(cls, "__one_of__", ()), *_checked("one_of", one_of, OneOf, name))
+        return cls
+
+
+if TYPE_CHECKING:
+
+    class Struct(metaclass=ModelType):
+        """msgspec's own struct tells type checkers that fields are positional; those of a model are keywords."""
+
+else:
+    Struct = msgspec.Struct
+
+_M = TypeVar("_M")
+
+
+def _checked(keyword: str, values: Any, expected: type[_M], where: str) -> tuple[_M, ...]:
+    """`rules=Rule(...)` without the comma is the mistake everybody makes once."""
+    if not isinstance(values, tuple) or not all(isinstance(value, expected) for value in values):
+        raise DefinitionError(
+            f"class {where}: expected {keyword}= to be a tuple of {expected.__name__}, got {values!r}; "
+            f"write {keyword}=({expected.__name__}(...),)"
+        )
+    return values
+
+
+def fields_of(model: Any) -> tuple[msgspec.structs.FieldInfo, ...]:
+    """The fields of a model or object class, with their wire names, types and defaults."""
+    return msgspec.structs.fields(model)
+
+
+def _hold_defaults(namespace: dict[str, Any]) -> None:
+    for name, annotation in namespace.get("__annotations__", {}).items():
+        if name in namespace and not _is_class_variable(annotation):
+            namespace[name] = _held(namespace[name])
+
+
+def _is_class_variable(annotation: Any) -> bool:
+    if isinstance(annotation, str):
+        return annotation.removeprefix("typing.").startswith("ClassVar")
+    return annotation is ClassVar or get_origin(annotation) is ClassVar
+
+
+def _held(given: Any) -> Any:
+    """`given` as a field that msgspec never leaves out, unless it is None (unset) or has no default at all."""
+    if not isinstance(given, _Field):
+        return given if given is None else msgspec.field(default_factory=Default.of(given))
+    if given.default_factory is not msgspec.NODEFAULT:
+        return msgspec.field(default_factory=Default(given.default_factory), name=given.name)
+    if given.default is None or given.default is msgspec.NODEFAULT:
+        return given
+    return msgspec.field(default_factory=Default.of(given.default), name=given.name)
+
+
+class Model(Struct, metaclass=ModelType):
+    """A part of a kind's schema: subclass it for every struct inside a spec or status.
+
+    Class keywords: `rules` (CEL on the whole struct), `one_of` (groups of fields of which one may be set).
+
+    >>> class Storage(Model):
+    ...     size_gib: int = 1
+    ...     class_name: str | None = None
+    >>> from navarch.api.codec import encode
+    >>> encode(Storage())
+    b'{"sizeGib":1}'
+    """
+
+    __rules__: ClassVar[tuple[Rule, ...]]
+    __one_of__: ClassVar[tuple[OneOf, ...]]
+
+    if TYPE_CHECKING:
+
+        def __init_subclass__(
+            cls, *, rules: tuple[Rule, ...] = (), one_of: tuple[OneOf, ...] = (), omit_empty: bool = False
+        ) -> None: ...

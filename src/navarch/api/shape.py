@@ -1,0 +1,112 @@
+"""The shape of a model as plain data: which wire name holds what, and by which keys a list's items are told apart.
+
+JSON that has to be walked beside its model (zero values, unknown fields) is walked by its shape.
+"""
+
+from __future__ import annotations
+
+import types
+import typing
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import msgspec
+
+from navarch.api.markers import ListMap
+
+__all__ = ["Shape", "shape_of"]
+
+
+@dataclass(slots=True)
+class Shape:
+    """One type. A struct has `fields` by wire name, a list or map has `items`, a scalar has neither."""
+
+    zero: Any = None
+    fields: dict[str, Shape] | None = None
+    required: frozenset[str] = frozenset()
+    items: Shape | None = None
+    keys: tuple[str, ...] = ()
+    nullable: bool = False
+
+    def with_zero_values(self, value: Any) -> Any:
+        """`value` without nulls the model does not know, and with Go's zero values for required fields."""
+        if isinstance(value, list) and self.items:
+            return [self.items.with_zero_values(item) for item in value if item is not None or self.items.nullable]
+        if not isinstance(value, dict):
+            return value
+        if self.fields is not None:
+            return self._struct_with_zero_values(value)
+        if self.items:
+            return {key: self.items.with_zero_values(item) for key, item in value.items()}
+        return value
+
+    def _struct_with_zero_values(self, value: dict[str, Any]) -> dict[str, Any]:
+        fields = self.fields or {}
+        filled = {
+            name: fields[name].with_zero_values(item) if name in fields else item
+            for name, item in value.items()
+            if item is not None
+        }
+        for name in self.required - filled.keys():
+            filled[name] = fields[name].with_zero_values(fields[name].zero)
+        return filled
+
+
+_ZEROS: dict[Any, Any] = {str: "", int: 0, float: 0.0, bool: False}
+
+
+@cache
+def shape_of(annotation: Any) -> Shape:
+    """The shape of a type as it stands in an annotation. Recursive models give recursive shapes."""
+    return _Builder().build(annotation)
+
+
+@dataclass(slots=True)
+class _Builder:
+    """Knows the structs under way, so that a struct that holds itself ends."""
+
+    structs: dict[type, Shape] = field(default_factory=dict)
+
+    def build(self, annotation: Any) -> Shape:
+        origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+        if origin is typing.Annotated:
+            return self._annotated(arguments[0], arguments[1:])
+        if origin in {typing.Union, types.UnionType}:
+            return self._union(arguments)
+        if origin is list:
+            return Shape(zero=[], items=self.build(arguments[0]))
+        if origin is dict:
+            return Shape(zero={}, items=self.build(arguments[1]))
+        struct = origin or annotation
+        if isinstance(struct, type) and issubclass(struct, msgspec.Struct):
+            return self._struct(annotation)
+        return Shape(zero=_ZEROS.get(annotation))
+
+    def _annotated(self, annotation: Any, markers: tuple[Any, ...]) -> Shape:
+        shape = self.build(annotation)
+        for marker in markers:
+            if isinstance(marker, ListMap) and shape.items:
+                shape.keys = marker.keys
+        return shape
+
+    def _union(self, members: tuple[Any, ...]) -> Shape:
+        """A union with None is its other member; of several members none can be told, so it is opaque."""
+        known = [member for member in members if member is not types.NoneType]
+        nullable = len(known) < len(members)
+        if len(known) != 1:
+            return Shape(nullable=nullable)
+        shape = self.build(known[0])
+        if shape.fields is not None:
+            return shape
+        shape.nullable = nullable
+        return shape
+
+    def _struct(self, annotation: Any) -> Shape:
+        if annotation in self.structs:
+            return self.structs[annotation]
+        shape = self.structs[annotation] = Shape(zero={}, fields={})
+        infos = msgspec.structs.fields(annotation)
+        shape.fields = {info.encode_name: self.build(info.type) for info in infos}
+        shape.required = frozenset(info.encode_name for info in infos if info.required)
+        return shape
