@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from rig import build, folders, named
+from rig import build, named, programs
 from rig.cluster import Cluster
 from rig.errors import RigError
 
@@ -32,7 +32,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="rig", description=f"A real Kubernetes {folders.KUBERNETES_VERSION} for tests."
+        prog="rig", description=f"A real Kubernetes {programs.KUBERNETES_VERSION} for tests."
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
@@ -63,7 +63,8 @@ def _add_name(parser: argparse.ArgumentParser) -> None:
 
 
 def _build(_: argparse.Namespace) -> int:
-    print(build.build())
+    build.build()
+    print(programs.APISERVER.path.parent)
     return 0
 
 

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from rig import asking, build, commands, kubeconfig, ports, tools
+from rig import asking, build, commands, kubeconfig, ports, programs
 from rig.certificates import Authority, Pair, write_key
 from rig.commands import Plan
 from rig.errors import RigError
@@ -29,7 +29,6 @@ class Cluster:
     """A running cluster as its users see it; every path is absolute."""
 
     folder: Path
-    programs: Path
     url: str
     etcd_url: str
     ca_file: Path
@@ -46,7 +45,7 @@ class Cluster:
 
     def kubectl(self, *arguments: str, stdin: str | None = None, seconds: float = 60) -> str:
         """Run kubectl as administrator and return what it prints; raises RigError with its complaint."""
-        command = [str(self.programs / "kubectl"), f"--kubeconfig={self.kubeconfig}", *arguments]
+        command = [str(programs.KUBECTL.path), f"--kubeconfig={self.kubeconfig}", *arguments]
         # Its discovery cache would otherwise outlive the cluster in the home folder.
         environment = {**CLEAN_ENVIRONMENT, "KUBECACHEDIR": str(self.folder / "kubectl")}
         try:
@@ -85,6 +84,7 @@ class Cluster:
 def running(
     *,
     node: bool = False,
+    etcd: Path | None = None,
     apiserver_flags: tuple[str, ...] = (),
     folder: Path | None = None,
     progress: build.Report = build.report,
@@ -96,15 +96,14 @@ def running(
     """
     if node:
         raise RigError("a real node is not supported yet")
-    programs = build.build(build.CONTROL_PLANE, progress=progress)
-    etcd = tools.etcd()
+    build.build(programs.CONTROL_PLANE, progress=progress)
     folder = _make(folder)
     with ExitStack() as stack:
         janitor = Janitor(folder)
         stack.callback(janitor.dismiss)
         janitor.start()
-        plan, cluster = _prepare(folder, programs)
-        _start_control_plane(stack, plan, cluster, etcd, apiserver_flags)
+        plan, cluster = _prepare(folder)
+        _start_control_plane(stack, plan, cluster, etcd or programs.ETCD.path, apiserver_flags)
         yield cluster
 
 
@@ -115,7 +114,7 @@ def _make(folder: Path | None) -> Path:
     return folder.resolve()
 
 
-def _prepare(folder: Path, programs: Path) -> tuple[Plan, Cluster]:
+def _prepare(folder: Path) -> tuple[Plan, Cluster]:
     """Write keys, certificates, tokens and kubeconfigs."""
     certificates = folder / "certificates"
     certificates.mkdir()
@@ -124,7 +123,6 @@ def _prepare(folder: Path, programs: Path) -> tuple[Plan, Cluster]:
     admin = authority.client("admin", "rig-admin", ["system:masters"])
     token = secrets.token_hex(16)
     plan = Plan(
-        programs=programs,
         folder=folder,
         ports=ports.find_free(),
         ca=authority.pair,
@@ -152,7 +150,6 @@ def _describe(plan: Plan, token: str, admin: Pair) -> Cluster:
     by_certificate = kubeconfig.document(plan.url, plan.ca.certificate, kubeconfig.certificate_user(admin))
     return Cluster(
         folder=plan.folder,
-        programs=plan.programs,
         url=plan.url,
         etcd_url=plan.etcd_url,
         ca_file=plan.ca.certificate,

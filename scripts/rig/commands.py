@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from rig import programs
 from rig.certificates import Pair
 
 LOOPBACK = "127.0.0.1"
@@ -29,7 +30,6 @@ class Ports:
 class Plan:
     """Everything the command lines are made from."""
 
-    programs: Path
     folder: Path
     ports: Ports
     ca: Pair
@@ -64,14 +64,14 @@ def etcd(plan: Plan, program: Path) -> list[str]:
         f"--initial-advertise-peer-urls={peer}",
         f"--initial-cluster=rig={peer}",
         "--unsafe-no-fsync",
-        "--experimental-watch-progress-notify-interval=5s",
+        "--experimental-watch-progress-notify-interval=5s",  # as every version from 3.4 to 3.6 spells it
     ]
 
 
 def apiserver(plan: Plan, extra: tuple[str, ...] = ()) -> list[str]:
     """Return the API server's command line; `extra` flags come last and therefore win."""
     return [
-        str(plan.programs / "kube-apiserver"),
+        str(programs.APISERVER.path),
         f"--etcd-servers={plan.etcd_url}",
         f"--bind-address={LOOPBACK}",
         f"--secure-port={plan.ports.apiserver}",
@@ -104,7 +104,7 @@ def _identity(plan: Plan) -> list[str]:
 def controller_manager(plan: Plan) -> list[str]:
     """Return the controller manager's command line: all controllers but those that need a cloud."""
     return [
-        str(plan.programs / "kube-controller-manager"),
+        str(programs.CONTROLLER_MANAGER.path),
         *_follower(plan, plan.ports.controller_manager),
         f"--service-account-private-key-file={plan.service_account_key}",
         f"--root-ca-file={plan.ca.certificate}",
@@ -116,7 +116,7 @@ def controller_manager(plan: Plan) -> list[str]:
 
 def scheduler(plan: Plan) -> list[str]:
     """Return the scheduler's command line."""
-    return [str(plan.programs / "kube-scheduler"), *_follower(plan, plan.ports.scheduler)]
+    return [str(programs.SCHEDULER.path), *_follower(plan, plan.ports.scheduler)]
 
 
 def _follower(plan: Plan, port: int) -> list[str]:

@@ -6,8 +6,6 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-KUBERNETES_VERSION = "v1.36.4"
-
 SOURCE = Path(__file__).resolve().parent
 """This package: the Go modules it builds lie in it."""
 
@@ -17,11 +15,6 @@ def cache(environ: Mapping[str, str] = os.environ) -> Path:
     if chosen := environ.get("NAVARCH_CACHE"):
         return Path(chosen)
     return _base(environ, "XDG_CACHE_HOME", ".cache") / "navarch"
-
-
-def binaries(environ: Mapping[str, str] = os.environ) -> Path:
-    """Return the folder of the Kubernetes programs of this version."""
-    return cache(environ) / "kubernetes" / KUBERNETES_VERSION
 
 
 def state(environ: Mapping[str, str] = os.environ) -> Path:

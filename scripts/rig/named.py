@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
-from rig import build, folders, janitor
+from rig import build, folders, janitor, programs
 from rig.cluster import Cluster, running
 from rig.errors import RigError, WaitError
 from rig.process import Identity, identify, tail
@@ -60,7 +60,7 @@ def up(name: str, *, node: bool = False, progress: build.Report = build.report) 
         if node and cluster.node is None:
             raise RigError(f"cluster {name!r} is up without a node: take it down first")
         return cluster
-    build.build(build.PROGRAMS if node else build.CONTROL_PLANE, progress=progress)
+    build.build(programs.ALL if node else programs.CONTROL_PLANE, progress=progress)
     folder = folder_of(name)
     if _supervisor(folder) is None:
         janitor.clean(folder)  # what a reboot left behind

