@@ -104,6 +104,7 @@ class ObjectType(ModelType):
             return super().__call__(metadata=msgspec.structs.replace(metadata, **given), **fields)
 
 
+_OPTIONAL: Any = None  # whether a spec may be left out depends on its fields; type checkers are told that it may
 _METADATA_SHORTCUTS = ("name", "namespace", "labels", "annotations")
 
 
@@ -261,8 +262,8 @@ class Resource(Object, Generic[S, T]):
     """
 
     if TYPE_CHECKING:
-        spec: S = msgspec.field(default_factory=Any)
-        status: T = msgspec.field(default_factory=Any)
+        spec: S = _OPTIONAL
+        status: T = _OPTIONAL
     else:
         spec: S
         status: T
