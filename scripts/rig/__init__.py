@@ -9,7 +9,10 @@ Run `python -m rig --help` for the command line. The package is explained in doc
 
 from __future__ import annotations
 
-from rig.cluster import Cluster, running
+from rig.cluster import Cluster
 from rig.errors import BuildError, MissingToolError, RigError, WaitError
+from rig.image import PROBE_IMAGE
+from rig.named import find
+from rig.starting import running
 
-__all__ = ["BuildError", "Cluster", "MissingToolError", "RigError", "WaitError", "running"]
+__all__ = ["PROBE_IMAGE", "BuildError", "Cluster", "MissingToolError", "RigError", "WaitError", "find", "running"]

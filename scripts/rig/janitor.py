@@ -15,6 +15,7 @@ import sys
 import time
 from pathlib import Path
 
+from rig import traces
 from rig.errors import RigError
 from rig.folders import SOURCE
 from rig.process import CLEAN_ENVIRONMENT, stop
@@ -57,13 +58,17 @@ class Janitor:
 def clean(folder: Path) -> None:
     """Remove everything that belongs to the cluster of this folder, and the folder. Safe to repeat."""
     deadline = time.monotonic() + PATIENCE
-    while folder.exists():
+    while True:
         try:
-            shutil.rmtree(folder)
-        except OSError:  # killed processes may still be closing their files
+            traces.remove(folder)
+            if folder.exists():
+                shutil.rmtree(folder)
+        except OSError:  # killed processes may still be closing their files or leaving their control group
             if time.monotonic() > deadline:
                 raise
             time.sleep(0.1)
+        else:
+            return
 
 
 def main(folder: Path) -> int:

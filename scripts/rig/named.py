@@ -19,9 +19,10 @@ from dataclasses import asdict
 from pathlib import Path
 
 from rig import build, folders, janitor, programs
-from rig.cluster import Cluster, running
+from rig.cluster import Cluster
 from rig.errors import RigError, WaitError
 from rig.process import Identity, identify, tail
+from rig.starting import running
 from rig.waiting import wait_for
 
 UP_LIMIT = 240.0

@@ -102,6 +102,18 @@ class Daemon:
         with self.log.open("ab") as output:
             self._process = spawn(self.command, output=output, stdin=self._stdin)
 
+    def tell(self, text: str) -> None:
+        """Write to the program's standard input, which must have been opened as a pipe."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(text.encode())
+        self.process.stdin.flush()
+
+    def close_input(self) -> None:
+        """End the program's standard input. Harmless if it never ran or has ended."""
+        if self._process is not None and self._process.stdin is not None:
+            with suppress(BrokenPipeError):
+                self._process.stdin.close()
+
     def exit_code(self) -> int | None:
         """Return the exit code if the program has ended."""
         return self.process.poll()

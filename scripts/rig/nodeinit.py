@@ -1,0 +1,68 @@
+"""Process 1 of a node: runs containerd and the kubelet where they can be removed without a trace.
+
+It is started in a process namespace and a mount namespace of its own. When process 1 of a process namespace ends,
+the kernel kills every process in it: kubelet, containerd, its shims, every container. When the last process of a
+mount namespace is gone, so are its mounts: root file systems, volumes, network namespaces. So a node needs no
+stopping beyond the end of this process, and no death of ours, however sudden, leaves anything behind.
+
+It reads one command per line from its standard input, as JSON `{"command": [...], "log": "..."}`, starts it, and ends
+when the input ends or when a program it started ends. It reaps the orphans, as process 1 must.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+COVERED = ("/run", "/var/log", "/var/lib")
+"""Where containerd, CNI and the kubelet write at fixed paths (/run/containerd/s, /run/netns, /var/log/containers,
+/var/lib/cni, /var/lib/kubelet/device-plugins): the node sees its own version of these folders."""
+
+
+def main(scratch: Path) -> None:
+    """Prepare the mounts, then obey until the input ends."""
+    _prepare_mounts(scratch)
+    started: set[int] = set()
+    begun = threading.Event()
+    threading.Thread(target=_reap, args=(started, begun), daemon=True).start()
+    for line in sys.stdin:
+        order = json.loads(line)
+        with Path(order["log"]).open("ab") as log:
+            process = subprocess.Popen(order["command"], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        started.add(process.pid)
+        begun.set()
+    os._exit(0)
+
+
+def _prepare_mounts(scratch: Path) -> None:
+    """Cover the fixed paths; what is mounted later is shared inside the namespace, as containers expect."""
+    _mount("-t", "proc", "proc", "/proc")
+    for covered in ("/run", "/var/log"):
+        _mount("-t", "tmpfs", "-o", "mode=755", "navarch-rig", covered)
+    upper, work = scratch / "upper", scratch / "work"
+    upper.mkdir(parents=True)
+    work.mkdir()
+    _mount("-t", "overlay", "-o", f"lowerdir=/var/lib,upperdir={upper},workdir={work}", "navarch-rig", "/var/lib")
+    _mount("--make-rshared", "/")
+
+
+def _mount(*arguments: str) -> None:
+    subprocess.run(["mount", *arguments], check=True)
+
+
+def _reap(started: set[int], begun: threading.Event) -> None:
+    """Collect ended children; if one of them is a program we were told to run, the node has failed."""
+    begun.wait()
+    while True:
+        pid, status = os.wait()  # never without children: containerd and the kubelet stay
+        if pid in started:
+            print(f"process {pid} ended with {os.waitstatus_to_exitcode(status)}", file=sys.stderr, flush=True)
+            os._exit(1)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

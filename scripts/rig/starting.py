@@ -1,0 +1,144 @@
+"""Start a cluster, and stop it."""
+
+from __future__ import annotations
+
+import secrets
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from rig import asking, build, commands, kubeconfig, packages, ports, programs
+from rig import node as nodes
+from rig.certificates import Authority, write_key
+from rig.cluster import Cluster
+from rig.commands import Plan
+from rig.janitor import Janitor
+from rig.nodefiles import NODE_NAME, NodePlan
+from rig.process import Daemon
+from rig.waiting import wait_for
+
+STEP_LIMIT = 60.0
+"""Seconds for each step of a start; a start takes about four in all, on a busy machine much more."""
+
+SERVICE_NAMES = ("kubernetes", "kubernetes.default", "kubernetes.default.svc", "10.0.0.1")
+"""How pods address the API server: its service's names and the first address of the service range."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What may differ between clusters."""
+
+    node: bool = False
+    etcd: Path | None = None
+    apiserver_flags: tuple[str, ...] = ()
+
+
+@contextmanager
+def running(
+    *,
+    node: bool = False,
+    etcd: Path | None = None,
+    apiserver_flags: tuple[str, ...] = (),
+    folder: Path | None = None,
+    progress: build.Report = build.report,
+) -> Iterator[Cluster]:
+    """Run a cluster for the length of a `with` block; nothing of it remains afterwards.
+
+    `node` adds a scheduler and a real node (needs root); `etcd` is another etcd program than the rig's own. `folder`
+    is made for the cluster and removed with it; by default it is a temporary one. Programs that are missing are built
+    first, which takes minutes once. Raises RigError, with everything stopped, if the cluster does not come up.
+    """
+    build.build(programs.ALL if node else programs.CONTROL_PLANE, progress=progress)
+    if node:
+        packages.ensure(progress)
+    folder = _make(folder)
+    with ExitStack() as stack:
+        janitor = Janitor(folder)
+        stack.callback(janitor.dismiss)
+        janitor.start()
+        yield _start(stack, folder, Options(node, etcd, apiserver_flags))
+
+
+def _make(folder: Path | None) -> Path:
+    if folder is None:
+        return Path(tempfile.mkdtemp(prefix="navarch-rig-")).resolve()
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return folder.resolve()
+
+
+def _start(stack: ExitStack, folder: Path, options: Options) -> Cluster:
+    """Start everything in order; the stack stops it in the reverse order."""
+    for part in ("certificates", "logs"):
+        (folder / part).mkdir()
+    authority = Authority(folder / "certificates")
+    if not options.node:
+        return _start_control_plane(stack, _plan(folder, authority), authority, options)
+    nodes.check_possible(folder)
+    node_plan = nodes.plan(folder, authority)
+    plan = _plan(folder, authority, node_plan)
+    cluster = _start_control_plane(stack, plan, authority, options)
+    _launch(stack, cluster, "kube-scheduler", commands.scheduler(plan))
+    nodes.start(stack, node_plan, authority, cluster)
+    return cluster
+
+
+def _plan(folder: Path, authority: Authority, node_plan: NodePlan | None = None) -> Plan:
+    """Choose ports and write keys and certificates."""
+    advertised = node_plan.network.address if node_plan else commands.UNROUTED
+    hosts = [commands.LOOPBACK, "localhost", *SERVICE_NAMES, advertised]
+    return Plan(
+        folder=folder,
+        ports=ports.find_free(),
+        ca=authority.pair,
+        serving=authority.serving("apiserver", hosts),
+        kubelet_client=authority.client("kubelet-client", "kube-apiserver", ["system:masters"]),
+        service_account_key=write_key(folder / "certificates" / "service-accounts.key"),
+        tokens=folder / "tokens.csv",
+        kubeconfig=folder / "kubeconfig.yaml",
+        advertised=advertised,
+    )
+
+
+def _describe(plan: Plan, authority: Authority, *, node: bool) -> Cluster:
+    """Make an administrator, once with a token and once with a certificate, and write both kubeconfigs."""
+    token = secrets.token_hex(16)
+    plan.tokens.touch(mode=0o600)
+    plan.tokens.write_text(f'{token},rig-admin,rig-admin,"system:masters"\n')
+    admin = authority.client("admin", "rig-admin", ["system:masters"])
+    by_token = kubeconfig.document(plan.url, plan.ca.certificate, kubeconfig.token_user(token))
+    by_certificate = kubeconfig.document(plan.url, plan.ca.certificate, kubeconfig.certificate_user(admin))
+    return Cluster(
+        folder=plan.folder,
+        url=plan.url,
+        etcd_url=plan.etcd_url,
+        ca_file=plan.ca.certificate,
+        token=token,
+        kubeconfig=kubeconfig.write(plan.kubeconfig, by_token),
+        certificate_kubeconfig=kubeconfig.write(plan.folder / "kubeconfig-certificate.yaml", by_certificate),
+        client_certificate=admin.certificate,
+        client_key=admin.key,
+        node=NODE_NAME if node else None,
+    )
+
+
+def _start_control_plane(stack: ExitStack, plan: Plan, authority: Authority, options: Options) -> Cluster:
+    """Start etcd, the API server and the controllers, each when the one before is ready."""
+    cluster = _describe(plan, authority, node=options.node)
+    etcd = _launch(stack, cluster, "etcd", commands.etcd(plan, options.etcd or programs.ETCD.path))
+    wait_for("etcd to be healthy", lambda: asking.get(f"{plan.etcd_url}/health"), seconds=STEP_LIMIT, daemon=etcd)
+    server = _launch(stack, cluster, "kube-apiserver", commands.apiserver(plan, options.apiserver_flags))
+    wait_for(f"{plan.url}/readyz", lambda: cluster.get("/readyz"), seconds=STEP_LIMIT, daemon=server)
+    manager = _launch(stack, cluster, "kube-controller-manager", commands.controller_manager(plan))
+    account = "/api/v1/namespaces/default/serviceaccounts/default"
+    wait_for("the default service account", lambda: cluster.get(account), seconds=STEP_LIMIT, daemon=manager)
+    return cluster
+
+
+def _launch(stack: ExitStack, cluster: Cluster, name: str, command: list[str]) -> Daemon:
+    """Start one program; it is stopped when the stack unwinds."""
+    daemon = Daemon(name, command, cluster.log(name))
+    stack.callback(daemon.stop)
+    daemon.start()
+    return daemon
