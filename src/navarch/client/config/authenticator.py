@@ -1,0 +1,103 @@
+"""Everything about identity that the transport needs, for one server, over time."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Mapping
+from pathlib import Path
+
+from navarch._base.clock import Clock
+from navarch.client.config.credentials import Credential, TokenFile, fixed, stamp
+from navarch.client.config.execcredential import ExecCredential
+from navarch.client.config.model import Config
+from navarch.client.config.tls import ClientCertificate, client_certificate, ssl_context
+from navarch.client.config.validity import diagnose
+
+# Certificates on disk are replaced hours before they expire.
+_GLANCE_SECONDS = 60.0
+
+
+class Authenticator:
+    """Hands out headers and TLS contexts, and notices when they change.
+
+    For each request: `headers`, then `version` and `tls_version` without awaiting in between. Connections made for
+    an older `tls_version` use an older certificate. After a 401: `refresh(version)`, and one more try if it is true.
+    """
+
+    def __init__(self, config: Config, clock: Clock) -> None:
+        self._config = config
+        self._clock = clock
+        self._credential = _credential(config, clock)
+        self._headers: Mapping[str, str] | None = None
+        self._header_version = 0
+        self._files = tuple(
+            Path(path) for path in (config.ca_file, config.client_certificate_file, config.client_key_file) if path
+        )
+        self._stamps = tuple(map(stamp, self._files))
+        self._glanced_at = clock.monotonic()
+        self._file_version = 0
+
+    @property
+    def version(self) -> int:
+        """Rises with each new token or certificate."""
+        return self._header_version + self.tls_version
+
+    @property
+    def tls_version(self) -> int:
+        """Rises when `ssl_context` would give another context: new files, or a new certificate from a plugin."""
+        plugin = self._credential
+        return self._file_version + (plugin.certificate_version if isinstance(plugin, ExecCredential) else 0)
+
+    async def headers(self) -> Mapping[str, str]:
+        """The headers that say who is asking, without those of impersonation; CredentialError if there are none."""
+        self._glance_at_files()
+        headers = await self._credential.headers()
+        if headers is not self._headers and headers != self._headers:
+            self._header_version += 1
+        self._headers = headers
+        return headers
+
+    async def refresh(self, refused: int) -> bool:
+        """After the server answered 401 to `version`: whether there is something better to try now."""
+        if self.version != refused:
+            return True
+        changed = await self._credential.refresh()
+        if changed:
+            await self.headers()  # so that all who were refused with the old version see the new one
+        return changed
+
+    def ssl_context(self) -> ssl.SSLContext | None:
+        """A context for the present `tls_version`; None for a server without TLS. ConfigError names what is wrong."""
+        return ssl_context(self._config, self._certificate())
+
+    def diagnose(self) -> str | None:
+        """Why the client certificate in use is to blame for a refused handshake or a 401; None if it is not."""
+        certificate = self._certificate()
+        return None if certificate is None else diagnose(certificate, self._clock.now())
+
+    def _certificate(self) -> ClientCertificate | None:
+        if isinstance(self._credential, ExecCredential):
+            return self._credential.certificate
+        return client_certificate(self._config)
+
+    def _glance_at_files(self) -> None:
+        now = self._clock.monotonic()
+        if not self._files or now - self._glanced_at < _GLANCE_SECONDS:
+            return
+        self._glanced_at = now
+        stamps = tuple(map(stamp, self._files))
+        if all(stamps) and stamps != self._stamps:  # a file that is missing is about to be replaced
+            self._stamps = stamps
+            self._file_version += 1
+
+
+def _credential(config: Config, clock: Clock) -> Credential:
+    """What the Config says, by client-go's precedence: whatever is fixed goes before the plugin."""
+    if config.credential is not None:
+        return config.credential
+    if config.token_file:
+        return TokenFile(Path(config.token_file), clock, where=config.origin, fallback=config.token)
+    has_certificate = bool(config.client_certificate_file or config.client_certificate_data)
+    if config.exec_plugin and not (config.token or config.username or has_certificate):
+        return ExecCredential(config.exec_plugin, config, clock)
+    return fixed(config)

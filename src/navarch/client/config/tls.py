@@ -1,0 +1,165 @@
+"""Trust in the server and proof of who is asking, as an ssl.SSLContext.
+
+OpenSSL takes a client certificate only from a file. A certificate that came as data is therefore put into an
+anonymous file in memory, which has no name in any folder and is gone when it is closed.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import ssl
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from navarch.client.config.credentials import reason
+from navarch.client.config.model import Config, FilePath
+from navarch.errors import ConfigError
+
+_CERTIFICATE = re.compile(rb"-----BEGIN (?:X509 |TRUSTED )?CERTIFICATE-----.+?-----END [A-Z0-9 ]+-----", re.DOTALL)
+_KEY = re.compile(rb"-----BEGIN ([A-Z0-9 ]*PRIVATE KEY)-----")
+_ENCRYPTED = re.compile(rb"BEGIN ENCRYPTED PRIVATE KEY|Proc-Type: 4,ENCRYPTED")
+
+
+class ClientCertificate(msgspec.Struct, frozen=True, kw_only=True):
+    """A certificate chain and its private key as PEM; `*_name` say in errors where they came from."""
+
+    certificate: bytes
+    key: bytes
+    certificate_name: str
+    key_name: str
+
+    def __repr__(self) -> str:
+        return f"ClientCertificate({self.certificate_name}, {self.key_name})"
+
+    def __rich_repr__(self) -> list[tuple[str, Any]]:
+        return [("certificate_name", self.certificate_name), ("key_name", self.key_name)]
+
+
+def client_certificate(config: Config) -> ClientCertificate | None:
+    """The Config's own client certificate, read from its files where it names files."""
+    if not config.client_certificate_file and not config.client_certificate_data:
+        return None
+    certificate_name = _name("client_certificate", config.client_certificate_file, config)
+    key_name = _name("client_key", config.client_key_file, config)
+    return ClientCertificate(
+        certificate=_pem(config.client_certificate_data, config.client_certificate_file, certificate_name),
+        key=_pem(config.client_key_data, config.client_key_file, key_name),
+        certificate_name=certificate_name,
+        key_name=key_name,
+    )
+
+
+def ca_certificates(config: Config) -> bytes:
+    """The CA as PEM; empty if the system's own certificates are to be trusted."""
+    if not config.ca_file and not config.ca_data:
+        return b""
+    return _pem(config.ca_data, config.ca_file, _name("ca", config.ca_file, config))
+
+
+def ssl_context(config: Config, certificate: ClientCertificate | None) -> ssl.SSLContext | None:
+    """A context for this server and client; None for a server without TLS."""
+    if not config.server.startswith("https:"):
+        return None
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.set_alpn_protocols(["http/1.1"])
+    _trust(context, config)
+    if certificate is not None:
+        _present(context, certificate)
+    return context
+
+
+def _trust(context: ssl.SSLContext, config: Config) -> None:
+    if config.insecure_skip_verify:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+        return
+    ca = ca_certificates(config)
+    if not ca:
+        context.load_default_certs()
+        return
+    # As in Go: whatever the CA bundle holds is trusted, be it a root, an intermediate or the server's own.
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    name = _name("ca", config.ca_file, config)
+    blocks = _CERTIFICATE.findall(ca)
+    if not blocks:
+        raise ConfigError(f"{name}: expected a CA certificate in PEM form, got {_looks_like(ca)}")
+    try:
+        context.load_verify_locations(cadata=b"\n".join(blocks).decode("ascii"))
+    except (ssl.SSLError, ValueError):
+        raise ConfigError(f"{name}: expected a CA certificate in PEM form, got a malformed one") from None
+
+
+def _present(context: ssl.SSLContext, client: ClientCertificate) -> None:
+    if not _CERTIFICATE.search(client.certificate):
+        got = _looks_like(client.certificate)
+        raise ConfigError(f"{client.certificate_name}: expected a client certificate in PEM form, got {got}")
+    if _ENCRYPTED.search(client.key):
+        raise ConfigError(
+            f"{client.key_name}: expected a private key without a passphrase, got an encrypted one. "
+            f"Decrypt it with `openssl pkey -in KEY -out NEWKEY`."
+        )
+    if not _KEY.search(client.key):
+        got = _looks_like(client.key)
+        raise ConfigError(f"{client.key_name}: expected a private key in PEM form, got {got}")
+    with _as_file(client.certificate) as certificate, _as_file(client.key) as key:
+        try:
+            # A password, even an empty one, keeps OpenSSL from asking for one on the terminal.
+            context.load_cert_chain(certificate, key, password="")
+        except (ssl.SSLError, ValueError, OSError) as error:
+            raise ConfigError(_chain_problem(error, client)) from None
+
+
+def _chain_problem(error: Exception, client: ClientCertificate) -> str:
+    if isinstance(error, ssl.SSLError) and error.reason == "KEY_VALUES_MISMATCH":
+        return (
+            f"{client.key_name}: expected the private key of {client.certificate_name}, got the key of another "
+            f"certificate. Take both from the same place."
+        )
+    why = f" ({error.reason})" if isinstance(error, ssl.SSLError) and error.reason else ""
+    return (
+        f"{client.certificate_name} and {client.key_name}: expected a certificate and its key in PEM form, "
+        f"got a malformed one{why}"
+    )
+
+
+@contextmanager
+def _as_file(data: bytes) -> Iterator[str]:
+    """A path that OpenSSL can read `data` from, for as long as the block runs."""
+    if hasattr(os, "memfd_create") and Path("/proc/self/fd").exists():
+        with open(os.memfd_create("navarch", os.MFD_CLOEXEC), "wb", buffering=0) as memory:  # noqa: PTH123 - no path
+            memory.write(data)
+            yield f"/proc/self/fd/{memory.fileno()}"
+        return
+    with tempfile.NamedTemporaryFile(buffering=0) as file:  # its owner's alone, and removed at the end of the block
+        file.write(data)
+        yield file.name
+
+
+def _pem(data: bytes, path: FilePath, name: str) -> bytes:
+    if data:
+        return data
+    try:
+        return Path(path).read_bytes()
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{name}: expected a PEM file, got {reason(error)}") from None
+
+
+def _name(field: str, path: FilePath, config: Config) -> str:
+    return f"{config.origin}: {field}_file {os.fspath(path)}" if path else f"{config.origin}: {field}_data"
+
+
+def _looks_like(data: bytes) -> str:
+    if _KEY.search(data):
+        return "a private key"
+    if _CERTIFICATE.search(data):
+        return "a certificate"
+    if data[:2] == b"\x30\x82":
+        return "what looks like DER (convert it: openssl x509 -inform der -in FILE)"
+    return "something else" if data.strip() else "nothing"
