@@ -6,17 +6,16 @@ at the same time take turns; the second then finds everything done.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from rig import folders, programs, tools
 from rig.errors import BuildError
+from rig.locking import turn
 from rig.process import spawn, stop, tail
 from rig.programs import Program
 
@@ -39,7 +38,7 @@ def build(wanted: Iterable[Program] = programs.ALL, *, progress: Report = report
     if not missing:
         return
     go = tools.go((folders.SOURCE / "kubernetes" / "go.mod").read_text())
-    with _turn(progress):
+    with turn(folders.cache() / ".build.lock", lambda: progress("waiting for another build to finish")):
         for program in missing:
             if not program.path.exists():  # asked again: another build may have made it while we waited
                 _build_one(go, program, progress)
@@ -83,16 +82,3 @@ def _await_exit(process: subprocess.Popen[bytes], alive: Callable[[], None]) -> 
             return process.wait(HEARTBEAT)
         except subprocess.TimeoutExpired:
             alive()
-
-
-@contextmanager
-def _turn(progress: Report) -> Iterator[None]:
-    """Hold the lock; the kernel releases it if we die, so no stale lock can remain."""
-    folders.cache().mkdir(parents=True, exist_ok=True)
-    with (folders.cache() / ".build.lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            progress("waiting for another build to finish")
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        yield

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from rig import asking, programs
 from rig.errors import RigError
-from rig.process import CLEAN_ENVIRONMENT
+from rig.process import CLEAN_ENVIRONMENT, Daemon
+from rig.waiting import wait_for
+
+_NOT_PATHS = {"url", "etcd_url", "token", "node"}
 
 
 @dataclass(frozen=True)
@@ -21,7 +27,7 @@ class Cluster:
     url: str
     etcd_url: str
     ca_file: Path
-    token: str
+    token: str = field(repr=False)
     """A bearer token of the group system:masters."""
     kubeconfig: Path
     """Authenticates with the token."""
@@ -31,6 +37,8 @@ class Cluster:
     client_key: Path
     node: str | None = None
     """The name of the real node, if there is one."""
+    daemons: Mapping[str, Daemon] = field(default_factory=dict, repr=False, compare=False)
+    """The control plane's processes by program name; empty in any process but the one that started them."""
 
     def kubectl(self, *arguments: str, stdin: str | None = None, seconds: float = 60) -> str:
         """Run kubectl as administrator and return what it prints; raises RigError with its complaint."""
@@ -55,15 +63,40 @@ class Cluster:
         """Return the file with the output of one of the cluster's programs."""
         return self.folder / "logs" / f"{program}.log"
 
+    def restart(self, program: str) -> None:
+        """Stop one program of the control plane and start it again; returns when the API server is ready.
+
+        State, addresses and credentials stay; every connection to the program breaks.
+        """
+        daemon = self._daemon(program)
+        daemon.stop()
+        daemon.start()
+        wait_for(f"{self.url}/readyz", lambda: self.get("/readyz"), seconds=60, daemon=daemon)
+
+    @contextmanager
+    def suspended(self, program: str) -> Iterator[None]:
+        """Stop a program's clock for the length of a block: its connections stay open but nothing answers."""
+        process = self._daemon(program).process
+        process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            process.send_signal(signal.SIGCONT)
+
+    def _daemon(self, program: str) -> Daemon:
+        if program not in self.daemons:
+            known = ", ".join(self.daemons) or "none, since another process started the cluster"
+            raise RigError(f"expected a program that this process runs ({known}), got {program!r}")
+        return self.daemons[program]
+
     def to_json(self) -> str:
         """Describe the cluster for another process."""
-        return json.dumps(asdict(self), default=str, indent=2)
+        described = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "daemons"}
+        return json.dumps(described, default=str, indent=2)
 
     @classmethod
     def from_json(cls, text: str) -> Cluster:
         """Read what `to_json` wrote."""
-        fields: dict[str, Any] = json.loads(text)
-        paths = {
-            name: Path(value) for name, value in fields.items() if name not in {"url", "etcd_url", "token", "node"}
-        }
-        return cls(**{**fields, **paths})
+        described: dict[str, Any] = json.loads(text)
+        paths = {name: Path(value) for name, value in described.items() if name not in _NOT_PATHS}
+        return cls(**{**described, **paths})

@@ -111,6 +111,7 @@ def controller_manager(plan: Plan) -> list[str]:
         f"--cluster-signing-cert-file={plan.ca.certificate}",
         f"--cluster-signing-key-file={plan.ca.key}",
         "--controllers=*,-nodeipam,-cloud-node-lifecycle",
+        f"--flex-volume-plugin-dir={plan.folder / 'volume-plugins'}",  # it makes this folder, by default in /usr
     ]
 
 

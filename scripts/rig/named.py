@@ -15,12 +15,14 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import asdict
 from pathlib import Path
 
 from rig import build, folders, janitor, programs
 from rig.cluster import Cluster
 from rig.errors import RigError, WaitError
+from rig.locking import turn
 from rig.process import Identity, identify, tail
 from rig.starting import running
 from rig.waiting import wait_for
@@ -28,10 +30,12 @@ from rig.waiting import wait_for
 UP_LIMIT = 240.0
 DOWN_LIMIT = 60.0
 
+_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,30}")
+
 
 def folder_of(name: str) -> Path:
     """Return the folder of a named cluster; raises RigError for a name that is no plain word."""
-    if not re.fullmatch(r"[a-z0-9][a-z0-9-]{0,30}", name):
+    if not _NAME.fullmatch(name):
         raise RigError(f"expected a name of lower-case letters, digits and dashes, got {name!r}")
     return folders.state() / name
 
@@ -51,39 +55,49 @@ def find_all() -> Iterator[tuple[str, Cluster | None]]:
     """Yield every name that has a folder, with its cluster if that is up."""
     root = folders.state()
     for folder in sorted(root.iterdir()) if root.is_dir() else ():
-        if folder.is_dir():
+        if folder.is_dir() and _NAME.fullmatch(folder.name):
             yield folder.name, find(folder.name)
 
 
 def up(name: str, *, node: bool = False, progress: build.Report = build.report) -> Cluster:
     """Return the named cluster, starting it if it is not up; raises RigError if it cannot."""
-    if cluster := find(name):
-        if node and cluster.node is None:
-            raise RigError(f"cluster {name!r} is up without a node: take it down first")
-        return cluster
     build.build(programs.ALL if node else programs.CONTROL_PLANE, progress=progress)
-    folder = folder_of(name)
-    if _supervisor(folder) is None:
-        janitor.clean(folder)  # what a reboot left behind
-    return _await_cluster(name, _start_supervisor(name, node=node))
+    with _turn(name, progress):
+        if cluster := find(name):
+            if node and cluster.node is None:
+                raise RigError(f"cluster {name!r} is up without a node: take it down first")
+            return cluster
+        _stop(name)  # one that hangs half-started, or what a reboot left behind
+        return _await_cluster(name, _start_supervisor(name, node=node))
 
 
-def down(name: str) -> bool:
+def down(name: str, *, progress: build.Report = build.report) -> bool:
     """Stop the named cluster and remove its folder; False if there was none."""
+    with _turn(name, progress):
+        existed = folder_of(name).exists()
+        _stop(name)
+        _log_of(name).unlink(missing_ok=True)
+        return existed
+
+
+def _stop(name: str) -> None:
     folder = folder_of(name)
-    supervisor = _supervisor(folder)
-    if supervisor is not None:
+    if supervisor := _supervisor(folder):
         os.kill(supervisor.pid, signal.SIGTERM)
         wait_for(f"cluster {name!r} to stop", lambda: not supervisor.alive(), seconds=DOWN_LIMIT)
-    existed = folder.exists()
     janitor.clean(folder)
-    return existed or supervisor is not None
+
+
+def _turn(name: str, progress: build.Report) -> AbstractContextManager[None]:
+    """Let only one process at a time change a cluster's state."""
+    lock = folder_of(name).with_name(f".{name}.lock")
+    return turn(lock, lambda: progress(f"waiting for another command on cluster {name!r}"))
 
 
 def supervise(name: str, *, node: bool) -> None:
     """Hold a cluster until SIGTERM or SIGINT; this is the background process itself."""
     folder = folder_of(name)
-    folder.mkdir(mode=0o700, parents=True)  # refuses a second supervisor
+    folder.mkdir(mode=0o700, parents=True)
     _write(folder / "supervisor.json", json.dumps(asdict(_myself())))
     ended = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):

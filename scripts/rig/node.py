@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -51,13 +52,13 @@ def start(stack: ExitStack, node_plan: NodePlan, authority: Authority, cluster: 
     stack.callback(node.stop)
     node.start()
     node.run("containerd", ["containerd", "--config", str(node_plan.folder / "containerd.toml")])
-    wait_for("containerd to answer", lambda: node.call("ctr", "version"), seconds=READY_LIMIT, daemon=node.daemon)
+    node.await_result("containerd to answer", lambda: node.call("ctr", "version"), "containerd")
     node.load_image(write_archive(node_plan.folder / "probe.tar", programs.PROBE.path))
     user = kubeconfig.certificate_user(authority.client("node", f"system:node:{NODE_NAME}", ["system:nodes"]))
     config = kubeconfig.document(cluster.url, cluster.ca_file, user)
     path = kubeconfig.write(node_plan.folder / "kubeconfig-node.yaml", config)
     node.run("kubelet", nodefiles.kubelet_command(node_plan, programs.KUBELET.path, path))
-    wait_for(f"node {NODE_NAME} to be ready", lambda: is_ready(cluster), seconds=READY_LIMIT, daemon=node.daemon)
+    node.await_result(f"node {NODE_NAME} to be ready", lambda: is_ready(cluster), "kubelet")
 
 
 def is_ready(cluster: Cluster) -> bool:
@@ -79,7 +80,7 @@ class _Confined:
     def __init__(self, folder: Path, cluster: Cluster) -> None:
         self._cluster = cluster
         namespaces = ["unshare", "--mount", "--propagation=private", "--pid", "--fork", "--kill-child=KILL"]
-        process_1 = [sys.executable, "-I", "-S", str(SOURCE / "nodeinit.py"), str(folder / "var-lib")]
+        process_1 = [sys.executable, "-I", "-S", str(SOURCE / "nodeinit.py"), str(folder / "scratch")]
         log = cluster.log("node")
         self.daemon = Daemon("the node", [*namespaces, *process_1], log, stdin=subprocess.PIPE)
 
@@ -95,6 +96,11 @@ class _Confined:
         """Have process 1 start a program that stays."""
         order = {"command": command, "log": str(self._cluster.log(name))}
         self.daemon.tell(json.dumps(order) + "\n")
+
+    def await_result(self, what: str, probe: Callable[[], bool], program: str) -> None:
+        """Wait for something that a program of the node brings about; its log explains a failure."""
+        log = self._cluster.log(program)
+        wait_for(what, probe, seconds=READY_LIMIT, daemon=self.daemon, log=log)
 
     def call(self, *command: str) -> bool:
         """Run a program inside to its end; tell whether it succeeded."""

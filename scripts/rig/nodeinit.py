@@ -22,18 +22,22 @@ COVERED = ("/run", "/var/log", "/var/lib")
 """Where containerd, CNI and the kubelet write at fixed paths (/run/containerd/s, /run/netns, /var/log/containers,
 /var/lib/cni, /var/lib/kubelet/device-plugins): the node sees its own version of these folders."""
 
+SETTINGS = ("vm/overcommit_memory", "vm/panic_on_oom", "kernel/panic", "kernel/panic_on_oops")
+"""What a kubelet sets for the whole machine when it starts, and does not start without setting."""
+
 
 def main(scratch: Path) -> None:
     """Prepare the mounts, then obey until the input ends."""
     _prepare_mounts(scratch)
-    started: set[int] = set()
+    started: dict[int, Path] = {}
     begun = threading.Event()
     threading.Thread(target=_reap, args=(started, begun), daemon=True).start()
     for line in sys.stdin:
         order = json.loads(line)
-        with Path(order["log"]).open("ab") as log:
-            process = subprocess.Popen(order["command"], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-        started.add(process.pid)
+        log = Path(order["log"])
+        with log.open("ab") as output:
+            process = subprocess.Popen(order["command"], stdin=subprocess.DEVNULL, stdout=output, stderr=output)
+        started[process.pid] = log
         begun.set()
     os._exit(0)
 
@@ -43,24 +47,38 @@ def _prepare_mounts(scratch: Path) -> None:
     _mount("-t", "proc", "proc", "/proc")
     for covered in ("/run", "/var/log"):
         _mount("-t", "tmpfs", "-o", "mode=755", "navarch-rig", covered)
+    _shield_settings(scratch / "settings")
     upper, work = scratch / "upper", scratch / "work"
-    upper.mkdir(parents=True)
+    upper.mkdir()
     work.mkdir()
     _mount("-t", "overlay", "-o", f"lowerdir=/var/lib,upperdir={upper},workdir={work}", "navarch-rig", "/var/lib")
     _mount("--make-rshared", "/")
+
+
+def _shield_settings(copies: Path) -> None:
+    """Let the kubelet write into copies: the machine's own settings are not ours to change."""
+    copies.mkdir(parents=True)
+    for setting in (Path("/proc/sys") / name for name in SETTINGS):
+        copy = copies / setting.name
+        copy.write_text(setting.read_text())
+        _mount("--bind", str(copy), str(setting))
 
 
 def _mount(*arguments: str) -> None:
     subprocess.run(["mount", *arguments], check=True)
 
 
-def _reap(started: set[int], begun: threading.Event) -> None:
+def _reap(started: dict[int, Path], begun: threading.Event) -> None:
     """Collect ended children; if one of them is a program we were told to run, the node has failed."""
     begun.wait()
     while True:
         pid, status = os.wait()  # never without children: containerd and the kubelet stay
         if pid in started:
-            print(f"process {pid} ended with {os.waitstatus_to_exitcode(status)}", file=sys.stderr, flush=True)
+            last_words = started[pid].read_text(errors="replace").splitlines()[-12:]
+            code = os.waitstatus_to_exitcode(status)
+            print(
+                f"{started[pid].stem} ended with exit code {code}:", *last_words, sep="\n", file=sys.stderr, flush=True
+            )
             os._exit(1)
 
 

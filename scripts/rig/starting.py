@@ -6,7 +6,7 @@ import secrets
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rig import asking, build, commands, kubeconfig, packages, ports, programs
@@ -77,9 +77,7 @@ def _start(stack: ExitStack, folder: Path, options: Options) -> Cluster:
         return _start_control_plane(stack, _plan(folder, authority), authority, options)
     nodes.check_possible(folder)
     node_plan = nodes.plan(folder, authority)
-    plan = _plan(folder, authority, node_plan)
-    cluster = _start_control_plane(stack, plan, authority, options)
-    _launch(stack, cluster, "kube-scheduler", commands.scheduler(plan))
+    cluster = _start_control_plane(stack, _plan(folder, authority, node_plan), authority, options)
     nodes.start(stack, node_plan, authority, cluster)
     return cluster
 
@@ -125,20 +123,22 @@ def _describe(plan: Plan, authority: Authority, *, node: bool) -> Cluster:
 
 def _start_control_plane(stack: ExitStack, plan: Plan, authority: Authority, options: Options) -> Cluster:
     """Start etcd, the API server and the controllers, each when the one before is ready."""
-    cluster = _describe(plan, authority, node=options.node)
-    etcd = _launch(stack, cluster, "etcd", commands.etcd(plan, options.etcd or programs.ETCD.path))
+    daemons: dict[str, Daemon] = {}
+    cluster = replace(_describe(plan, authority, node=options.node), daemons=daemons)
+
+    def launch(name: str, command: list[str]) -> Daemon:
+        daemons[name] = Daemon(name, command, cluster.log(name))
+        stack.callback(daemons[name].stop)
+        daemons[name].start()
+        return daemons[name]
+
+    etcd = launch("etcd", commands.etcd(plan, options.etcd or programs.ETCD.path))
     wait_for("etcd to be healthy", lambda: asking.get(f"{plan.etcd_url}/health"), seconds=STEP_LIMIT, daemon=etcd)
-    server = _launch(stack, cluster, "kube-apiserver", commands.apiserver(plan, options.apiserver_flags))
+    server = launch("kube-apiserver", commands.apiserver(plan, options.apiserver_flags))
     wait_for(f"{plan.url}/readyz", lambda: cluster.get("/readyz"), seconds=STEP_LIMIT, daemon=server)
-    manager = _launch(stack, cluster, "kube-controller-manager", commands.controller_manager(plan))
+    manager = launch("kube-controller-manager", commands.controller_manager(plan))
+    if options.node:
+        launch("kube-scheduler", commands.scheduler(plan))
     account = "/api/v1/namespaces/default/serviceaccounts/default"
     wait_for("the default service account", lambda: cluster.get(account), seconds=STEP_LIMIT, daemon=manager)
     return cluster
-
-
-def _launch(stack: ExitStack, cluster: Cluster, name: str, command: list[str]) -> Daemon:
-    """Start one program; it is stopped when the stack unwinds."""
-    daemon = Daemon(name, command, cluster.log(name))
-    stack.callback(daemon.stop)
-    daemon.start()
-    return daemon

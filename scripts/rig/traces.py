@@ -5,7 +5,6 @@ Both carry a name derived from the cluster's folder, so whoever knows the folder
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import ipaddress
 import json
@@ -16,6 +15,7 @@ from pathlib import Path
 
 from rig import folders
 from rig.errors import RigError
+from rig.locking import turn
 from rig.process import CLEAN_ENVIRONMENT
 
 POD_RANGES = ipaddress.IPv4Network("10.203.0.0/16")
@@ -50,9 +50,7 @@ def make_network(folder: Path) -> Network:
 
     It has no route to anywhere and nothing is translated: a pod reaches other pods and this machine, nothing else.
     """
-    folders.cache().mkdir(parents=True, exist_ok=True)
-    with (folders.cache() / ".network.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # between finding a free range and taking it
+    with turn(folders.cache() / ".network.lock"):  # from finding a free range to taking it
         network = Network(bridge_of(folder), find_free_range(_ranges_in_use()))
         _ip("link", "add", network.bridge, "type", "bridge")
         _ip("address", "add", f"{network.address}/{network.subnet.prefixlen}", "dev", network.bridge)
