@@ -11,6 +11,7 @@ tokens, keys, passwords and the bodies of Secrets are left out.
     │   └── PatchError           a patch that does not fit its document
     ├── ValidationError          an object that does not satisfy its schema; carries every cause
     ├── DecodeError              bytes that are not the object they should be
+    │   └── MalformedJsonError   bytes that are not even JSON
     ├── TransportError           no answer could be had
     │   ├── ConnectError         nobody answered at that address
     │   ├── ConnectionLostError  the answer broke off
@@ -69,6 +70,10 @@ class PatchError(InvalidValueError):
 
 class DecodeError(NavarchError):
     """Bytes that are not the object they should be; names the object and the field."""
+
+
+class MalformedJsonError(DecodeError):
+    """Bytes that are not even JSON."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ from navarch.api.meta import (
 from navarch.api.model import Model, field
 from navarch.api.owners import controller_of, is_owned_by, owner_reference, set_controller
 from navarch.api.resource import Object, Resource
-from navarch.api.unknown import decode_object, full_wire
+from navarch.api.unknown import full_wire
 
 __all__ = [
     "Atomic",
@@ -64,7 +64,6 @@ __all__ = [
     "WireValue",
     "controller_of",
     "decode",
-    "decode_object",
     "encode",
     "field",
     "from_builtins",

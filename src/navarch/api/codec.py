@@ -14,7 +14,7 @@ from typing import Any, Protocol, Self, TypeVar, cast, runtime_checkable
 import msgspec
 
 from navarch.api.shape import shape_of
-from navarch.errors import DecodeError, InvalidValueError
+from navarch.errors import DecodeError, InvalidValueError, MalformedJsonError
 
 __all__ = ["WireValue", "decode", "encode", "from_builtins", "to_builtins"]
 
@@ -38,6 +38,8 @@ class WireValue(Protocol):
 def _enc_hook(value: Any) -> Any:
     if isinstance(value, WireValue):
         return value.to_wire()
+    if isinstance(value, msgspec.Raw):
+        return msgspec.json.decode(value)
     raise InvalidValueError(f"expected a value that JSON can hold, got {type(value).__name__}")
 
 
@@ -72,7 +74,7 @@ def decode(expected: type[T], data: bytes | msgspec.Raw) -> T:
     except msgspec.ValidationError as error:
         return _decode_leniently(expected, data, error)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise DecodeError(f"expected JSON of {_name(expected)}, got {_glimpse(data)}: {error}") from error
+        raise MalformedJsonError(f"expected JSON of {_name(expected)}, got {_glimpse(data)}: {error}") from error
 
 
 def _decode_leniently(expected: type[T], data: bytes | msgspec.Raw, first: Exception) -> T:

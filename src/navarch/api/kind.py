@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
+from typing import Any
 from urllib.parse import quote
 
+from navarch.api.codec import decode
+from navarch.api.dynamic import Dynamic
 from navarch.errors import InvalidValueError
 
 __all__ = ["Kind"]
@@ -54,6 +57,10 @@ class Kind:
         if subresource is not None:
             parts.append(subresource)
         return "/".join(parts)
+
+    def from_json(self, data: bytes) -> Dynamic:
+        """An object of this kind that has no class. Items of a list come without their type; they get it here."""
+        return Dynamic({"apiVersion": self.api_version, "kind": self.kind} | decode(dict[str, Any], data))
 
     def __str__(self) -> str:
         return f"{self.kind} ({self.api_version})"

@@ -39,7 +39,7 @@ class ManagedFields(Model):
     api_version: str | None = None
     time: datetime | None = None
     fields_type: str | None = None
-    fields_v1: msgspec.Raw = msgspec.field(name="fieldsV1", default=msgspec.Raw(b""))
+    fields_v1: msgspec.Raw | msgspec.UnsetType = msgspec.field(name="fieldsV1", default=msgspec.UNSET)
     subresource: str | None = None
 
 

@@ -231,6 +231,16 @@ class Object(Struct, metaclass=ObjectType):
         labels = _metadata_view("labels")
         annotations = _metadata_view("annotations")
 
+    @classmethod
+    def from_json(cls, data: bytes) -> Self:
+        """The object that `data` is; it remembers `data`, so that nothing is lost when it is written back.
+
+        Raises `DecodeError` naming the object and the field.
+        """
+        found = decode(cls, data)
+        vars(found)["_wire"] = data
+        return found
+
     def copy(self) -> Self:
         """A private copy, down to the last list. It still knows the fields its model does not."""
         twin = decode(type(self), encode(self))

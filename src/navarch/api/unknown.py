@@ -7,7 +7,7 @@ list has none, equal items find each other and the others go by index.
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 
@@ -15,18 +15,9 @@ from navarch.api.codec import decode, encode, to_builtins
 from navarch.api.resource import Object
 from navarch.api.shape import Shape, shape_of
 
-__all__ = ["decode_object", "full_wire"]
-
-K = TypeVar("K", bound=Object)
+__all__ = ["full_wire"]
 
 _OPAQUE = Shape()
-
-
-def decode_object(expected: type[K], data: bytes) -> K:
-    """`data` as an `expected` that remembers `data`, so that nothing is lost when it is written back."""
-    found = decode(expected, data)
-    vars(found)["_wire"] = data
-    return found
 
 
 def full_wire(changed: Object) -> Any:

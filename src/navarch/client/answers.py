@@ -1,0 +1,154 @@
+"""From the server's answers to errors of our tree."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from navarch.client.transport import Request
+from navarch.errors import (
+    AlreadyExists,
+    ApiError,
+    BadAnswerError,
+    BadRequest,
+    Cause,
+    Conflict,
+    Forbidden,
+    Gone,
+    Invalid,
+    MethodNotAllowed,
+    NotAcceptable,
+    NotFound,
+    ServerError,
+    TooLarge,
+    TooManyRequests,
+    Unauthorized,
+    Unavailable,
+    UnsupportedMediaType,
+)
+
+__all__ = ["StatusBody", "bad_answer", "error_from_answer", "error_from_status"]
+
+_BY_CODE: dict[int, type[ApiError]] = {
+    400: BadRequest,
+    401: Unauthorized,
+    403: Forbidden,
+    404: NotFound,
+    405: MethodNotAllowed,
+    406: NotAcceptable,
+    409: Conflict,
+    410: Gone,
+    413: TooLarge,
+    415: UnsupportedMediaType,
+    422: Invalid,
+    429: TooManyRequests,
+    503: Unavailable,
+    504: Unavailable,
+}
+_BY_REASON: dict[str, type[ApiError]] = {"AlreadyExists": AlreadyExists, "Expired": Gone, "Gone": Gone}
+_MANAGER = re.compile(r'conflict with "((?:[^"\\]|\\.)*)"')
+
+
+class StatusCause(msgspec.Struct, rename="camel"):
+    """One cause in a Status; as the server sends it."""
+
+    reason: str | None = None
+    message: str | None = None
+    field: str | None = None
+
+
+class StatusDetails(msgspec.Struct, rename="camel"):
+    """The details of a Status; as the server sends them."""
+
+    causes: list[StatusCause] | None = None
+    retry_after_seconds: int | None = None
+
+
+class StatusMeta(msgspec.Struct):
+    """A Status's metadata: a 410 for a list may carry a token to go on with."""
+
+    continue_: str | None = msgspec.field(name="continue", default=None)
+
+
+class StatusBody(msgspec.Struct, rename="camel"):
+    """`kind: Status`, the form of every failure."""
+
+    code: int | None = None
+    reason: str | None = None
+    message: str | None = None
+    details: StatusDetails | None = None
+    metadata: StatusMeta | None = None
+
+
+class _StatusOnly(StatusBody, tag_field="kind", tag="Status"):
+    """A Status and nothing else: what a proxy sends must not pass for one."""
+
+
+_status_decoder = msgspec.json.Decoder(_StatusOnly)
+
+
+def error_from_answer(request: Request, what: str, code: int, headers: Mapping[str, str], body: bytes) -> ApiError:
+    """The error that an answer with a failing status stands for; `what` says which call it was."""
+    retry_after = _retry_after(headers)
+    try:
+        status: StatusBody = _status_decoder.decode(body)
+    except (msgspec.DecodeError, msgspec.ValidationError, UnicodeDecodeError):
+        return _class_for(code, "")(
+            f"{what}: {_not_kubernetes(request, code, headers, body)}", code=code, retry_after=retry_after
+        )
+    return error_from_status(what, status, code, retry_after)
+
+
+def error_from_status(what: str, status: StatusBody, code: int = 500, retry_after: float | None = None) -> ApiError:
+    """The error that a Status stands for."""
+    reason, details = status.reason or "", status.details or StatusDetails()
+    causes = [Cause(cause.field or "", cause.reason or "", cause.message or "") for cause in details.causes or ()]
+    error = _class_for(status.code or code, reason)(
+        f"{what}: {status.message or reason or 'the server gave no reason'}",
+        code=status.code or code,
+        reason=reason,
+        causes=causes,
+        retry_after=details.retry_after_seconds or retry_after,
+        continue_token=(status.metadata.continue_ or "") if status.metadata else "",
+    )
+    if isinstance(error, Conflict):
+        _name_managers(error)
+    return error
+
+
+def _class_for(code: int, reason: str) -> type[ApiError]:
+    return _BY_REASON.get(reason) or _BY_CODE.get(code) or (ServerError if code >= 500 else ApiError)
+
+
+def _name_managers(error: Conflict) -> None:
+    """Who is in the way of a server-side apply, and what to do about it."""
+    owned: dict[str, list[str]] = {}
+    for cause in error.causes:
+        if cause.reason == "FieldManagerConflict" and (found := _MANAGER.search(cause.message)):
+            owned.setdefault(found[1], []).append(cause.field)
+    if owned:
+        error.managers = tuple(owned)
+        fields = "; ".join(f"{manager} owns {', '.join(paths)}" for manager, paths in owned.items())
+        error.args = (f"{error.message} ({fields}; leave these fields out, or take them over with force=True)",)
+
+
+def _retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds only: Kubernetes never sends a date."""
+    value = headers.get("Retry-After", "")
+    return float(value) if value.isdigit() else None
+
+
+def bad_answer(request: Request, code: int, headers: Mapping[str, str], body: bytes, fault: Any = "") -> BadAnswerError:
+    """For an answer that claims success but is not what Kubernetes would send."""
+    return BadAnswerError(_not_kubernetes(request, code, headers, body) + (f" ({fault})" if fault else ""))
+
+
+def _not_kubernetes(request: Request, code: int, headers: Mapping[str, str], body: bytes) -> str:
+    kind = headers.get("Content-Type") or "no content type"
+    return (
+        f"expected a Kubernetes answer to {request.method} {request.path}, got {len(body)} bytes of {kind} with status "
+        f"{code}; check that the address is an API server's and what stands in between"
+    )

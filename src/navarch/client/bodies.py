@@ -1,0 +1,150 @@
+"""What writes carry: patches, delete options, and objects as they are sent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import msgspec
+
+from navarch.api import Dynamic, Kind, Object, encode, full_wire
+from navarch.errors import InvalidValueError
+
+__all__ = [
+    "JsonPatch",
+    "MergePatch",
+    "Patch",
+    "Preconditions",
+    "Propagation",
+    "StrategicPatch",
+    "applied_body",
+    "delete_options",
+    "is_status",
+    "object_body",
+    "required_name",
+]
+
+Propagation = Literal["Background", "Foreground", "Orphan"]
+
+
+@dataclass(frozen=True, slots=True)
+class JsonPatch:
+    """RFC 6902: a list of operations, each of which must fit."""
+
+    operations: list[dict[str, Any]]
+    media_type: ClassVar[str] = "application/json-patch+json"
+
+    def body(self) -> bytes:
+        """The patch as it is sent."""
+        return encode(self.operations)
+
+
+@dataclass(frozen=True, slots=True)
+class MergePatch:
+    """RFC 7386: what is named is set, null removes, lists are replaced whole."""
+
+    changes: dict[str, Any]
+    media_type: ClassVar[str] = "application/merge-patch+json"
+
+    def body(self) -> bytes:
+        """The patch as it is sent."""
+        return encode(self.changes)
+
+
+@dataclass(frozen=True, slots=True)
+class StrategicPatch:
+    """Kubernetes' own: like a merge patch, but lists of built-in kinds are merged by key."""
+
+    changes: dict[str, Any]
+    media_type: ClassVar[str] = "application/strategic-merge-patch+json"
+
+    def body(self) -> bytes:
+        """The patch as it is sent."""
+        return encode(self.changes)
+
+
+Patch = JsonPatch | MergePatch | StrategicPatch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preconditions:
+    """A delete goes ahead only if the object is still this one."""
+
+    uid: str | None = None
+    resource_version: str | None = None
+
+    def wire(self) -> dict[str, str]:
+        """As they are sent."""
+        given = {"uid": self.uid, "resourceVersion": self.resource_version}
+        return {key: value for key, value in given.items() if value is not None}
+
+
+# What the server sets or what says "only this revision": an apply states intent, so it carries none of it.
+_NOT_APPLIED = (
+    "managedFields",
+    "resourceVersion",
+    "uid",
+    "generation",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "selfLink",
+)
+
+
+def object_body(target: Object | Dynamic, kind: Kind, subresource: str | None) -> bytes:
+    """The object as it is written. Its status is left out where the server would ignore it."""
+    return encode(_without_status(_wire(target, kind), kind, subresource))
+
+
+def applied_body(desired: Object | Dynamic, kind: Kind, subresource: str | None) -> bytes:
+    """The object as it is applied: what its owner wants, without what the server says about it."""
+    wire = _without_status(_wire(desired, kind), kind, subresource)
+    kept = {key: value for key, value in wire.get("metadata", {}).items() if key not in _NOT_APPLIED}
+    return encode({**wire, "metadata": kept})
+
+
+def _wire(target: Object | Dynamic, kind: Kind) -> dict[str, Any]:
+    if isinstance(target, Dynamic):
+        return {"apiVersion": kind.api_version, "kind": kind.kind, **target}
+    wire: dict[str, Any] = full_wire(target)
+    return wire
+
+
+def _without_status(wire: dict[str, Any], kind: Kind, subresource: str | None) -> dict[str, Any]:
+    if subresource is not None or not kind.has_status:
+        return wire
+    return {key: value for key, value in wire.items() if key != "status"}
+
+
+def required_name(target: Object | Dynamic) -> str:
+    """The object's name; only `create` can do without."""
+    if not target.name:
+        raise InvalidValueError(f"expected a {target.kind} with a name, got one without; set metadata.name")
+    return target.name
+
+
+def delete_options(
+    propagation: Propagation | None, grace_seconds: int | None, preconditions: Preconditions | None, *, dry_run: bool
+) -> dict[str, Any]:
+    """DeleteOptions; what is None is left to the server."""
+    options = {
+        "apiVersion": "v1",
+        "kind": "DeleteOptions",
+        "propagationPolicy": propagation,
+        "gracePeriodSeconds": grace_seconds,
+        "preconditions": preconditions.wire() if preconditions else None,
+        "dryRun": ["All"] if dry_run else None,
+    }
+    return {key: value for key, value in options.items() if value is not None}
+
+
+class _Typed(msgspec.Struct, rename="camel"):
+    kind: str = ""
+    api_version: str = ""
+
+
+def is_status(body: bytes) -> bool:
+    """Whether an answer is a bare Status, as for an object that is gone at once."""
+    found = msgspec.json.decode(body, type=_Typed)
+    return found.kind == "Status" and found.api_version == "v1"

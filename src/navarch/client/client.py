@@ -1,0 +1,84 @@
+"""`Client`: every verb of the API, typed by the class it is given."""
+
+from __future__ import annotations
+
+import copy
+import random
+from dataclasses import replace
+from types import TracebackType
+from typing import Any, Self
+
+from navarch._base.clock import Clock, SystemClock
+from navarch.client.call import Caller
+from navarch.client.config import Config, load
+from navarch.client.core import FieldValidation, Options
+from navarch.client.reads import Reads
+from navarch.client.subresources import Subresources
+from navarch.client.transport import Transport
+from navarch.client.writes import Writes
+
+__all__ = ["Client", "connect"]
+
+
+class Client(Reads, Writes, Subresources):
+    """Talks to one API server through a transport. Use it as an `async with`, which closes the transport.
+
+    Raises errors of `navarch.errors` only: `ApiError` when the server says no, `TransportError` when it says nothing.
+    A call that is cancelled leaves no connection behind; whether a write was carried out is then unknown.
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        options: Options = Options(),
+        *,
+        clock: Clock | None = None,
+        rng: random.Random | None = None,
+    ) -> None:
+        caller = Caller(transport, options.retry, clock or SystemClock(), rng or random.Random())  # noqa: S311 - jitter
+        super().__init__(caller, options)
+
+    def using(
+        self,
+        *,
+        namespace: str | None = None,
+        manager: str | None = None,
+        dry_run: bool | None = None,
+        timeout: float | None = None,
+        field_validation: FieldValidation | None = None,
+    ) -> Client:
+        """The same client with some options changed, over the same connections: `client.using(dry_run=True)`."""
+        given: dict[str, Any] = {
+            "namespace": namespace,
+            "manager": manager,
+            "dry_run": dry_run,
+            "timeout": timeout,
+            "field_validation": field_validation,
+        }
+        twin = copy.copy(self)
+        twin.options = replace(self.options, **{name: value for name, value in given.items() if value is not None})
+        return twin
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Closes every connection; may be called twice."""
+        await self._caller.transport.close()
+
+
+def connect(config: Config | None = None, options: Options | None = None) -> Client:
+    """A client for the cluster that kubectl would talk to, or for the one `config` names.
+
+    Nothing is opened before the first call. Raises `ConfigError` if there is no usable configuration.
+    """
+    from navarch.client.http import HttpTransport  # noqa: PLC0415 - embedded clusters never need it
+
+    config = config or load()
+    options = options or Options(namespace=config.namespace, timeout=config.timeout)
+    return Client(HttpTransport(config, SystemClock()), options)

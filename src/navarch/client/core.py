@@ -1,0 +1,91 @@
+"""What all verbs share: where requests go, how their parameters are written, how answers become objects."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar
+
+from navarch.api import Kind
+from navarch.client.answers import bad_answer
+from navarch.client.call import Caller
+from navarch.client.discovery import Discovery
+from navarch.client.retry import Retry
+from navarch.client.target import ALL, Readable
+from navarch.client.transport import Request
+from navarch.errors import InvalidValueError, MalformedJsonError
+
+__all__ = ["Core", "FieldValidation", "Options", "query_of"]
+
+K = TypeVar("K")
+
+FieldValidation = Literal["Strict", "Warn", "Ignore"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What holds for every call of one client.
+
+    `namespace` is where namespaced kinds are looked for if a call names none; `manager` owns the fields that are
+    applied; `timeout` bounds each call in seconds, retries included; `dry_run` lets the server check writes and keep
+    nothing.
+    """
+
+    namespace: str = "default"
+    manager: str = "navarch"
+    field_validation: FieldValidation = "Strict"
+    dry_run: bool = False
+    timeout: float = 30.0
+    page_size: int = 500
+    retry: Retry = Retry()
+
+
+class Core:
+    """The part of a client under its verbs."""
+
+    def __init__(self, caller: Caller, options: Options) -> None:
+        self._caller = caller
+        self.options = options
+        self.discovery = Discovery(caller, options.timeout)
+
+    def _path(self, kind: Kind, namespace: str | None, name: str | None = None, subresource: str | None = None) -> str:
+        """The path of an object or a collection; all namespaces only where no name is given."""
+        if not kind.namespaced:
+            return kind.path(namespace=None if namespace == ALL else namespace, name=name, subresource=subresource)
+        if namespace == ALL:
+            if name is not None:
+                raise InvalidValueError(f"expected one namespace for {kind.plural} {name!r}, got all of them (ALL)")
+            return kind.path()
+        return kind.path(namespace=namespace or self.options.namespace, name=name, subresource=subresource)
+
+    def _what(self, verb: str, kind: Kind, namespace: str | None, name: str | None = None) -> str:
+        """The call in a few words, for errors: "get pods default/web"."""
+        if not kind.namespaced:
+            return " ".join(filter(None, (verb, kind.resource, name)))
+        place = "in all namespaces" if namespace == ALL else namespace or self.options.namespace
+        return f"{verb} {kind.resource} {place}/{name}" if name else f"{verb} {kind.resource} {place}"
+
+    async def _object(self, kind: Readable[K], request: Request, what: str) -> K:
+        """The object that the request is answered with."""
+        answer = await self._caller.call(request, what)
+        try:
+            return kind.from_json(answer.body)
+        except MalformedJsonError as error:
+            raise bad_answer(request, answer.status, answer.headers, answer.body, error) from error
+
+
+def query_of(**parameters: Any) -> Mapping[str, str]:
+    """The parameters that were given, as text; those that are None, empty or False are left out."""
+    return {
+        name: _text(value)
+        for name, value in parameters.items()
+        if value is not None and value is not False and value != ""
+    }
+
+
+def _text(value: Any) -> str:
+    if value is True:
+        return "true"
+    if isinstance(value, Mapping):
+        return ",".join(f"{key}={wanted}" for key, wanted in value.items())
+    return str(value)

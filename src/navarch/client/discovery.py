@@ -1,0 +1,246 @@
+"""What the server serves, and the way from a kind's name to its resource."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import msgspec
+
+from navarch.api import Dynamic, Kind, Object, ObjectMeta, decode
+from navarch.client.call import Answer, Caller
+from navarch.client.transport import Request
+from navarch.errors import BadAnswerError, DecodeError, NotFound
+
+__all__ = ["ApiResource", "Discovery", "Version"]
+
+_AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApiResource:
+    """One resource as the server describes it."""
+
+    kind: Kind
+    verbs: tuple[str, ...]
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    singular: str = ""
+    subresources: tuple[str, ...] = ()
+
+    def answers_to(self, name: str) -> bool:
+        """Whether kubectl would take `name` for this resource: its plural, singular, kind or a short name, with or
+        without its group.
+        """
+        bare, _, group = name.partition(".")
+        if group and group not in {self.kind.group, f"{self.kind.version}.{self.kind.group}"}:
+            return False
+        return bare.lower() in {self.kind.plural, self.singular, self.kind.kind.lower(), *self.short_names}
+
+
+class Version(msgspec.Struct, rename="camel", frozen=True):
+    """The server's version."""
+
+    major: str
+    minor: str
+    git_version: str
+    platform: str = ""
+
+
+class _Resource(msgspec.Struct, rename="camel"):
+    name: str
+    kind: str
+    namespaced: bool
+    verbs: list[str]
+    singular_name: str = ""
+    group: str = ""
+    version: str = ""
+    short_names: list[str] = []
+    categories: list[str] = []
+
+
+class _ResourceList(msgspec.Struct, rename="camel"):
+    group_version: str
+    resources: list[_Resource] | None = None
+
+
+class _Scoped(msgspec.Struct, rename="camel"):
+    """A resource in the aggregated form, which has everything in one answer."""
+
+    resource: str
+    scope: str
+    verbs: list[str] = []
+    response_kind: _KindName | None = None
+    singular_resource: str = ""
+    short_names: list[str] = []
+    categories: list[str] = []
+    subresources: list[_Below] = []
+
+
+class _KindName(msgspec.Struct):
+    kind: str = ""
+
+
+class _Below(msgspec.Struct):
+    subresource: str
+
+
+class _ScopedVersion(msgspec.Struct):
+    version: str
+    resources: list[_Scoped] = []
+
+
+class _NamedGroup(msgspec.Struct):
+    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+    versions: list[_ScopedVersion] = []
+
+
+class _Aggregated(msgspec.Struct, tag_field="kind", tag="APIGroupDiscoveryList"):
+    items: list[_NamedGroup] = []
+
+
+class _GroupVersion(msgspec.Struct, rename="camel"):
+    group_version: str
+
+
+class _Group(msgspec.Struct):
+    name: str
+    versions: list[_GroupVersion]
+
+
+class _GroupList(msgspec.Struct):
+    """The older form of discovery: names only."""
+
+    groups: list[_Group] = []
+    versions: list[str] = []
+
+
+class Discovery:
+    """Looks up kinds; remembers what it found. `forget` after CRDs have come or gone."""
+
+    def __init__(self, caller: Caller, timeout: float) -> None:
+        self._caller = caller
+        self._timeout = timeout
+        self._known: dict[str, tuple[ApiResource, ...]] = {}
+
+    def forget(self) -> None:
+        """Asks the server anew from now on."""
+        self._known.clear()
+
+    async def version(self) -> Version:
+        """The server's version."""
+        return decode(Version, (await self._get("/version", "read the server's version")).body)
+
+    async def kind(self, api_version: str, kind: str) -> Kind:
+        """The kind of that name in that group and version; raises `NotFound` saying what there is instead.
+
+        What is not known yet is asked for once more, since its CRD may be new.
+        """
+        for fresh in (False, True):
+            for resource in await self.resources(api_version, fresh=fresh):
+                if resource.kind.kind == kind:
+                    return resource.kind
+        served = ", ".join(sorted(resource.kind.kind for resource in self._known[api_version]))
+        raise NotFound(
+            f"expected {api_version} to serve {kind}, got {served or 'no kinds'}; is its CRD installed?", code=404
+        )
+
+    async def kind_of(self, target: Object | Dynamic) -> Kind:
+        """The kind of an object: its class knows it, otherwise the server does."""
+        if isinstance(target, Object):
+            return target.__kind__
+        return await self.kind(target.api_version, target.kind)
+
+    async def resources(self, api_version: str, *, fresh: bool = False) -> tuple[ApiResource, ...]:
+        """The resources of one group and version."""
+        if fresh or api_version not in self._known:
+            path = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
+            answer = await self._get(path, f"discover {api_version}")
+            try:
+                self._known[api_version] = _resources(decode(_ResourceList, answer.body))
+            except DecodeError as error:
+                raise BadAnswerError(f"discover {api_version}: {error}") from error
+        return self._known[api_version]
+
+    async def all(self) -> tuple[ApiResource, ...]:
+        """Every resource of every group, the preferred version of a group first."""
+        core, named = await self._aggregated("/api"), await self._aggregated("/apis")
+        return (*core, *named)
+
+    async def _aggregated(self, path: str) -> tuple[ApiResource, ...]:
+        """One answer for all groups, from servers that have it (1.27 and later); from others, one for each."""
+        answer = await self._get(path, "discover the API groups", accept=_AGGREGATED)
+        if "as=APIGroupDiscoveryList" in answer.headers.get("Content-Type", ""):
+            return _from_aggregated(decode(_Aggregated, answer.body))
+        found = decode(_GroupList, answer.body)
+        named = [version.group_version for group in found.groups for version in group.versions]
+        lists = [await self.resources(api_version) for api_version in (*found.versions, *named)]
+        return tuple(resource for resources in lists for resource in resources)
+
+    async def find(self, name: str) -> ApiResource:
+        """What kubectl would take `name` for: `deploy`, `deployments`, `deployments.apps`, `Deployment`."""
+        for resource in await self.all():
+            if resource.answers_to(name):
+                return resource
+        raise NotFound(f"expected the name of a resource, got {name!r}, which the server does not serve", code=404)
+
+    async def _get(self, path: str, what: str, accept: str = "application/json") -> Answer:
+        request = Request(method="GET", path=path, headers={"Accept": accept}, timeout=self._timeout)
+        return await self._caller.call(request, what)
+
+
+def _resources(served: _ResourceList) -> tuple[ApiResource, ...]:
+    """Subresources are listed beside their parents as `pods/log`; here they belong to them."""
+    group, _, version = served.group_version.rpartition("/")
+    below: dict[str, list[str]] = {}
+    for entry in served.resources or []:
+        parent, slash, child = entry.name.partition("/")
+        if slash:
+            below.setdefault(parent, []).append(child)
+    return tuple(
+        ApiResource(
+            kind=Kind(
+                group,
+                version,
+                entry.kind,
+                plural=entry.name,
+                namespaced=entry.namespaced,
+                has_status="status" in below.get(entry.name, ()),
+            ),
+            verbs=tuple(entry.verbs),
+            short_names=tuple(entry.short_names),
+            categories=tuple(entry.categories),
+            singular=entry.singular_name,
+            subresources=tuple(below.get(entry.name, ())),
+        )
+        for entry in served.resources or []
+        if "/" not in entry.name
+    )
+
+
+def _from_aggregated(found: _Aggregated) -> tuple[ApiResource, ...]:
+    return tuple(
+        _from_scoped(group.metadata.name, version.version, resource)
+        for group in found.items
+        for version in group.versions
+        for resource in version.resources
+    )
+
+
+def _from_scoped(group: str, version: str, found: _Scoped) -> ApiResource:
+    below = tuple(child.subresource for child in found.subresources)
+    kind = Kind(
+        group,
+        version,
+        found.response_kind.kind if found.response_kind else "",
+        plural=found.resource,
+        namespaced=found.scope == "Namespaced",
+        has_status="status" in below,
+    )
+    return ApiResource(
+        kind=kind,
+        verbs=tuple(found.verbs),
+        short_names=tuple(found.short_names),
+        categories=tuple(found.categories),
+        singular=found.singular_resource,
+        subresources=below,
+    )

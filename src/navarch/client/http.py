@@ -1,0 +1,208 @@
+"""The transport for real clusters: HTTP/1.1 over aiohttp."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from urllib.parse import urlencode
+
+import aiohttp
+from multidict import CIMultiDict
+from yarl import URL
+
+from navarch._base.clock import Clock
+from navarch.client.config import Authenticator, Config, default_user_agent
+from navarch.client.transport import Request, Response, WebSocket
+from navarch.client.websocket import HttpWebSocket, refusal
+from navarch.errors import ConnectError, ConnectionLostError, CredentialError, DeadlineError
+
+__all__ = ["HttpTransport"]
+
+_CONNECT_SECONDS = 10.0
+_MAX_CONNECTIONS = 100
+_READ_BUFFER = 2**20
+
+
+class HttpTransport:
+    """Sends requests to the API server of one `Config`. Opens nothing before the first request."""
+
+    def __init__(self, config: Config, clock: Clock) -> None:
+        self._config = config
+        self._server = config.server.rstrip("/")
+        self._authenticator: Authenticator = config.authenticator(clock)
+        self._fixed_headers = _fixed_headers(config)
+        self._short: aiohttp.ClientSession | None = None
+        self._long: aiohttp.ClientSession | None = None
+        self._tls: tuple[int, ssl.SSLContext | None] | None = None
+
+    async def send(self, request: Request) -> Response:
+        """See `Transport.send`. A refused credential is renewed and tried once more."""
+        response, version = await self._attempt(request)
+        if response.status == 401 and await self._authenticator.refresh(version):
+            response.release()
+            response, version = await self._attempt(request)
+        if response.status == 401 and (fault := self._authenticator.diagnose()):
+            response.release()
+            raise CredentialError(fault)
+        return _HttpResponse(request, response)
+
+    async def connect(self, request: Request, protocols: Sequence[str]) -> Response | WebSocket:
+        """See `Transport.connect`."""
+        headers = await self._authenticator.headers()
+        with _our_errors(request, self._server, self._authenticator):
+            try:
+                opened = await self._session(long_lived=True).ws_connect(
+                    self._url(request),
+                    protocols=tuple(protocols),
+                    headers=self._headers(request, headers),
+                    max_msg_size=0,
+                    ssl=self._ssl() or True,
+                    server_hostname=self._config.tls_server_name or None,
+                    proxy=self._config.proxy_url or None,
+                )
+            except aiohttp.WSServerHandshakeError as error:
+                return await refusal(self, request, error)
+        return HttpWebSocket(opened)
+
+    async def close(self) -> None:
+        """Closes every connection."""
+        sessions, self._short, self._long = (self._short, self._long), None, None
+        for session in sessions:
+            if session is not None:
+                await session.close()
+
+    async def _attempt(self, request: Request) -> tuple[aiohttp.ClientResponse, int]:
+        headers = await self._authenticator.headers()
+        version = self._authenticator.version
+        with _our_errors(request, self._server, self._authenticator):
+            response = await self._session(long_lived=request.long_lived).request(
+                request.method,
+                self._url(request),
+                data=request.body,
+                headers=self._headers(request, headers),
+                timeout=_timeout(request),
+                allow_redirects=False,
+                ssl=self._ssl() or True,
+                server_hostname=self._config.tls_server_name or None,
+                proxy=self._config.proxy_url or None,
+            )
+        return response, version
+
+    def _session(self, *, long_lived: bool) -> aiohttp.ClientSession:
+        """Watches have connections of their own, without a limit: they must not keep a write waiting for one."""
+        if long_lived:
+            self._long = self._long or _new_session(0)
+            return self._long
+        self._short = self._short or _new_session(_MAX_CONNECTIONS)
+        return self._short
+
+    def _ssl(self) -> ssl.SSLContext | None:
+        """Connections are pooled by context, so a new certificate leads to new connections."""
+        version = self._authenticator.tls_version
+        if self._tls is None or self._tls[0] != version:
+            self._tls = version, self._authenticator.ssl_context()
+        return self._tls[1]
+
+    def _url(self, request: Request) -> URL:
+        query = "?" + urlencode(request.query, doseq=True) if request.query else ""
+        return URL(self._server + request.path + query, encoded=True)
+
+    def _headers(self, request: Request, credential: Mapping[str, str]) -> CIMultiDict[str]:
+        headers = CIMultiDict(self._fixed_headers)
+        headers.update(request.headers)
+        headers.update(credential)
+        return headers
+
+
+def _fixed_headers(config: Config) -> CIMultiDict[str]:
+    headers = CIMultiDict(
+        {
+            "User-Agent": config.user_agent or default_user_agent(),
+            "Accept": "application/json",
+            "Accept-Encoding": "gzip" if config.compression else "identity",
+        }
+    )
+    if config.impersonate is not None:
+        for name, value in config.impersonate.headers():
+            headers.add(name, value)
+    return headers
+
+
+def _new_session(limit: int) -> aiohttp.ClientSession:
+    return aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(limit=limit, ttl_dns_cache=60),
+        cookie_jar=aiohttp.DummyCookieJar(),
+        read_bufsize=_READ_BUFFER,
+        skip_auto_headers=("Content-Type",),
+    )
+
+
+def _timeout(request: Request) -> aiohttp.ClientTimeout:
+    return aiohttp.ClientTimeout(
+        total=request.timeout, sock_connect=_CONNECT_SECONDS, sock_read=request.idle_timeout, ceil_threshold=3600
+    )
+
+
+class _HttpResponse:
+    def __init__(self, request: Request, response: aiohttp.ClientResponse) -> None:
+        self._request = request
+        self._response = response
+
+    @property
+    def status(self) -> int:
+        return self._response.status
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        return self._response.headers
+
+    def warnings(self) -> Sequence[str]:
+        return self._response.headers.getall("Warning", ())
+
+    async def read(self) -> bytes:
+        with _our_errors(self._request, str(self._response.url.origin())):
+            return await self._response.read()
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        with _our_errors(self._request, str(self._response.url.origin())):
+            async for chunk in self._response.content.iter_any():
+                yield chunk
+
+    async def close(self) -> None:
+        self._response.close() if not self._response.content.at_eof() else self._response.release()
+
+
+@contextmanager
+def _our_errors(request: Request, server: str, authenticator: Authenticator | None = None) -> Iterator[None]:
+    """Aiohttp's errors as ours: whether the request may have been carried out is what tells them apart."""
+    call = f"{request.method} {request.path}"
+    try:
+        yield
+    except aiohttp.ClientConnectorCertificateError as error:
+        raise ConnectError(_untrusted(server, error)) from error
+    except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.ClientProxyConnectionError) as error:
+        raise ConnectError(f"{call}: nobody answered at {server} ({_reason(error)}); is the API server up?") from error
+    except aiohttp.ClientHttpProxyError as error:
+        raise ConnectError(f"{call}: the proxy refused to connect to {server} (status {error.status})") from error
+    except TimeoutError as error:
+        limit = request.timeout or request.idle_timeout or 0
+        raise DeadlineError(f"{call}: expected an answer from {server} within {limit:g} s, got none") from error
+    except (aiohttp.ClientError, OSError) as error:
+        if authenticator and isinstance(error, aiohttp.ClientOSError) and (fault := authenticator.diagnose()):
+            raise CredentialError(fault) from error
+        raise ConnectionLostError(f"{call}: the connection to {server} broke off ({_reason(error)})") from error
+
+
+def _untrusted(server: str, error: aiohttp.ClientConnectorCertificateError) -> str:
+    cause = error.certificate_error
+    detail = getattr(cause, "verify_message", "") or str(cause)
+    return (
+        f"expected {server} to show a certificate that the configured CA has signed for this address, got one that does "
+        f"not verify: {detail}; check the CA (certificate-authority), the address, or set tls-server-name"
+    )
+
+
+def _reason(error: BaseException) -> str:
+    inner = getattr(error, "os_error", None) or error.__cause__ or error
+    return getattr(inner, "strerror", None) or str(inner) or type(error).__name__

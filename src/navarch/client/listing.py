@@ -1,0 +1,152 @@
+"""Lists, page by page."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Generator
+from dataclasses import dataclass, replace
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from navarch.api import ListMeta, decode
+from navarch.client.answers import bad_answer
+from navarch.client.call import Answer, Caller
+from navarch.client.target import Readable
+from navarch.client.transport import Request
+from navarch.errors import Gone, MalformedJsonError
+
+__all__ = ["Listing", "ObjectList"]
+
+K = TypeVar("K")
+
+
+class _Identity(msgspec.Struct):
+    name: str = ""
+    namespace: str = ""
+
+
+class _Item(msgspec.Struct):
+    metadata: _Identity
+
+
+class _Page(msgspec.Struct):
+    metadata: ListMeta = msgspec.field(default_factory=ListMeta)
+    items: list[msgspec.Raw] | None = None
+
+
+class ObjectList(list[K]):
+    """All objects of a list, and the revision from which a watch goes on where the list ends."""
+
+    def __init__(self, resource_version: str = "") -> None:
+        super().__init__()
+        self.resource_version = resource_version
+
+
+@dataclass(frozen=True, slots=True)
+class Listing(Generic[K]):
+    """A list that has not been asked for yet: `await` it for all objects, or go through it with `async for`.
+
+    Going through it holds one page at a time. If the server no longer keeps the revision of the first page, the rest
+    comes from a newer one: no object that exists throughout is missed, and none comes twice.
+    """
+
+    caller: Caller
+    kind: Readable[K]
+    request: Request
+    what: str
+
+    def __aiter__(self) -> AsyncIterator[K]:
+        return _Items(_Pages(self.caller, self.kind, self.request, self.what))
+
+    def __await__(self) -> Generator[Any, None, ObjectList[K]]:
+        return self._all().__await__()
+
+    async def _all(self) -> ObjectList[K]:
+        pages = _Pages(self.caller, self.kind, self.request, self.what)
+        found = ObjectList[K]()
+        while (page := await pages.next()) is not None:
+            found.extend(page)
+        found.resource_version = pages.resource_version
+        return found
+
+
+class _Items(Generic[K]):
+    def __init__(self, pages: _Pages[K]) -> None:
+        self._pages = pages
+        self._page: list[K] = []
+
+    def __aiter__(self) -> _Items[K]:
+        return self
+
+    async def __anext__(self) -> K:
+        while not self._page:
+            page = await self._pages.next()
+            if page is None:
+                raise StopAsyncIteration
+            self._page = page[::-1]
+        return self._page.pop()
+
+
+class _Pages(Generic[K]):
+    """`next` gives one page after the other, then None."""
+
+    def __init__(self, caller: Caller, kind: Readable[K], request: Request, what: str) -> None:
+        self.resource_version = ""
+        self._caller = caller
+        self._kind = kind
+        self._request = request
+        self._what = what
+        self._continue: str | None = ""
+        self._last_key = ""
+        self._skip_until = ""
+
+    async def next(self) -> list[K] | None:
+        if self._continue is None:
+            return None
+        request = self._request
+        if self._continue:
+            request = replace(request, query=_continued(request.query, self._continue))
+        try:
+            answer = await self._caller.call(request, self._what)
+        except Gone as error:
+            return await self._go_on_after(error)
+        page = _decode_page(request, answer)
+        self._continue = page.metadata.continue_ or None
+        self.resource_version = page.metadata.resource_version
+        return self._decoded(page.items or [])
+
+    async def _go_on_after(self, error: Gone) -> list[K] | None:
+        """With the token the server offers, which goes on at the same place; without one, from the start."""
+        if not self._continue:
+            raise error
+        self._continue = error.continue_token
+        if not self._continue:
+            self._skip_until = self._last_key
+        return await self.next()
+
+    def _decoded(self, items: list[msgspec.Raw]) -> list[K]:
+        if items and self._continue:
+            self._last_key = _key(items[-1])
+        if self._skip_until:
+            items = [item for item in items if _key(item) > self._skip_until]
+        # Raw items are views of the page: a copy each, so that keeping one object does not keep its whole page.
+        return [self._kind.from_json(bytes(item)) for item in items]
+
+
+def _continued(query: Any, token: str) -> dict[str, str]:
+    """The token stands for the revision, so the parameters that chose it must not come again."""
+    dropped = {"resourceVersion", "resourceVersionMatch"}
+    return {key: value for key, value in query.items() if key not in dropped} | {"continue": token}
+
+
+def _decode_page(request: Request, answer: Answer) -> _Page:
+    try:
+        return decode(_Page, answer.body)
+    except MalformedJsonError as error:
+        raise bad_answer(request, answer.status, answer.headers, answer.body, error) from error
+
+
+def _key(item: msgspec.Raw) -> str:
+    """The order in which the server lists: by namespace and name, as in its store."""
+    identity = decode(_Item, item).metadata
+    return f"{identity.namespace}/{identity.name}"

@@ -1,0 +1,86 @@
+"""Verbs that read: get, list, watch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from navarch.client.core import Core, query_of
+from navarch.client.listing import Listing
+from navarch.client.target import Readable, accept, kind_of
+from navarch.client.transport import Request
+from navarch.client.watch import Watch, WatchOptions
+
+__all__ = ["Reads", "Selector"]
+
+T = TypeVar("T")
+
+Selector = str | Mapping[str, str] | Any
+"""A selector as text, as a mapping of what must be equal, or built with `navarch.api.selectors`."""
+
+
+class Reads(Core):
+    """get, list and watch, typed by what they are given."""
+
+    async def get(self, what: Readable[T], name: str, *, namespace: str | None = None) -> T:
+        """The object of that name; raises `NotFound`."""
+        kind = kind_of(what)
+        request = Request(
+            method="GET",
+            path=self._path(kind, namespace, name),
+            headers=accept(what),
+            timeout=self.options.timeout,
+        )
+        return await self._object(what, request, self._what("get", kind, namespace, name))
+
+    def list(
+        self,
+        what: Readable[T],
+        *,
+        namespace: str | None = None,
+        labels: Selector = None,
+        fields: Selector = None,
+        resource_version: str | None = None,
+        resource_version_match: str | None = None,
+        page_size: int | None = None,
+    ) -> Listing[T]:
+        """The objects of a namespace, or of all with `namespace=ALL`: `await` all, or `async for` page by page.
+
+        `page_size=0` asks for everything in one answer. The client's time limit holds for each page.
+        """
+        kind = kind_of(what)
+        request = Request(
+            method="GET",
+            path=self._path(kind, namespace),
+            query=query_of(
+                labelSelector=labels,
+                fieldSelector=fields,
+                resourceVersion=resource_version,
+                resourceVersionMatch=resource_version_match,
+                limit=(self.options.page_size if page_size is None else page_size) or None,
+            ),
+            headers=accept(what, many=True),
+            timeout=self.options.timeout,
+        )
+        return Listing(self._caller, what, request, self._what("list", kind, namespace))
+
+    def watch(
+        self,
+        what: Readable[T],
+        *,
+        namespace: str | None = None,
+        labels: Selector = None,
+        fields: Selector = None,
+        resource_version: str | None = None,
+        options: WatchOptions = WatchOptions(),
+    ) -> Watch[T]:
+        """The changes from `resource_version` on, or from now; an `async with` that is gone through with `async for`."""
+        kind = kind_of(what)
+        request = Request(
+            method="GET",
+            path=self._path(kind, namespace),
+            query=query_of(labelSelector=labels, fieldSelector=fields, resourceVersion=resource_version),
+            headers=accept(what),
+            timeout=self.options.timeout,
+        )
+        return Watch(self._caller, what, request, self._what("watch", kind, namespace), options)

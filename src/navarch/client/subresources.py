@@ -1,0 +1,121 @@
+"""Subresources: scale, eviction, and any other by name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from navarch.api import Kind, Object, encode
+from navarch.client.bodies import MergePatch, Preconditions, delete_options
+from navarch.client.core import Core, query_of
+from navarch.client.target import Readable, kind_of, reader_of
+from navarch.client.transport import Request
+
+if TYPE_CHECKING:
+    from navarch.k8s.autoscaling.v1 import Scale
+
+__all__ = ["Subresources"]
+
+T = TypeVar("T")
+W = TypeVar("W", bound=Object)
+
+PODS = Kind("", "v1", "Pod", plural="pods")
+
+
+class Subresources(Core):
+    """What hangs below an object and has a kind of its own."""
+
+    async def get_subresource(
+        self,
+        what: Readable[Any],
+        name: str,
+        subresource: str,
+        answer: Readable[T],
+        *,
+        namespace: str | None = None,
+    ) -> T:
+        """Reads a subresource, for example `get_subresource(Deployment, "web", "scale", Scale)`."""
+        kind = kind_of(what)
+        request = self._request("GET", kind, name, subresource, namespace)
+        return await self._object(answer, request, self._what(f"get {subresource} of", kind, namespace, name))
+
+    async def create_subresource(
+        self,
+        what: Readable[Any],
+        name: str,
+        subresource: str,
+        body: W,
+        *,
+        namespace: str | None = None,
+    ) -> W:
+        """Posts `body` to a subresource and returns the answer as an object of the same class.
+
+        For example `create_subresource(ServiceAccount, "default", "token", TokenRequest(...))`.
+        """
+        kind = kind_of(what)
+        request = self._request("POST", kind, name, subresource, namespace, body=encode(body))
+        return await self._object(
+            reader_of(body, kind), request, self._what(f"create {subresource} of", kind, namespace, name)
+        )
+
+    async def get_scale(self, what: Readable[Any], name: str, *, namespace: str | None = None) -> Scale:
+        """How many replicas are asked for and how many there are."""
+        return await self.get_subresource(what, name, "scale", _scale(), namespace=namespace)
+
+    async def scale(
+        self,
+        what: Readable[Any],
+        name: str,
+        replicas: int,
+        *,
+        namespace: str | None = None,
+    ) -> Scale:
+        """Asks for that many replicas."""
+        kind, patch = kind_of(what), MergePatch({"spec": {"replicas": replicas}})
+        request = self._request("PATCH", kind, name, "scale", namespace, body=patch.body(), media_type=patch.media_type)
+        return await self._object(_scale(), request, self._what("scale", kind, namespace, name))
+
+    async def evict(
+        self,
+        name: str,
+        *,
+        namespace: str | None = None,
+        grace_seconds: int | None = None,
+        preconditions: Preconditions | None = None,
+    ) -> None:
+        """Asks for a pod to go, within its disruption budget; raises `TooManyRequests` if the budget forbids it now."""
+        body = {
+            "apiVersion": "policy/v1",
+            "kind": "Eviction",
+            "metadata": {"name": name, "namespace": namespace or self.options.namespace},
+            "deleteOptions": delete_options(None, grace_seconds, preconditions, dry_run=self.options.dry_run),
+        }
+        request = self._request("POST", PODS, name, "eviction", namespace, body=encode(body))
+        # A 429 here is the answer, not a busy server: when to ask again is the caller's to decide.
+        await self._caller.call(request, self._what("evict", PODS, namespace, name), once=True)
+
+    def _request(
+        self,
+        method: str,
+        kind: Kind,
+        name: str,
+        subresource: str,
+        namespace: str | None,
+        *,
+        body: bytes | None = None,
+        media_type: str = "application/json",
+    ) -> Request:
+        written = body is not None
+        return Request(
+            method=method,
+            path=self._path(kind, namespace, name, subresource),
+            query=query_of(fieldManager=self.options.manager) if written else {},
+            headers={"Content-Type": media_type} if written else {},
+            body=body,
+            timeout=self.options.timeout,
+        )
+
+
+def _scale() -> type[Scale]:
+    from navarch.k8s.autoscaling.v1 import Scale  # noqa: PLC0415 - only those who scale pay for the import
+
+    return Scale

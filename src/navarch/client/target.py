@@ -1,0 +1,66 @@
+"""What a verb acts on: a class, a kind without a class, or only the metadata of either."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar, cast
+
+from navarch.api import Dynamic, Kind, Object
+from navarch.errors import InvalidValueError
+
+__all__ = ["ALL", "MetadataOnly", "PartialObjectMetadata", "Readable", "accept", "kind_of", "reader_of"]
+
+T_co = TypeVar("T_co", covariant=True)
+W = TypeVar("W", bound=Object | Dynamic)
+
+ALL = "*"
+"""The namespace that stands for all of them in `list`, `watch` and `delete_all`."""
+
+
+class Readable(Protocol[T_co]):
+    """A class of objects, a `Kind` (its objects are `Dynamic`), or `MetadataOnly` of either."""
+
+    def from_json(self, data: bytes) -> T_co:
+        """The object that `data` is; raises `DecodeError`."""
+        ...
+
+
+class PartialObjectMetadata(Object, group="meta.k8s.io", version="v1", plural="", has_status=False):
+    """An object of which only the metadata was asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataOnly:
+    """Asks for the metadata alone: `client.list(MetadataOnly(Secret))` never sees a secret."""
+
+    of: type[Object] | Kind
+
+    def from_json(self, data: bytes) -> PartialObjectMetadata:
+        """The metadata in `data`."""
+        return PartialObjectMetadata.from_json(data)
+
+
+def kind_of(what: Readable[Any]) -> Kind:
+    """The kind behind `what`; a class that declares none is refused."""
+    if isinstance(what, MetadataOnly):
+        return kind_of(what.of)
+    kind = what if isinstance(what, Kind) else getattr(what, "__kind__", None)
+    if not isinstance(kind, Kind):
+        raise InvalidValueError(
+            f"expected a class that declares a kind, got {getattr(what, '__name__', what)!r}; "
+            f'give it one: class Memcached(Resource[...], group="cache.example.com", version="v1")'
+        )
+    return kind
+
+
+def reader_of(target: W, kind: Kind) -> Readable[W]:
+    """Who reads an answer that is an object like `target`: its class, or its kind where it has none."""
+    return cast(Readable[W], kind if isinstance(target, Dynamic) else type(target))
+
+
+def accept(what: Readable[Any], *, many: bool = False) -> dict[str, str]:
+    """The header that asks for whole objects, or for their metadata alone."""
+    if not isinstance(what, MetadataOnly):
+        return {"Accept": "application/json"}
+    form = "PartialObjectMetadataList" if many else "PartialObjectMetadata"
+    return {"Accept": f"application/json;as={form};g=meta.k8s.io;v=v1"}

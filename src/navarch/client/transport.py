@@ -1,0 +1,111 @@
+"""The seam between the client and whatever carries its requests.
+
+A transport sends one request and hands back one answer. It knows addresses, TLS and credentials; it does not know
+kinds, retries or errors of Kubernetes. `HttpTransport` is the one for real clusters; an embedded cluster brings
+its own that needs no socket.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+__all__ = ["Message", "Request", "Response", "Transport", "WebSocket"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """One request. `timeout` bounds the whole exchange in seconds, `idle_timeout` the silence between two chunks.
+
+    `long_lived` marks a watch or log stream: those never share a connection, or a limit on connections, with the rest.
+    """
+
+    method: str
+    path: str
+    query: Mapping[str, str | Sequence[str]] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes | None = None
+    timeout: float | None = None
+    idle_timeout: float | None = None
+    long_lived: bool = False
+
+    def __repr__(self) -> str:
+        return f"<Request {self.method} {self.path}>"
+
+
+class Response(Protocol):
+    """An answer whose body has not been read yet. Whoever gets one reads it whole or closes it."""
+
+    @property
+    def status(self) -> int:
+        """The HTTP status code."""
+        ...
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """The headers; names compare without regard to case."""
+        ...
+
+    def warnings(self) -> Sequence[str]:
+        """The values of all `Warning` headers."""
+        ...
+
+    async def read(self) -> bytes:
+        """The whole body; raises `ConnectionLostError` or `DeadlineError`."""
+        ...
+
+    def chunks(self) -> AsyncIterator[bytes]:
+        """The body as it comes; raises like `read`."""
+        ...
+
+    async def close(self) -> None:
+        """Lets go of the connection, whether or not the body was read."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One WebSocket message: bytes, whether it came as text or binary."""
+
+    data: bytes
+
+
+class WebSocket(Protocol):
+    """An open WebSocket."""
+
+    @property
+    def protocol(self) -> str:
+        """The subprotocol that the server chose."""
+        ...
+
+    async def send(self, data: bytes) -> None:
+        """Sends one binary message; raises `ConnectionLostError` when the other side is gone."""
+        ...
+
+    async def receive(self) -> bytes | None:
+        """The next message, None when the other side has closed; raises `ConnectionLostError`."""
+        ...
+
+    async def close(self) -> None:
+        """Closes the connection; may be called twice."""
+        ...
+
+
+class Transport(Protocol):
+    """Carries requests to an API server."""
+
+    async def send(self, request: Request) -> Response:
+        """Sends the request and returns as soon as the status and headers are there.
+
+        Raises `ConnectError` if it was never sent, `ConnectionLostError` or `DeadlineError` if its fate is unknown.
+        """
+        ...
+
+    async def connect(self, request: Request, protocols: Sequence[str]) -> Response | WebSocket:
+        """Opens a WebSocket with one of the protocols; a server that refuses gives its answer instead."""
+        ...
+
+    async def close(self) -> None:
+        """Closes every connection; may be called twice."""
+        ...

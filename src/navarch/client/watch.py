@@ -1,0 +1,180 @@
+"""One resumable stream of changes."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, replace
+from types import TracebackType
+from typing import Generic, Literal, Self, TypeVar, cast
+
+import msgspec
+
+from navarch._base.backoff import Backoff, Delays
+from navarch.api import decode
+from navarch.client.answers import StatusBody, error_from_status
+from navarch.client.call import Caller
+from navarch.client.lines import Lines
+from navarch.client.target import Readable
+from navarch.client.transport import Request, Response
+from navarch.errors import ApiError, BadAnswerError, ConnectionLostError, DecodeError, TransportError
+
+__all__ = ["Watch", "WatchEvent", "WatchOptions"]
+
+K = TypeVar("K")
+EventType = Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK"]
+
+_BACKOFF = Backoff(initial=0.1, maximum=30.0, jitter=0.5)
+_GRACE_SECONDS = 10.0
+_INITIAL_END = "k8s.io/initial-events-end"
+
+
+@dataclass(frozen=True, slots=True)
+class WatchEvent(Generic[K]):
+    """What happened to one object, and the object as it was afterwards (for DELETED: just before)."""
+
+    type: EventType
+    object: K
+
+
+class _Envelope(msgspec.Struct):
+    type: str
+    object: msgspec.Raw
+
+
+class _Meta(msgspec.Struct, rename="camel"):
+    resource_version: str = ""
+    annotations: dict[str, str] | None = None
+
+
+class _Versioned(msgspec.Struct):
+    metadata: _Meta = msgspec.field(default_factory=_Meta)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchOptions:
+    """`bookmarks` hands bookmarks on; `initial` begins with an ADDED event for every object that is there.
+
+    `timeout_seconds` is how long the server keeps one connection: each is replaced by a new one that goes on where it
+    ended, so a connection that died without a word is noticed at the latest ten seconds after that.
+    """
+
+    bookmarks: bool = False
+    initial: bool = False
+    timeout_seconds: int = 30
+
+
+class Watch(Generic[K]):
+    """Changes from one revision on, in order, each exactly once, over as many connections as it takes.
+
+    Use it as `async with client.watch(Pod) as changes: async for change in changes`. Lost connections and busy servers
+    are waited out; the end comes only as an error: `Gone` when the server no longer keeps the revision (list again),
+    `Forbidden`, `NotFound` and the like.
+    """
+
+    def __init__(self, caller: Caller, kind: Readable[K], request: Request, what: str, options: WatchOptions) -> None:
+        self._caller = caller
+        self._kind = kind
+        self._request = request
+        self._what = what
+        self._options = options
+        self._delays = Delays(_BACKOFF, caller.rng)
+        self._lines: Lines | None = None
+        self._in_initial = options.initial
+        self._delivered = False
+        self.resource_version = str(request.query.get("resourceVersion", ""))
+        """The revision up to which everything has been seen; a new watch can begin here."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Lets go of the connection."""
+        lines, self._lines = self._lines, None
+        if lines is not None:
+            await lines.close()
+
+    def __aiter__(self) -> AsyncIterator[WatchEvent[K]]:
+        return self
+
+    async def __anext__(self) -> WatchEvent[K]:
+        while True:
+            envelope = self._envelope(await self._next_line())
+            if envelope.type == "ERROR":
+                await self._recover_from(error_from_status(self._what, decode(StatusBody, envelope.object)))
+            elif event := self._event(envelope):
+                return event
+
+    async def _next_line(self) -> bytes:
+        """The next line from this connection or the one after it."""
+        while True:
+            try:
+                if self._lines is None:
+                    self._lines = Lines(await self._open())
+                line = await self._lines.next()
+            except (TransportError, ApiError) as error:
+                await self._recover_from(error)
+                continue
+            if line is not None:
+                self._delays.reset()
+                return line
+            await self.close()
+            if self._in_initial:
+                await self._recover_from(ConnectionLostError(f"{self._what}: the stream ended before the initial list"))
+
+    async def _open(self) -> Response:
+        if not self.resource_version and not self._in_initial:
+            self.resource_version = await self._present()
+        seconds = self._options.timeout_seconds
+        query = {
+            **self._request.query,
+            "watch": "true",
+            "allowWatchBookmarks": "true",
+            "timeoutSeconds": str(seconds),
+            "resourceVersion": self.resource_version,
+        }
+        if self._in_initial:
+            query |= {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
+        request = replace(
+            self._request, query=query, idle_timeout=seconds + _GRACE_SECONDS, long_lived=True, timeout=None
+        )
+        return await self._caller.open(request, self._what)
+
+    async def _present(self) -> str:
+        """The revision of right now: a list of one object has it."""
+        request = replace(self._request, query={**self._request.query, "limit": "1"})
+        answer = await self._caller.call(request, self._what)
+        return decode(_Versioned, answer.body).metadata.resource_version
+
+    async def _recover_from(self, error: TransportError | ApiError) -> None:
+        """Waits before the next connection; raises what waiting does not mend."""
+        await self.close()
+        if self._in_initial and self._delivered:
+            raise error
+        if isinstance(error, ApiError) and error.code < 500 and error.code != 429:
+            raise error
+        await self._caller.clock.sleep(max(self._delays.next_delay(), getattr(error, "retry_after", None) or 0))
+
+    def _envelope(self, line: bytes) -> _Envelope:
+        try:
+            return decode(_Envelope, line)
+        except DecodeError as error:
+            raise BadAnswerError(f"{self._what}: expected a watch event, got {len(line)} bytes ({error})") from error
+
+    def _event(self, envelope: _Envelope) -> WatchEvent[K] | None:
+        """The event, unless it is a bookmark that nobody asked for. The revision counts as seen before it is decoded,
+        so that an object which does not fit its model fails once and not for ever.
+        """
+        metadata = decode(_Versioned, envelope.object).metadata
+        if envelope.type == "BOOKMARK" and _INITIAL_END in (metadata.annotations or {}):
+            self._in_initial = False
+        if not self._in_initial:
+            self.resource_version = metadata.resource_version
+        self._delivered = True
+        if envelope.type == "BOOKMARK" and not self._options.bookmarks:
+            return None
+        return WatchEvent(cast(EventType, envelope.type), self._kind.from_json(bytes(envelope.object)))
