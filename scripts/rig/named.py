@@ -11,7 +11,6 @@ import json
 import os
 import re
 import signal
-import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -98,6 +97,7 @@ def supervise(name: str, *, node: bool) -> None:
     """Hold a cluster until SIGTERM or SIGINT; this is the background process itself."""
     folder = folder_of(name)
     folder.mkdir(mode=0o700, parents=True)
+    os.chdir("/")
     _write(folder / "supervisor.json", json.dumps(asdict(_myself())))
     ended = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -107,33 +107,30 @@ def supervise(name: str, *, node: bool) -> None:
         ended.wait()
 
 
-def _start_supervisor(name: str, *, node: bool) -> subprocess.Popen[bytes]:
+def _start_supervisor(name: str, *, node: bool) -> int:
+    """Start the background process and return its id. It must outlive us, so no Popen object is to watch over it."""
     command = [sys.executable, "-m", "rig", "supervise", "--name", name, *(["--node"] if node else [])]
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+    streams = (
+        (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+        (os.POSIX_SPAWN_OPEN, 1, str(_log_of(name)), flags, 0o600),
+        (os.POSIX_SPAWN_DUP2, 1, 2),
+    )
     environment = {**os.environ, "PYTHONPATH": str(folders.SOURCE.parent)}
-    log = _log_of(name)
-    log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with log.open("wb") as output:
-        return subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-            env=environment,
-            start_new_session=True,
-            cwd="/",
-        )
+    return os.posix_spawn(command[0], command, environment, file_actions=streams, setsid=True)
 
 
-def _await_cluster(name: str, process: subprocess.Popen[bytes]) -> Cluster:
+def _await_cluster(name: str, pid: int) -> Cluster:
     def probe() -> Cluster | None:
-        if process.poll() is not None:
+        ended, _ = os.waitpid(pid, os.WNOHANG)
+        if ended:
             raise RigError(f"cluster {name!r} did not start:\n{tail(_log_of(name), lines=30)}")
         return find(name)
 
     try:
         return wait_for(f"cluster {name!r}", probe, seconds=UP_LIMIT)
     except (WaitError, KeyboardInterrupt):
-        process.terminate()
+        os.kill(pid, signal.SIGTERM)
         raise
 
 
