@@ -1,0 +1,70 @@
+"""What all tests share: a real cluster for those that ask for one, and no task left behind."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import inspect
+import itertools
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+import rig
+from navarch.api import Dynamic, Kind
+from navarch.client import Client, Options, connect, load
+
+_numbers = itertools.count(1)
+
+
+@pytest.fixture(autouse=True)
+def _nothing_left_running(request: pytest.FixtureRequest) -> None:
+    """Checked for tests that have an event loop."""
+    if inspect.iscoroutinefunction(getattr(request, "function", None)):
+        request.getfixturevalue("_no_leaked_tasks")
+
+
+@pytest.fixture
+async def _no_leaked_tasks() -> AsyncIterator[None]:
+    before = asyncio.all_tasks()
+    yield
+    leaked = asyncio.all_tasks() - before - {asyncio.current_task()}
+    for task in leaked:
+        task.cancel()
+    assert not leaked, f"expected every task to have ended with the test, got {leaked}"
+
+
+@pytest.fixture(scope="session")
+def rig_cluster() -> Iterator[rig.Cluster]:
+    """A real Kubernetes without nodes, for the whole session."""
+    with rig.running() as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def rig_cluster_with_node() -> Iterator[rig.Cluster]:
+    """A real Kubernetes with one node that runs containers, for the whole session."""
+    with rig.running(node=True) as cluster:
+        yield cluster
+
+
+@contextlib.asynccontextmanager
+async def _in_new_namespace(cluster: rig.Cluster) -> AsyncIterator[Client]:
+    name = f"test-{next(_numbers)}"
+    async with connect(load(cluster.kubeconfig), Options(namespace=name)) as client:
+        await client.create(Dynamic({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}))
+        yield client
+        await client.delete(Kind("", "v1", "Namespace", plural="namespaces", namespaced=False), name)
+
+
+@pytest.fixture
+async def client(rig_cluster: rig.Cluster) -> AsyncIterator[Client]:
+    """A client whose default namespace is new and goes with the test."""
+    async with _in_new_namespace(rig_cluster) as client:
+        yield client
+
+
+@pytest.fixture
+async def node_client(rig_cluster_with_node: rig.Cluster) -> AsyncIterator[Client]:
+    """The same on the cluster that has a node."""
+    async with _in_new_namespace(rig_cluster_with_node) as client:
+        yield client
