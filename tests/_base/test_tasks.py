@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from navarch._base.clock import ManualClock
-from navarch._base.tasks import cancel_and_wait, within
+from navarch._base.tasks import acquire, cancel_and_wait, within
 
 
 async def test_within_returns_the_result_and_leaves_no_alarm() -> None:
@@ -96,3 +96,50 @@ async def test_late_work_that_fails_on_the_way_out_is_still_a_timeout() -> None:
         group.create_task(caller())
         await clock.until_sleeping(2)
         await clock.advance(5)
+
+
+async def test_acquire_gives_back_what_a_cancelled_caller_cannot_take() -> None:
+    """The work is not interrupted, and its result is released before the cancellation goes on."""
+    clock = ManualClock()
+    released: list[str] = []
+
+    async def work() -> str:
+        await clock.sleep(1)
+        return "process"
+
+    async def release(result: str) -> None:
+        released.append(result)
+
+    async with asyncio.TaskGroup() as group:
+        kept = group.create_task(acquire(work(), release))
+        lost = group.create_task(acquire(work(), release))
+        await clock.until_sleeping(2)
+        lost.cancel()
+        await clock.settle()
+        assert not lost.done()
+        await clock.advance(1)
+    assert (kept.result(), lost.cancelled(), released) == ("process", True, ["process"])
+
+
+async def test_acquire_has_nothing_to_give_back_if_the_work_fails() -> None:
+    """Its failure is the caller's; a cancelled caller stays cancelled."""
+    clock = ManualClock()
+
+    async def work() -> None:
+        await clock.sleep(1)
+        raise LookupError("gone")
+
+    async def release(_: None) -> None:
+        raise AssertionError("there is nothing to release")
+
+    async def caller() -> None:
+        with pytest.raises(LookupError, match="gone"):
+            await acquire(work(), release)
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(caller())
+        lost = group.create_task(acquire(work(), release))
+        await clock.until_sleeping(2)
+        lost.cancel()
+        await clock.advance(1)
+    assert lost.cancelled()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar
 
 from navarch._base.clock import Clock
@@ -23,6 +23,22 @@ async def cancel_and_wait(*tasks: asyncio.Task[Any]) -> None:
     for task in tasks:
         if not task.cancelled():
             task.exception()  # marks it as seen: otherwise asyncio logs it as never retrieved
+
+
+async def acquire(work: Coroutine[Any, Any, T], release: Callable[[T], Awaitable[None]]) -> T:
+    """The result of `work`, for work that makes something which must be given back and is soon done.
+
+    It is not interrupted: if the caller is cancelled meanwhile, the result goes to `release`, and then the
+    cancellation takes its course.
+    """
+    task = asyncio.create_task(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait((task,))
+        if task.exception() is None:
+            await release(task.result())
+        raise
 
 
 async def within(clock: Clock, seconds: float, work: Coroutine[Any, Any, T]) -> T:
