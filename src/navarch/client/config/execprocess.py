@@ -6,11 +6,11 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
 
 from navarch._base.clock import Clock
-from navarch._base.tasks import within
+from navarch._base.tasks import acquire, within
 from navarch.client.config.execoutput import Answer, answer, question
 from navarch.client.config.masking import mask, telling, telling_arguments
 from navarch.client.config.model import Config, ExecPlugin
@@ -18,6 +18,8 @@ from navarch.errors import CredentialError
 
 # Somebody who must fetch a password or press a button needs longer than a program.
 _INTERACTIVE_SECONDS = 300.0
+# A plugin may leave a daemon behind that holds its standard output open: then the end of output never comes.
+_GRACE_SECONDS = 1.0
 _LARGEST_OUTPUT = 1 << 20
 _STDERR_TAIL = 4096
 _STDERR_LINES = 10
@@ -33,21 +35,21 @@ async def run_plugin(plugin: ExecPlugin, config: Config, clock: Clock) -> Answer
     interactive = _is_interactive(plugin, where)
     environment = {**os.environ, **plugin.env}
     environment["KUBERNETES_EXEC_INFO"] = question(plugin, config, interactive=interactive)
-    process = await _start(plugin, environment, where, interactive=interactive)
     limit = max(plugin.timeout, _INTERACTIVE_SECONDS) if interactive else plugin.timeout
-    said = _Tail()
-    try:
-        output = await within(clock, limit, _finish(process, said, where, grouped=not interactive))
-    except TimeoutError:
-        words = _last_words(said, plugin)
-        raise CredentialError(
-            f"{where}: expected a credential within {limit:g} s, got none; it was killed.{words}"
-        ) from None
-    if process.returncode:
-        raise CredentialError(
-            f"{where}: expected a credential, got exit code {process.returncode}.{_last_words(said, plugin)}"
-        )
-    return answer(output, plugin, where)
+    async with _started(plugin, environment, where, interactive=interactive) as process:
+        try:
+            await within(clock, limit, process.finish(clock))
+        except TimeoutError:
+            words = _last_words(process.said, plugin)
+            raise CredentialError(
+                f"{where}: expected a credential within {limit:g} s, got none; it was killed.{words}"
+            ) from None
+    if len(process.output) > _LARGEST_OUTPUT:
+        raise CredentialError(f"{where}: expected a credential, got more than {_LARGEST_OUTPUT} bytes; it was killed")
+    if process.exit_code:
+        words = _last_words(process.said, plugin)
+        raise CredentialError(f"{where}: expected a credential, got exit code {process.exit_code}.{words}")
+    return answer(process.output, plugin, where)
 
 
 def _is_interactive(plugin: ExecPlugin, where: str) -> bool:
@@ -62,23 +64,95 @@ def _is_interactive(plugin: ExecPlugin, where: str) -> bool:
     return terminal
 
 
-async def _start(
+class _Process(asyncio.SubprocessProtocol):
+    """What the plugin prints and when it ends. asyncio's own Process would wait for a daemon left behind."""
+
+    def __init__(self, *, grouped: bool) -> None:
+        loop = asyncio.get_running_loop()
+        self._grouped = grouped
+        self._transport: asyncio.SubprocessTransport | None = None
+        self._exited: asyncio.Future[None] = loop.create_future()
+        self._closed: asyncio.Future[None] = loop.create_future()
+        self.output = b""
+        self.said = b""
+        self.exit_code: int | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.SubprocessTransport)
+        self._transport = transport
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        if fd == 2:
+            self.said = (self.said + data)[-2 * _STDERR_TAIL :]
+        elif len(self.output) <= _LARGEST_OUTPUT:
+            self.output += data
+        else:
+            self._kill()
+
+    def process_exited(self) -> None:
+        assert self._transport is not None
+        self.exit_code = self._transport.get_returncode()
+        self._exited.set_result(None)
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - the signature is asyncio's
+        self._closed.set_result(None)
+
+    async def finish(self, clock: Clock) -> None:
+        """Returns when the process has ended and all that it printed has been read."""
+        await asyncio.shield(self._exited)
+        with suppress(TimeoutError):
+            await within(clock, _GRACE_SECONDS, _wait_for(self._closed))
+
+    async def end(self) -> None:
+        """Kills the process if it still runs, with its children if it has a group of its own."""
+        assert self._transport is not None
+        if not self._exited.done():
+            self._kill()
+            await asyncio.shield(self._exited)
+        self._transport.close()
+        await asyncio.shield(self._closed)
+
+    def _kill(self) -> None:
+        assert self._transport is not None
+        with suppress(ProcessLookupError):
+            if self._grouped:
+                os.killpg(self._transport.get_pid(), signal.SIGKILL)
+            else:
+                self._transport.kill()
+
+
+async def _wait_for(future: asyncio.Future[None]) -> None:
+    await asyncio.shield(future)
+
+
+@asynccontextmanager
+async def _started(
     plugin: ExecPlugin, environment: Mapping[str, str], where: str, *, interactive: bool
-) -> asyncio.subprocess.Process:
-    # A plugin that may talk to the user keeps the terminal; any other gets a session of its own, so that it cannot
-    # wait for a prompt that nobody sees, and can be killed with all that it started.
+) -> AsyncIterator[_Process]:
     try:
-        return await asyncio.create_subprocess_exec(
-            plugin.command,
-            *plugin.args,
-            stdin=None if interactive else asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=None if interactive else asyncio.subprocess.PIPE,
-            env=environment,
-            start_new_session=not interactive,
-        )
+        process = await acquire(_start(plugin, environment, interactive=interactive), _Process.end)
     except (OSError, ValueError) as error:
         raise CredentialError(_not_started(error, plugin, where)) from None
+    try:
+        yield process
+    finally:
+        await process.end()
+
+
+async def _start(plugin: ExecPlugin, environment: Mapping[str, str], *, interactive: bool) -> _Process:
+    # A plugin that may talk to the user keeps the terminal; any other gets a session of its own, so that it cannot
+    # wait for a prompt that nobody sees, and can be killed with all that it started.
+    _, process = await asyncio.get_running_loop().subprocess_exec(
+        lambda: _Process(grouped=not interactive),
+        plugin.command,
+        *plugin.args,
+        stdin=None if interactive else asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=None if interactive else asyncio.subprocess.PIPE,
+        env=environment,
+        start_new_session=not interactive,
+    )
+    return process
 
 
 def _not_started(error: Exception, plugin: ExecPlugin, where: str) -> str:
@@ -89,55 +163,9 @@ def _not_started(error: Exception, plugin: ExecPlugin, where: str) -> str:
     return f"{where}: expected a command that can be run, got: {why}.{hint}"
 
 
-async def _finish(process: asyncio.subprocess.Process, said: _Tail, where: str, *, grouped: bool) -> bytes:
-    """What the process printed, once it has ended; whatever happens, it does not outlive this."""
-    try:
-        output, _ = await asyncio.gather(_read_output(process, grouped=grouped), said.listen(process.stderr))
-        await process.wait()
-    finally:
-        if process.returncode is None:
-            _kill(process, grouped=grouped)
-            await process.wait()
-    if len(output) > _LARGEST_OUTPUT:
-        raise CredentialError(f"{where}: expected a credential, got more than {_LARGEST_OUTPUT} bytes; it was killed")
-    return output
-
-
-async def _read_output(process: asyncio.subprocess.Process, *, grouped: bool) -> bytes:
-    output = b""
-    while process.stdout is not None and (chunk := await process.stdout.read(65536)):
-        if len(output) <= _LARGEST_OUTPUT:
-            output += chunk
-        else:
-            _kill(process, grouped=grouped)
-    return output
-
-
-def _kill(process: asyncio.subprocess.Process, *, grouped: bool) -> None:
-    with suppress(ProcessLookupError):
-        if grouped:
-            os.killpg(process.pid, signal.SIGKILL)
-        else:
-            process.kill()
-
-
-class _Tail:
-    """The end of what a process said on standard error."""
-
-    def __init__(self) -> None:
-        self._end = b""
-
-    async def listen(self, stream: asyncio.StreamReader | None) -> None:
-        while stream is not None and (chunk := await stream.read(4096)):
-            self._end = (self._end + chunk)[-2 * _STDERR_TAIL :]
-
-    def text(self) -> str:
-        return self._end.decode("utf-8", "replace")
-
-
-def _last_words(said: _Tail, plugin: ExecPlugin) -> str:
+def _last_words(said: bytes, plugin: ExecPlugin) -> str:
     """The tail of standard error, masked; masked before it is cut, since half a secret would not be recognised."""
     secrets = [*plugin.env.values(), *telling(os.environ), *telling_arguments(plugin.args)]
-    text = mask(said.text(), secrets)[-_STDERR_TAIL:].strip()
+    text = mask(said.decode("utf-8", "replace"), secrets)[-_STDERR_TAIL:].strip()
     lines = [line for line in text.splitlines() if line.strip()][-_STDERR_LINES:]
     return " Its last words: " + " | ".join(lines) if lines else ""

@@ -48,7 +48,7 @@ def telling(names: Mapping[str, str]) -> list[str]:
 def telling_arguments(arguments: Sequence[str]) -> list[str]:
     """The values of arguments such as `--token=abc` and `--password abc`."""
     values: list[str] = []
-    for argument, following in zip(arguments, (*arguments[1:], ""), strict=True):
+    for argument, following in zip(arguments, [*arguments[1:], ""], strict=False):
         name, equals, value = argument.partition("=")
         if name.startswith("-") and _TELLING.search(name):
             values.append(value if equals else following)
