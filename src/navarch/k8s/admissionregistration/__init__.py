@@ -1,0 +1,1 @@
+"""The group admissionregistration: import one of its versions."""

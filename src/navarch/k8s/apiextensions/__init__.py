@@ -1,0 +1,1 @@
+"""The group apiextensions: import one of its versions."""

@@ -1,0 +1,1 @@
+"""The group apiregistration: import one of its versions."""

@@ -1,0 +1,1 @@
+"""The group apps: import one of its versions."""

@@ -1,0 +1,1 @@
+"""The group authentication: import one of its versions."""

@@ -1,0 +1,1 @@
+"""The group authorization: import one of its versions."""

@@ -1,0 +1,1 @@
+"""The group autoscaling: import one of its versions."""

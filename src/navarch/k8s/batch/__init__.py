@@ -1,0 +1,1 @@
+"""The group batch: import one of its versions."""

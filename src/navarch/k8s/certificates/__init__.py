@@ -1,0 +1,1 @@
+"""The group certificates: import one of its versions."""

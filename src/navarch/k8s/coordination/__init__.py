@@ -1,0 +1,1 @@
+"""The group coordination: import one of its versions."""

@@ -1,0 +1,1 @@
+"""The group core: import one of its versions."""

@@ -1,0 +1,1 @@
+"""The group discovery: import one of its versions."""

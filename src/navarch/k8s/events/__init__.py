@@ -1,0 +1,1 @@
+"""The group events: import one of its versions."""

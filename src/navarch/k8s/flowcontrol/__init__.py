@@ -1,0 +1,1 @@
+"""The group flowcontrol: import one of its versions."""

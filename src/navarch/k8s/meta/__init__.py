@@ -1,0 +1,1 @@
+"""The group meta: import one of its versions."""

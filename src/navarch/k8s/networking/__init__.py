@@ -1,0 +1,1 @@
+"""The group networking: import one of its versions."""

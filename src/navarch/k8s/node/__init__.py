@@ -1,0 +1,1 @@
+"""The group node: import one of its versions."""

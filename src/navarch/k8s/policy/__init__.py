@@ -1,0 +1,1 @@
+"""The group policy: import one of its versions."""

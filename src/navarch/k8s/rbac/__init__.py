@@ -1,0 +1,1 @@
+"""The group rbac: import one of its versions."""

@@ -1,0 +1,1 @@
+"""The group resource: import one of its versions."""

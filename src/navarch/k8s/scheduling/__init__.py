@@ -1,0 +1,1 @@
+"""The group scheduling: import one of its versions."""

@@ -1,0 +1,1 @@
+"""The group storage: import one of its versions."""
