@@ -78,10 +78,13 @@ def decode(expected: type[T], data: bytes | msgspec.Raw) -> T:
 
 
 def _decode_leniently(expected: type[T], data: bytes | msgspec.Raw, first: Exception) -> T:
-    """Once more with Go's zero values for what is null or missing; the first error stands if that does not help."""
+    """Once more with Go's zero values for what is null or missing; the first error stands if that does not help.
+
+    By way of bytes: what a model keeps raw can only be had from those.
+    """
     filled = shape_of(cast(Hashable, expected)).with_zero_values(msgspec.json.decode(data))
     try:
-        return from_builtins(expected, filled)
+        return _decoder(cast(Hashable, expected)).decode(encode(filled))  # type: ignore[no-any-return]  # as above
     except msgspec.ValidationError:
         raise DecodeError(f"expected {_name(expected)}{_identity(filled)}: {first}") from first
 
