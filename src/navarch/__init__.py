@@ -1,3 +1,57 @@
-"""The Operator Framework for Python."""
+"""The Operator Framework for Python: typed custom resources and a client for them."""
+
+from navarch.api import (
+    Atomic,
+    Column,
+    Condition,
+    Embedded,
+    Immutable,
+    IntOrString,
+    ListMap,
+    ListSet,
+    Meta,
+    Model,
+    Object,
+    OneOf,
+    Preserve,
+    RawSchema,
+    Resource,
+    Rule,
+    Scale,
+    Selectable,
+    Spec,
+    Status,
+    field,
+)
+from navarch.client import ALL, Client, Config, connect, load
 
 __version__ = "0.1.0"
+
+__all__ = [
+    "ALL",
+    "Atomic",
+    "Client",
+    "Column",
+    "Condition",
+    "Config",
+    "Embedded",
+    "Immutable",
+    "IntOrString",
+    "ListMap",
+    "ListSet",
+    "Meta",
+    "Model",
+    "Object",
+    "OneOf",
+    "Preserve",
+    "RawSchema",
+    "Resource",
+    "Rule",
+    "Scale",
+    "Selectable",
+    "Spec",
+    "Status",
+    "connect",
+    "field",
+    "load",
+]

@@ -1,0 +1,97 @@
+"""The client beside every other Python client, on one real API server."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Callable
+from pathlib import Path
+
+import rig
+from measuring import Report, Run, console, in_turns, median, row, run_worker
+from widgets import prepare
+
+from navarch import connect, load
+
+HERE = Path(__file__).parent
+WIDGETS = 10_000
+ROUNDS = 5
+PEERS = {
+    "kubernetes": "peers.official",
+    "kubernetes_asyncio": "peers.official_asyncio",
+    "lightkube": "peers.lightkube_peer",
+    "kr8s": "peers.kr8s_peer",
+}
+
+
+def main() -> None:
+    """Starts a cluster, fills it, measures, reports."""
+    report = Report("client")
+    with rig.running() as cluster:
+        size = asyncio.run(_fill(cluster))
+        console.print(f"{WIDGETS} widgets of {size:.0f} bytes each")
+        _lists(report, cluster, size)
+        _applies(report, cluster)
+    _imports(report)
+    report.publish()
+
+
+async def _fill(cluster: rig.Cluster) -> float:
+    async with connect(load(cluster.kubeconfig)) as client:
+        with console.status(f"creating {WIDGETS} widgets"):
+            return await prepare(client, WIDGETS)
+
+
+def _worker(cluster: rig.Cluster, module: str, *job: str) -> Callable[[], Run]:
+    numbers = itertools.count(hash(module) % 1000)
+
+    def work() -> Run:
+        environment = {
+            "KUBECONFIG": str(cluster.kubeconfig),
+            "PYTHONPATH": str(HERE),
+            "BENCH_REPLICAS": str(next(numbers)),
+        }
+        return run_worker(["-m", module, *job], environment)
+
+    return work
+
+
+def _lists(report: Report, cluster: rig.Cluster, size: float) -> None:
+    workers = {name: _worker(cluster, module, "list") for name, module in PEERS.items()}
+    workers |= {"ours": _worker(cluster, "peers.ours", "list"), "download": _worker(cluster, "peers.download")}
+    runs = in_turns(workers, ROUNDS, f"listing {WIDGETS} widgets")
+    assert all(run.answer["count"] == WIDGETS for name in ("ours", *PEERS) for run in runs[name])
+    claim = f"list {WIDGETS} custom resources of {size / 1000:.1f} KB into objects"
+    cpu = {name: median(runs[name], "cpu") for name in PEERS}
+    memory = {name: median(runs[name], "peak_mb") for name in PEERS}
+    wall = {name: median(runs[name], "wall") for name in (*PEERS, "download")}
+    report.rows += [
+        row(f"{claim}: CPU of the whole process", "s", median(runs["ours"], "cpu"), cpu, 0.7),
+        row(f"{claim}: peak memory", "MB", median(runs["ours"], "peak_mb"), memory, 0.5),
+        row(f"{claim}: wall time", "s", median(runs["ours"], "wall"), wall, 1.2, beside="download"),
+    ]
+
+
+def _applies(report: Report, cluster: rig.Cluster) -> None:
+    workers = {name: _worker(cluster, module, "apply") for name, module in PEERS.items()}
+    workers["ours"] = _worker(cluster, "peers.ours", "apply")
+    runs = in_turns(workers, ROUNDS, "2,000 server-side applies, 32 at a time")
+    peers = {name: median(runs[name], "wall") for name in PEERS}
+    report.rows.append(row("2,000 server-side applies, 32 at a time: wall time", "s", median(runs["ours"], "wall"), peers, 1.0))
+
+
+def _imports(report: Report) -> None:
+    code = "import time; began = time.perf_counter(); import {}; print('{{\"wall\": %f}}' % (time.perf_counter() - began))"
+    workers: dict[str, Callable[[], Run]] = {
+        "ours": lambda: run_worker(["-c", code.format("navarch")], {}),
+        "aiohttp, msgspec": lambda: run_worker(["-c", code.format("aiohttp, msgspec")], {}),
+    }
+    runs = in_turns(workers, 4 * ROUNDS, "imports")
+    for what, unit in (("wall", "s"), ("peak_mb", "MB")):
+        peers = {"aiohttp, msgspec": median(runs["aiohttp, msgspec"], what)}
+        name = "time" if what == "wall" else "memory"
+        report.rows.append(row(f"import navarch: {name}", unit, median(runs["ours"], what), peers, 1.5))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""One program per library: `python -m peers.NAME list|apply`, with KUBECONFIG set."""

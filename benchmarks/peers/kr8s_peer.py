@@ -1,0 +1,52 @@
+"""kr8s, its asynchronous client. It has no server-side apply of its own, so its generic call is used for that."""
+
+import asyncio
+import json
+import sys
+import time
+
+import kr8s.asyncio
+from kr8s.asyncio.objects import new_class
+from peers import work
+from widgets import GROUP, NAMESPACE, PLURAL, VERSION, manifest
+
+Widget = new_class("Widget", f"{GROUP}/{VERSION}", asyncio=True, namespaced=True, plural=PLURAL)
+
+
+async def list_all(api: kr8s.asyncio.Api) -> None:
+    began = time.perf_counter()
+    found = [one async for one in api.get(Widget, namespace=NAMESPACE)]
+    work.report(began, len(found))
+
+
+async def apply_all(api: kr8s.asyncio.Api) -> None:
+    wanted = [manifest(number, work.replicas()) for number in range(work.APPLIES)]
+    left = iter(wanted)
+
+    async def apply_some() -> None:
+        for body in left:
+            async with api.call_api(
+                "PATCH",
+                base=f"/apis/{GROUP}",
+                version=VERSION,
+                namespace=NAMESPACE,
+                url=f"{PLURAL}/{body['metadata']['name']}",
+                params={"fieldManager": work.MANAGER, "force": "true"},
+                headers={"Content-Type": "application/apply-patch+yaml"},
+                content=json.dumps(body),
+            ):
+                pass
+
+    began = time.perf_counter()
+    async with asyncio.TaskGroup() as group:
+        for _ in range(work.AT_A_TIME):
+            group.create_task(apply_some())
+    work.report(began, len(wanted))
+
+
+async def main() -> None:
+    api = await kr8s.asyncio.api()
+    await {"list": list_all, "apply": apply_all}[sys.argv[1]](api)
+
+
+asyncio.run(main())

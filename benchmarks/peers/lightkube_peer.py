@@ -1,0 +1,42 @@
+"""lightkube, its asynchronous client on uvloop like ours."""
+
+import asyncio
+import sys
+import time
+
+import uvloop
+from lightkube import AsyncClient
+from lightkube.generic_resource import create_namespaced_resource
+from peers import work
+from widgets import GROUP, NAMESPACE, PLURAL, VERSION, manifest
+
+Widget = create_namespaced_resource(GROUP, VERSION, "Widget", PLURAL)
+
+
+async def list_all(client: AsyncClient) -> None:
+    began = time.perf_counter()
+    found = [one async for one in client.list(Widget, namespace=NAMESPACE, chunk_size=500)]
+    work.report(began, len(found))
+
+
+async def apply_all(client: AsyncClient) -> None:
+    wanted = [Widget(manifest(number, work.replicas())) for number in range(work.APPLIES)]
+    left = iter(wanted)
+
+    async def apply_some() -> None:
+        for one in left:
+            await client.apply(one, force=True)
+
+    began = time.perf_counter()
+    async with asyncio.TaskGroup() as group:
+        for _ in range(work.AT_A_TIME):
+            group.create_task(apply_some())
+    work.report(began, len(wanted))
+
+
+async def main() -> None:
+    client = AsyncClient(field_manager=work.MANAGER)
+    await {"list": list_all, "apply": apply_all}[sys.argv[1]](client)
+
+
+uvloop.run(main())

@@ -1,0 +1,57 @@
+"""kubernetes_asyncio, on uvloop like ours."""
+
+import asyncio
+import sys
+import time
+
+import uvloop
+from kubernetes_asyncio import client, config
+from peers import work
+from widgets import GROUP, NAMESPACE, PLURAL, VERSION, manifest
+
+
+async def list_all(api: client.CustomObjectsApi) -> None:
+    began = time.perf_counter()
+    found, token = [], None
+    while True:
+        more = {"_continue": token} if token else {}
+        page = await api.list_namespaced_custom_object(GROUP, VERSION, NAMESPACE, PLURAL, limit=500, **more)
+        found += page["items"]
+        token = page["metadata"].get("continue")
+        if not token:
+            break
+    work.report(began, len(found))
+
+
+async def apply_all(api: client.CustomObjectsApi) -> None:
+    wanted = [manifest(number, work.replicas()) for number in range(work.APPLIES)]
+    left = iter(wanted)
+
+    async def apply_some() -> None:
+        for body in left:
+            await api.patch_namespaced_custom_object(
+                GROUP,
+                VERSION,
+                NAMESPACE,
+                PLURAL,
+                body["metadata"]["name"],
+                body,
+                field_manager=work.MANAGER,
+                force=True,
+                _content_type="application/apply-patch+yaml",
+            )
+
+    began = time.perf_counter()
+    async with asyncio.TaskGroup() as group:
+        for _ in range(work.AT_A_TIME):
+            group.create_task(apply_some())
+    work.report(began, len(wanted))
+
+
+async def main() -> None:
+    await config.load_kube_config()
+    async with client.ApiClient() as connection:
+        await {"list": list_all, "apply": apply_all}[sys.argv[1]](client.CustomObjectsApi(connection))
+
+
+uvloop.run(main())

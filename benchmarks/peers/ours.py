@@ -1,0 +1,36 @@
+"""navarch."""
+
+import asyncio
+import sys
+import time
+
+import uvloop
+from peers import work
+from widgets import NAMESPACE, Widget, widget
+
+from navarch import connect, load
+
+
+async def list_all() -> None:
+    async with connect(load()) as client:
+        began = time.perf_counter()
+        found = await client.list(Widget, namespace=NAMESPACE)
+        work.report(began, len(found))
+
+
+async def apply_all() -> None:
+    wanted = [widget(number, work.replicas()) for number in range(work.APPLIES)]
+    async with connect(load()) as client:
+        writer, began, left = client.using(manager=work.MANAGER), time.perf_counter(), iter(wanted)
+
+        async def apply_some() -> None:
+            for one in left:
+                await writer.apply(one, force=True)
+
+        async with asyncio.TaskGroup() as group:
+            for _ in range(work.AT_A_TIME):
+                group.create_task(apply_some())
+        work.report(began, len(wanted))
+
+
+uvloop.run({"list": list_all, "apply": apply_all}[sys.argv[1]]())
