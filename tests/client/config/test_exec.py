@@ -357,3 +357,31 @@ def test_one_credential_serves_one_event_loop_after_another(plugin: Any, printed
 
     asyncio.run(twice())
     asyncio.run(twice())
+
+
+def test_plugins_run_on_uvloop_too(plugin: Any, printed: Any, tmp_path: Path) -> None:
+    """Success, failure, too much output, a missing command, a time-out and a daemon left behind."""
+    uvloop = pytest.importorskip("uvloop")
+    os.mkfifo(tmp_path / "agent")
+    bodies = {
+        printed(token="abc"): "",
+        "echo no luck >&2; exit 7": "exit code 7. Its last words: no luck",
+        "cat /dev/zero": "it was killed",
+        f"setsid sh -c 'read order < {tmp_path}/agent' & exit 4": "exit code 4",
+    }
+
+    async def scenario() -> None:
+        for number, (body, message) in enumerate(bodies.items()):
+            credential = made(plugin(body, f"plugin-{number}"))
+            if not message:
+                assert await credential.headers() == {"Authorization": "Bearer abc"}
+                continue
+            with pytest.raises(CredentialError, match=message):
+                await credential.headers()
+        with pytest.raises(CredentialError, match="no such file on the PATH"):
+            await made("no-such-plugin").headers()
+        with pytest.raises(CredentialError, match="it was killed"):
+            await made(plugin("sleep 1000 & wait", "hanging"), timeout=0.1).headers()
+        await asyncio.to_thread((tmp_path / "agent").write_text, "retire\n")
+
+    uvloop.run(scenario())

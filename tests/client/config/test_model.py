@@ -17,6 +17,11 @@ def test_a_config_by_hand_needs_only_the_server() -> None:
     assert msgspec.structs.replace(config, namespace="shop").namespace == "shop"
 
 
+def test_a_server_may_have_a_path_and_loses_its_last_slash() -> None:
+    """Paths of the API are put behind it."""
+    assert Config(server="https://rancher/k8s/clusters/c1/").server == "https://rancher/k8s/clusters/c1"
+
+
 def test_a_config_cannot_be_changed_in_place() -> None:
     """It may be shared."""
     with pytest.raises(AttributeError):

@@ -8,6 +8,7 @@ import signal
 import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
+from typing import cast
 
 from navarch._base.clock import Clock
 from navarch._base.tasks import acquire, within
@@ -78,8 +79,7 @@ class _Process(asyncio.SubprocessProtocol):
         self.exit_code: int | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.SubprocessTransport)
-        self._transport = transport
+        self._transport = cast("asyncio.SubprocessTransport", transport)  # uvloop's is one in all but name
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         if fd == 2:

@@ -116,6 +116,7 @@ class Config(_Guarded, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         _check_server(self)
+        msgspec.structs.force_setattr(self, "server", self.server.rstrip("/"))  # paths are put behind it
         _check_proxy(self)
         _check_tls(self)
         _check_credentials(self)

@@ -87,7 +87,7 @@ def _refuse_depth(data: bytes, loader: Any, where: str) -> None:
 def _describe(error: yaml.YAMLError) -> str:
     """What is wrong and where; the problem's own words only where they cannot quote the file."""
     from yaml.parser import ParserError  # noqa: PLC0415 - see parse
-    from yaml.scanner import ScannerError  # noqa: PLC0415
+    from yaml.scanner import ScannerError  # noqa: PLC0415 - see parse
 
     problem = getattr(error, "problem", None) if isinstance(error, ParserError | ScannerError) else None
     mark = getattr(error, "problem_mark", None)
