@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from navarch._base.clock import ManualClock
 from navarch.client.config import Config, ExecPlugin, load
 from navarch.client.config.execoutput import Answer
-from navarch.client.config.masking import mask, without_password
+from navarch.client.config.masking import mask
+from navarch.client.config.model import without_password
 from navarch.client.config.tls import ClientCertificate
 from navarch.errors import ConfigError
 

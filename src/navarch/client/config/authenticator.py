@@ -5,13 +5,16 @@ from __future__ import annotations
 import ssl
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from navarch._base.clock import Clock
 from navarch.client.config.credentials import Credential, TokenFile, fixed, stamp
-from navarch.client.config.execcredential import ExecCredential
 from navarch.client.config.model import Config
 from navarch.client.config.tls import ClientCertificate, client_certificate, ssl_context
 from navarch.client.config.validity import diagnose
+
+if TYPE_CHECKING:
+    from navarch.client.config.execcredential import ExecCredential
 
 # Certificates on disk are replaced hours before they expire.
 _GLANCE_SECONDS = 60.0
@@ -27,7 +30,8 @@ class Authenticator:
     def __init__(self, config: Config, clock: Clock) -> None:
         self._config = config
         self._clock = clock
-        self._credential = _credential(config, clock)
+        self._plugin = _plugin(config, clock)
+        self._credential = self._plugin or _credential(config, clock)
         self._headers: Mapping[str, str] | None = None
         self._header_version = 0
         self._files = tuple(
@@ -45,8 +49,7 @@ class Authenticator:
     @property
     def tls_version(self) -> int:
         """Rises when `ssl_context` would give another context: new files, or a new certificate from a plugin."""
-        plugin = self._credential
-        return self._file_version + (plugin.certificate_version if isinstance(plugin, ExecCredential) else 0)
+        return self._file_version + (self._plugin.certificate_version if self._plugin else 0)
 
     async def headers(self) -> Mapping[str, str]:
         """The headers that say who is asking, without those of impersonation; CredentialError if there are none."""
@@ -76,9 +79,7 @@ class Authenticator:
         return None if certificate is None else diagnose(certificate, self._clock.now())
 
     def _certificate(self) -> ClientCertificate | None:
-        if isinstance(self._credential, ExecCredential):
-            return self._credential.certificate
-        return client_certificate(self._config)
+        return self._plugin.certificate if self._plugin else client_certificate(self._config)
 
     def _glance_at_files(self) -> None:
         now = self._clock.monotonic()
@@ -91,13 +92,19 @@ class Authenticator:
             self._file_version += 1
 
 
+def _plugin(config: Config, clock: Clock) -> ExecCredential | None:
+    """The exec plugin, if there is one to be asked: as in client-go, whatever is fixed goes before it."""
+    fixed_one = config.credential or config.token_file or config.token or config.username
+    if config.exec_plugin is None or fixed_one or config.client_certificate_file or config.client_certificate_data:
+        return None
+    from navarch.client.config.execcredential import ExecCredential  # noqa: PLC0415 - most have no plugin to pay for
+
+    return ExecCredential(config.exec_plugin, config, clock)
+
+
 def _credential(config: Config, clock: Clock) -> Credential:
-    """What the Config says, by client-go's precedence: whatever is fixed goes before the plugin."""
     if config.credential is not None:
         return config.credential
     if config.token_file:
         return TokenFile(Path(config.token_file), clock, where=config.origin, fallback=config.token)
-    has_certificate = bool(config.client_certificate_file or config.client_certificate_data)
-    if config.exec_plugin and not (config.token or config.username or has_certificate):
-        return ExecCredential(config.exec_plugin, config, clock)
     return fixed(config)

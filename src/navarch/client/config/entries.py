@@ -8,8 +8,7 @@ from itertools import count
 from typing import Any
 
 from navarch.client.config.document import Entry, kind_of
-from navarch.client.config.execoutput import API_VERSIONS
-from navarch.client.config.model import Config, ExecPlugin, Impersonation
+from navarch.client.config.model import EXEC_VERSIONS, Config, ExecPlugin, Impersonation
 from navarch.client.config.yamltext import Written
 from navarch.errors import ConfigError
 
@@ -117,10 +116,10 @@ def _command(plugin: Entry) -> str:
 
 def _api_version(plugin: Entry) -> str:
     version = plugin.text("apiVersion")
-    if version not in API_VERSIONS:
+    if version not in EXEC_VERSIONS:
         got = repr(version[:80]) if version else "none"
         raise ConfigError(
-            f"{plugin.where}: expected apiVersion {' or '.join(API_VERSIONS)}, got {got}. "
+            f"{plugin.where}: expected apiVersion {' or '.join(EXEC_VERSIONS)}, got {got}. "
             f"Update the plugin and its entry in the kubeconfig."
         )
     return version
@@ -130,7 +129,7 @@ def _interactive_mode(plugin: Entry) -> str:
     mode = plugin.text("interactiveMode")
     if mode in _MODES:
         return mode
-    if not mode and plugin.text("apiVersion") != API_VERSIONS[0]:
+    if not mode and plugin.text("apiVersion") != EXEC_VERSIONS[0]:
         return "IfAvailable"
     got = repr(mode[:80]) if mode else "none"
     raise ConfigError(f"{plugin.where}: expected interactiveMode to be one of {', '.join(_MODES)}, got {got}")

@@ -12,7 +12,6 @@ from navarch.client.config.model import Config, ExecPlugin
 from navarch.client.config.tls import ClientCertificate, ca_certificates
 from navarch.errors import CredentialError
 
-API_VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
 _KIND = "ExecCredential"
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from urllib.parse import urlsplit
 
-MASK = "***"
+from navarch.client.config.model import MASK
 
 _TELLING = re.compile(r"token|secret|passw|credential|api_?-?key|access_?-?key|private_?-?key", re.IGNORECASE)
 _PATTERNS = (
@@ -53,14 +52,3 @@ def telling_arguments(arguments: Sequence[str]) -> list[str]:
         if name.startswith("-") and _TELLING.search(name):
             values.append(value if equals else following)
     return values
-
-
-def without_password(url: str) -> str:
-    """A URL as it may be shown; what cannot be taken apart is not shown at all."""
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return MASK
-    if "@" not in url:
-        return url
-    return parts._replace(netloc=f"{MASK}@{parts.netloc.rpartition('@')[2]}").geturl() if parts.netloc else MASK

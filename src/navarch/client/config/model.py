@@ -12,7 +12,6 @@ from urllib.parse import quote, urlsplit
 
 import msgspec
 
-from navarch.client.config.masking import MASK, without_password
 from navarch.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -21,6 +20,9 @@ if TYPE_CHECKING:
     from navarch.client.config.credentials import Credential
 
 FilePath = str | os.PathLike[str]
+
+MASK = "***"
+EXEC_VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
 
 _SECRET = frozenset({"token", "password", "client_key_data", "args", "env"})
 _BULKY = frozenset({"ca_data", "client_certificate_data", "cluster_extension"})
@@ -44,6 +46,17 @@ def _shown(name: str, value: Any) -> Any:
     if name in _BULKY:
         return f"{len(value)} bytes"
     return without_password(value) if name in _URLS else value
+
+
+def without_password(url: str) -> str:
+    """A URL as it may be shown; what cannot be taken apart is not shown at all."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return MASK
+    if "@" not in url:
+        return url
+    return parts._replace(netloc=f"{MASK}@{parts.netloc.rpartition('@')[2]}").geturl() if parts.netloc else MASK
 
 
 class Impersonation(_Guarded, frozen=True, kw_only=True):
@@ -75,7 +88,7 @@ class ExecPlugin(_Guarded, frozen=True, kw_only=True):
     command: str
     args: tuple[str, ...] = ()
     env: Mapping[str, str] = {}
-    api_version: str = "client.authentication.k8s.io/v1"
+    api_version: str = EXEC_VERSIONS[0]
     interactive_mode: str = "IfAvailable"
     install_hint: str = ""
     provide_cluster_info: bool = False
