@@ -1,0 +1,290 @@
+"""A class turned into a structural schema."""
+
+from __future__ import annotations
+
+import copy
+import types
+import typing
+from collections.abc import Mapping, MutableMapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from navarch.api.codec import to_builtins
+from navarch.api.dynamic import Dynamic
+from navarch.api.markers import (
+    Column,
+    Embedded,
+    Immutable,
+    IntOrStringMarker,
+    Meta,
+    OneOf,
+    Preserve,
+    RawSchema,
+    Selectable,
+)
+from navarch.api.model import Default, fields_of
+from navarch.api.resource import Object
+from navarch.errors import DefinitionError
+from navarch.schema.annotations import Annotation, take_apart, union_members
+from navarch.schema.docstrings import class_description, field_descriptions, shortened
+from navarch.schema.marking import apply_markers, one_of_rule, removal_guard, rule_schema
+from navarch.schema.scalars import JsonSchema, enum_schema, scalar_schema
+from navarch.schema.tagged import merge_tagged
+from navarch.schema.where import Where
+
+__all__ = ["Draft", "draft"]
+
+_LISTS = {list, tuple, set, frozenset, Sequence, AbstractSet}
+_SETS = {set, frozenset, AbstractSet}
+_MAPS = {dict, Mapping, MutableMapping}
+_TYPE_FIELDS = ("api_version", "kind", "metadata")
+
+
+@dataclass(slots=True)
+class Draft:
+    """A kind's schema, with what its fields say about columns and selectors.
+
+    `places` has the author's name of each place by its path in the schema.
+    """
+
+    schema: JsonSchema = field(default_factory=dict)
+    columns: list[tuple[str, Column]] = field(default_factory=list)
+    selectable: list[str] = field(default_factory=list)
+    places: dict[str, str] = field(default_factory=dict)
+
+
+def draft(kind: type[Object], *, description_limit: int | None = None) -> Draft:
+    """The schema of a kind, not yet checked. Raises `DefinitionError` for a type that no schema can describe."""
+    builder = _Builder(Draft(), description_limit)
+    builder.draft.schema = builder.described_root(kind)
+    return builder.draft
+
+
+@dataclass(slots=True)
+class _Builder:
+    draft: Draft
+    description_limit: int | None
+    under_way: list[Any] = field(default_factory=list)
+    """The structs around the place being described; one that appears twice would never end."""
+
+    def described_root(self, kind: type[Object]) -> JsonSchema:
+        """The schema of the kind itself."""
+        return self._described(self.whole_object(kind, Where(kind.__name__)), Meta(), "")
+
+    def whole_object(self, kind: Any, where: Where) -> JsonSchema:
+        """A kind at the root, or embedded in another one: its type and metadata are the API server's business."""
+        schema = self._struct(kind, where, skip=_TYPE_FIELDS)
+        fixed: JsonSchema = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}}
+        metadata = take_apart(next(info.type for info in fields_of(kind) if info.name == "metadata"))
+        own = metadata.every(RawSchema)
+        fixed["metadata"] = copy.deepcopy(own[-1].schema) if own else {"type": "object"}
+        schema["properties"] = fixed | schema.get("properties", {})
+        return schema
+
+    def value(self, annotation: Any, where: Where, *, description: str = "") -> JsonSchema:
+        """The schema of one value, with its markers and description."""
+        apart = take_apart(annotation)
+        self.draft.places[where.path] = where.place
+        schema = self._described(self._core(apart, where), apart.meta(), description)
+        apply_markers(schema, apart, where)
+        self._collect(apart, where)
+        return schema
+
+    def _described(self, schema: JsonSchema, meta: Meta, description: str) -> JsonSchema:
+        """What is said of the field stands before what its class says of itself."""
+        of_class = schema.pop("description", "")
+        text = meta.description if meta.description is not None else description or of_class
+        text = shortened(text, self.description_limit if meta.description_limit is None else meta.description_limit)
+        return {"description": text, **schema} if text else schema
+
+    def _collect(self, apart: Annotation, where: Where) -> None:
+        for marker in (*apart.every(Column), *apart.every(Selectable)):
+            if where.json_path is None:
+                raise DefinitionError(
+                    f"{where.place}: expected {type(marker).__name__} on a field with one place in the object, got one "
+                    f"inside a list or map; remove it, or give columns=(Column(..., path=..., type=...),) on the class"
+                )
+        self.draft.columns += [(where.json_path or "", column) for column in apart.every(Column)]
+        if apart.has(Selectable):
+            self.draft.selectable.append(where.json_path or "")
+
+    def _core(self, apart: Annotation, where: Where) -> JsonSchema:
+        raw = apart.every(RawSchema)
+        if raw:
+            return copy.deepcopy(raw[-1].schema)
+        if apart.has(IntOrStringMarker):
+            return {"x-kubernetes-int-or-string": True}
+        if apart.has(Embedded) and not _is_struct(apart.core):
+            return {"type": "object"}
+        known = scalar_schema(apart.core)
+        if known is not None:
+            return known
+        values = enum_schema(apart.core)
+        if values is not None:
+            return values or _refuse(
+                where,
+                "an enum whose values are all strings, integers, numbers or booleans",
+                apart.core,
+                "use one type of value",
+            )
+        return self._compound(apart, where)
+
+    def _compound(self, apart: Annotation, where: Where) -> JsonSchema:
+        core = apart.core
+        origin = typing.get_origin(core) or core
+        if _is_struct(core):
+            return self._nested(apart, where)
+        if origin in _LISTS:
+            return self._list(core, origin, where)
+        if origin in _MAPS or origin is Dynamic:
+            return self._map(core, origin, where)
+        if len(union_members(core)) > 1:
+            return self._union(core, where)
+        if core is types.NoneType:
+            return _refuse(where, "a type with values", "None", "remove the field")
+        return _refuse(where, "a type that JSON can hold", core, "use a Model, or say what it is with RawSchema({...})")
+
+    def _nested(self, apart: Annotation, where: Where) -> JsonSchema:
+        core = apart.core
+        if core in self.under_way:
+            if apart.has(Preserve):
+                return {"type": "object"}
+            return _refuse(
+                where, "a schema that ends", f"{_name(core)} inside itself", "mark this field with Preserve()"
+            )
+        if isinstance(core, type) and issubclass(core, Object):
+            return self.whole_object(core, where) | {"x-kubernetes-embedded-resource": True}
+        return self._struct(core, where)
+
+    def _list(self, core: Any, origin: Any, where: Where) -> JsonSchema:
+        arguments = typing.get_args(core)
+        if origin is tuple and (len(arguments) != 2 or arguments[1] is not ...):
+            return _refuse(where, "items of one type", core, "use list[...], or a Model with a field for each")
+        items = self.value(arguments[0] if arguments else Any, where.item())
+        schema: JsonSchema = {"type": "array", "items": items}
+        return schema | ({"x-kubernetes-list-type": "set"} if origin in _SETS else {})
+
+    def _map(self, core: Any, origin: Any, where: Where) -> JsonSchema:
+        if origin is Dynamic:
+            return {
+                "type": "object",
+                "x-kubernetes-embedded-resource": True,
+                "x-kubernetes-preserve-unknown-fields": True,
+            }
+        keys, values = typing.get_args(core) or (str, Any)
+        key = take_apart(keys).core
+        if (scalar_schema(key) or enum_schema(key) or {}).get("type") != "string":
+            return _refuse(where, "a map with string keys", core, "use dict[str, ...]")
+        if take_apart(values).core in {Any, object} and take_apart(values).markers == ():
+            return {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+        return {"type": "object", "additionalProperties": self.value(values, where.value())}
+
+    def _union(self, core: Any, where: Where) -> JsonSchema:
+        members = union_members(core)
+        if not all(_is_struct(member) for member in members):
+            return _refuse(where, "one type", core, "use IntOrString, a Model, or say what it is with RawSchema({...})")
+        if not all(member.__struct_config__.tag is not None for member in members):
+            remedy = f"use one Model with a field for each and one_of=(OneOf({', '.join(repr(_name(m).lower()) for m in members)}),)"
+            return _refuse(where, "one type", core, remedy)
+        return merge_tagged([(member, self._struct(member, where, defaults=False)) for member in members], where)
+
+    def _struct(self, struct: Any, where: Where, *, skip: tuple[str, ...] = (), defaults: bool = True) -> JsonSchema:
+        self.draft.places[where.path] = where.place
+        self.under_way.append(struct)
+        description = class_description(_class_of(struct))
+        schema: JsonSchema = {"description": description, "type": "object"} if description else {"type": "object"}
+        properties, required = self._fields(struct, where, skip, defaults=defaults)
+        self.under_way.pop()
+        if properties:
+            schema["properties"] = properties
+        if required:
+            schema["required"] = required
+        rules = self._rules(struct, where)
+        return schema | ({"x-kubernetes-validations": rules} if rules else {})
+
+    def _fields(
+        self, struct: Any, where: Where, skip: tuple[str, ...], *, defaults: bool
+    ) -> tuple[JsonSchema, list[str]]:
+        descriptions = field_descriptions(_class_of(struct))
+        properties: JsonSchema = {}
+        required: list[str] = []
+        for info in fields_of(struct):
+            apart = take_apart(info.type)
+            if info.name in skip or apart.core is types.NoneType:
+                continue
+            inner = where.field(info.name, info.encode_name)
+            schema = self.value(info.type, inner, description=descriptions.get(info.name, ""))
+            properties[info.encode_name] = schema
+            if info.required and not apart.optional:
+                required.append(info.encode_name)
+            elif defaults:
+                _add_default(schema, info, inner)
+        return properties, required
+
+    def _rules(self, struct: Any, where: Where) -> list[JsonSchema]:
+        cls = _class_of(struct)
+        rules = [rule_schema(rule) for rule in getattr(cls, "__rules__", ())]
+        rules += [one_of_rule(group, self._group(struct, group, where)) for group in getattr(cls, "__one_of__", ())]
+        for info in fields_of(struct):
+            apart = take_apart(info.type)
+            removable = apart.optional or not (info.required or _has_default(info))
+            if removable:
+                rules += [removal_guard(info.encode_name, marker.message) for marker in apart.every(Immutable)]
+        return rules
+
+    def _group(self, struct: Any, group: OneOf, where: Where) -> list[str]:
+        infos = fields_of(struct)
+        known = {info.encode_name: info for info in infos} | {info.name: info for info in infos}
+        for name in group.fields:
+            if name not in known:
+                _refuse(
+                    where,
+                    f"one_of to name fields of {_name(struct)}",
+                    repr(name),
+                    f"use some of {', '.join(i.name for i in infos)}",
+                )
+            if not take_apart(known[name].type).optional:
+                _refuse(
+                    where.field(name, name),
+                    "a field of one_of that can be unset",
+                    known[name].type,
+                    "write `| None = None`",
+                )
+        return [known[name].encode_name for name in group.fields]
+
+
+def _add_default(schema: JsonSchema, info: msgspec.structs.FieldInfo, where: Where) -> None:
+    """A default of the class becomes one of the schema. A status has none: a new object has no status."""
+    given = info.default_factory() if _has_default(info) else msgspec.UNSET
+    if given is msgspec.UNSET or where.json_path == ".status":
+        return
+    default = to_builtins(given)
+    if where.json_path == ".spec" and "x-kubernetes-validations" not in schema:
+        default = {}
+    schema["default"] = default
+
+
+def _has_default(info: msgspec.structs.FieldInfo) -> bool:
+    """Plain defaults are those of models that leave out what is empty; they are not values."""
+    return isinstance(info.default_factory, Default)
+
+
+def _is_struct(core: Any) -> bool:
+    struct = typing.get_origin(core) or core
+    return isinstance(struct, type) and issubclass(struct, msgspec.Struct)
+
+
+def _class_of(struct: Any) -> Any:
+    return typing.get_origin(struct) or struct
+
+
+def _name(core: Any) -> str:
+    return getattr(core, "__name__", None) or str(core).replace("typing.", "")
+
+
+def _refuse(where: Where, expected: str, got: Any, remedy: str) -> JsonSchema:
+    shown = got if isinstance(got, str) else _name(got)
+    raise DefinitionError(f"{where.place}: expected {expected}, got {shown}; {remedy}")

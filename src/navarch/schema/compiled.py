@@ -1,0 +1,132 @@
+"""`Schema`: a structural schema made ready once and used many times."""
+
+from __future__ import annotations
+
+import copy
+from functools import lru_cache
+from typing import Any
+
+from navarch.api.codec import to_builtins
+from navarch.api.resource import Object
+from navarch.errors import Cause, ValidationError
+from navarch.schema.checks import compile_check
+from navarch.schema.correlation import MISSING
+from navarch.schema.definition import schema_of
+from navarch.schema.embedded import compile_embedded
+from navarch.schema.rules import compile_rules
+from navarch.schema.scalars import JsonSchema
+from navarch.schema.shaping import drop_nulls, fill_defaults, prune_unknown
+from navarch.schema.uniqueness import compile_uniqueness
+from navarch.schema.violations import Violation, causes, invalid
+
+__all__ = ["Schema", "check", "default", "prune", "validate"]
+
+_BLOCKING = {
+    "FieldValueNotSupported",
+    "FieldValueRequired",
+    "FieldValueTooLong",
+    "FieldValueTooMany",
+    "FieldValueTypeInvalid",
+}
+_NOT_ASKED = (
+    "some validation rules were not checked because the object was invalid; "
+    "correct the existing errors to complete validation"
+)
+
+
+class Schema:
+    """A structural schema of any CRD, compiled. Immutable, so it can be shared.
+
+    `whole_object` is off for a schema of a part: then there is no apiVersion, kind and metadata to leave alone.
+
+    >>> schema = Schema({"type": "object", "properties": {"size": {"type": "integer", "maximum": 3, "default": 1}}})
+    >>> [str(cause) for cause in schema.validate({"size": 5})]
+    ['size: Invalid value: 5: size in body should be less than or equal to 3']
+    """
+
+    def __init__(self, schema: JsonSchema, *, whole_object: bool = True) -> None:
+        self.schema = schema
+        self._whole_object = whole_object
+        self._check = compile_check(schema, root=whole_object)
+        self._embedded = compile_embedded(schema)
+        self._uniqueness = compile_uniqueness(schema)
+        self._rules = compile_rules(schema, is_object=whole_object)
+
+    def validate(self, value: Any, old: Any = None) -> list[Cause]:
+        """Every fault of `value`; with `old`, the value before the update, transition rules are asked too.
+
+        Faults of parts that have not changed since `old` are forgiven.
+        """
+        before = MISSING if old is None else old
+        found = list(self._check(value, before))
+        if self._embedded is not None:
+            found += self._embedded(value)
+        if self._uniqueness is not None and not (old is not None and self._uniqueness(old)):
+            found += self._uniqueness(value)
+        found += self._broken_rules(value, before, found)
+        return causes(found)
+
+    def _broken_rules(self, value: Any, before: Any, found: list[Violation]) -> list[Violation]:
+        if self._rules is None:
+            return []
+        if any(fault.reason in _BLOCKING for fault in found):
+            return [invalid(None, _NOT_ASKED)]
+        return self._rules.check(value, before, lambda: False)
+
+    def default(self, value: Any) -> None:
+        """Fills in, in place, what is missing and has a default."""
+        fill_defaults(value, self.schema)
+
+    def prune(self, value: Any) -> list[str]:
+        """Drops, in place, fields that the schema does not know; returns their paths."""
+        return prune_unknown(value, self.schema, root=self._whole_object)
+
+    def admit(self, value: Any) -> list[str]:
+        """What the API server does with a body, in place: defaults, pruning, and nulls that mean nothing dropped.
+
+        Returns the paths of unknown fields, which a strict server reports.
+        """
+        self.default(value)
+        dropped = self.prune(value)
+        drop_nulls(value, self.schema)
+        return dropped
+
+
+def validate(value: Any, schema: JsonSchema, old: Any = None) -> list[Cause]:
+    """Every fault of `value`, as the API server reports them. For more than one value, make a `Schema`."""
+    return Schema(schema).validate(value, old)
+
+
+def default(value: Any, schema: JsonSchema) -> Any:
+    """A copy of `value` with the defaults of the schema.
+
+    >>> default({}, {"type": "object", "properties": {"size": {"type": "integer", "default": 1}}})
+    {'size': 1}
+    """
+    filled = copy.deepcopy(value)
+    fill_defaults(filled, schema)
+    return filled
+
+
+def prune(value: Any, schema: JsonSchema) -> Any:
+    """A copy of `value` without what the schema does not know.
+
+    >>> prune({"size": 1, "colour": "red"}, {"type": "object", "properties": {"size": {"type": "integer"}}})
+    {'size': 1}
+    """
+    pruned = copy.deepcopy(value)
+    prune_unknown(pruned, schema)
+    return pruned
+
+
+def check(obj: Object, old: Object | None = None) -> None:
+    """Raises `ValidationError` with every cause if `obj` does not satisfy the schema of its own class."""
+    found = _schema_of_class(type(obj)).validate(to_builtins(obj), None if old is None else to_builtins(old))
+    if found:
+        kind = type(obj).__kind__
+        raise ValidationError(f"{kind.kind} {obj.name!r} is not valid", found)
+
+
+@lru_cache(maxsize=256)
+def _schema_of_class(kind: type[Object]) -> Schema:
+    return Schema(schema_of(kind, description_limit=0))

@@ -1,0 +1,59 @@
+"""Defaults looked at: each has to be a valid value of its own schema."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+
+from navarch.errors import DefinitionError
+from navarch.schema.checks import compile_check
+from navarch.schema.correlation import MISSING, same
+from navarch.schema.embedded import compile_embedded
+from navarch.schema.faults import DefinitionFault
+from navarch.schema.rules import compile_rules
+from navarch.schema.scalars import JsonSchema
+from navarch.schema.shaping import prune_unknown
+from navarch.schema.structural import children
+from navarch.schema.violations import Violation
+
+__all__ = ["default_faults"]
+
+
+def default_faults(schema: JsonSchema, path: str) -> Iterator[DefinitionFault]:
+    """Defaults that would be refused, or cut, if a user wrote them."""
+    if schema.get("default") is not None:
+        yield from _own(schema, path)
+    for child, inner in children(schema, path):
+        yield from default_faults(child, inner)
+
+
+def _own(schema: JsonSchema, path: str) -> Iterator[DefinitionFault]:
+    given = schema["default"]
+    pruned = copy.deepcopy(given)
+    unknown = prune_unknown(pruned, schema, root=False)
+    if not same(pruned, given):
+        yield _fault(path, "a default with known fields only", ", ".join(unknown), "remove them")
+    for violation in _violations(schema):
+        cause = violation.cause()
+        where = f" (at {cause.field})" if cause.field else ""
+        yield _fault(path, "a default that is valid", f"{given!r}: {cause.message}{where}", "change it, or the limits")
+
+
+def _violations(schema: JsonSchema) -> list[Violation]:
+    given = schema["default"]
+    found = list(compile_check(schema)(given, MISSING))
+    embedded = compile_embedded(schema, root=False)
+    found += embedded(given) if embedded is not None else ()
+    if found:
+        return found
+    try:
+        rules = compile_rules(schema, is_object=False)
+    except DefinitionError:
+        return []  # said where the rules are looked at
+    if rules is None:
+        return []
+    return rules.check(given, given, lambda: False) or rules.check(given, MISSING, lambda: False)
+
+
+def _fault(path: str, expected: str, got: str, remedy: str) -> DefinitionFault:
+    return DefinitionFault(f"{path}.default", f"expected {expected}, got {got}", remedy)

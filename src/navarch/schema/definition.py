@@ -1,0 +1,187 @@
+"""A CustomResourceDefinition from one class, or from several versions of one kind."""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import dataclass
+from typing import Any
+
+from navarch.api.markers import Column, Scale
+from navarch.api.resource import Object
+from navarch.errors import DefinitionError
+from navarch.schema.build import Draft, draft
+from navarch.schema.columns import column_schemas
+from navarch.schema.inspection import DefinitionFault, definition_faults
+from navarch.schema.scalars import JsonSchema
+from navarch.schema.where import author_place
+
+__all__ = ["Webhook", "crd", "schema_of"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Webhook:
+    """Conversion between versions by a webhook: a service in the cluster, or a URL outside of it.
+
+    `ca_bundle` is PEM; leave it out if something else injects it.
+    """
+
+    service: str | None = None
+    namespace: str | None = None
+    path: str | None = None
+    port: int = 443
+    url: str | None = None
+    ca_bundle: bytes | None = None
+    review_versions: tuple[str, ...] = ("v1",)
+
+
+def crd(
+    *versions: type[Object], conversion: Webhook | None = None, description_limit: int | None = None
+) -> dict[str, Any]:
+    """The CustomResourceDefinition of a kind, as a manifest.
+
+    Several classes are several versions of one kind; exactly one of them has `storage=True`. `description_limit` cuts
+    every description to that many characters (0 leaves them out). Raises `DefinitionError` with every place that the
+    API server would not take.
+
+    >>> from navarch.api import Resource, Spec, Status
+    >>> class CacheSpec(Spec):
+    ...     size: int = 1
+    >>> class Cache(Resource[CacheSpec, Status], group="example.com", version="v1"): ...
+    >>> crd(Cache)["metadata"]["name"]
+    'caches.example.com'
+    """
+    if not versions:
+        raise DefinitionError("expected at least one class to make a CRD of, got none; write crd(MyKind)")
+    for version in versions:
+        _require_kind(version)
+    drafts = [draft(version, description_limit=description_limit) for version in versions]
+    manifest = _manifest(versions, drafts, conversion)
+    faults = [*_disagreements(versions), *definition_faults(manifest)]
+    if faults:
+        raise DefinitionError("\n".join(_explain(fault, versions, drafts) for fault in faults))
+    return manifest
+
+
+def schema_of(kind: type[Object], *, description_limit: int | None = None) -> JsonSchema:
+    """The structural schema of one kind, checked as `crd` checks it."""
+    spec = crd(kind, description_limit=description_limit)["spec"]
+    schema: JsonSchema = spec["versions"][0]["schema"]["openAPIV3Schema"]
+    return schema
+
+
+def _require_kind(version: type[Object]) -> None:
+    if not hasattr(version, "__declaration__"):
+        raise DefinitionError(
+            f"expected a class with group= and version=, got {version.__name__}; "
+            f'write class {version.__name__}(Resource[...], group="example.com", version="v1")'
+        )
+
+
+def _manifest(versions: tuple[type[Object], ...], drafts: list[Draft], conversion: Webhook | None) -> dict[str, Any]:
+    stored = next((version for version in versions if version.__declaration__.storage), versions[0])
+    kind, declared = stored.__kind__, stored.__declaration__
+    names: dict[str, Any] = {
+        "plural": kind.plural,
+        "singular": declared.singular,
+        "kind": kind.kind,
+        "listKind": f"{kind.kind}List",
+    }
+    if declared.short_names:
+        names["shortNames"] = list(declared.short_names)
+    if declared.categories:
+        names["categories"] = list(declared.categories)
+    metadata: dict[str, Any] = {"name": f"{kind.plural}.{kind.group}"}
+    metadata |= {"labels": dict(declared.labels)} if declared.labels else {}
+    metadata |= {"annotations": dict(declared.annotations)} if declared.annotations else {}
+    spec: dict[str, Any] = {
+        "group": kind.group,
+        "names": names,
+        "scope": "Namespaced" if kind.namespaced else "Cluster",
+        "versions": [_version(version, made) for version, made in zip(versions, drafts, strict=True)],
+    }
+    if conversion is not None:
+        spec["conversion"] = _conversion(conversion)
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": metadata,
+        "spec": spec,
+    }
+
+
+def _version(version: type[Object], made: Draft) -> dict[str, Any]:
+    declared = version.__declaration__
+    entry: dict[str, Any] = {"name": version.__kind__.version, "served": declared.served, "storage": declared.storage}
+    if declared.deprecated:
+        entry["deprecated"] = True
+        if isinstance(declared.deprecated, str):
+            entry["deprecationWarning"] = declared.deprecated
+    entry["schema"] = {"openAPIV3Schema": made.schema}
+    subresources = _subresources(version, declared.scale)
+    if subresources:
+        entry["subresources"] = subresources
+    given: list[tuple[str, Column]] = [*made.columns, *((column.path or "", column) for column in declared.columns)]
+    columns = column_schemas(version.__name__, made.schema, given)
+    if columns:
+        entry["additionalPrinterColumns"] = columns
+    if made.selectable:
+        entry["selectableFields"] = [{"jsonPath": path} for path in made.selectable]
+    return entry
+
+
+def _subresources(version: type[Object], scale: Scale | None) -> dict[str, Any]:
+    subresources: dict[str, Any] = {"status": {}} if version.__kind__.has_status else {}
+    if scale is not None:
+        paths = {
+            "specReplicasPath": scale.spec_replicas,
+            "statusReplicasPath": scale.status_replicas,
+            "labelSelectorPath": scale.selector,
+        }
+        subresources["scale"] = {key: path for key, path in paths.items() if path is not None}
+    return subresources
+
+
+def _conversion(webhook: Webhook) -> dict[str, Any]:
+    service = {"name": webhook.service, "namespace": webhook.namespace, "path": webhook.path, "port": webhook.port}
+    client: dict[str, Any] = {}
+    if webhook.url is not None:
+        client["url"] = webhook.url
+    if webhook.service is not None or webhook.namespace is not None:
+        client["service"] = {key: value for key, value in service.items() if value is not None}
+    if webhook.ca_bundle is not None:
+        client["caBundle"] = base64.b64encode(webhook.ca_bundle).decode()
+    return {
+        "strategy": "Webhook",
+        "webhook": {"clientConfig": client, "conversionReviewVersions": list(webhook.review_versions)},
+    }
+
+
+def _disagreements(versions: tuple[type[Object], ...]) -> list[DefinitionFault]:
+    """What a manifest can say only once, and the classes say differently."""
+    faults = []
+    first = versions[0]
+    for other in versions[1:]:
+        for name in ("group", "kind", "plural", "namespaced"):
+            mine, others = getattr(first.__kind__, name), getattr(other.__kind__, name)
+            if mine != others:
+                faults.append(
+                    DefinitionFault(
+                        "spec.names" if name != "namespaced" else "spec.scope",
+                        f"expected every version to have {name}={mine!r} as {first.__name__} has, "
+                        f"got {others!r} on {other.__name__}",
+                        f"write {name}={mine!r} there, or make a CRD of its own",
+                    )
+                )
+    return faults
+
+
+def _explain(fault: DefinitionFault, versions: tuple[type[Object], ...], drafts: list[Draft]) -> str:
+    """The fault at the place that the classes' author knows."""
+    for index, made in enumerate(drafts):
+        inside = f"spec.versions[{index}].schema.openAPIV3Schema"
+        if fault.field.startswith(inside):
+            place = author_place(fault.field[len(inside) :], made.places)
+            return f"{place}: {fault.message}; {fault.remedy}"
+        if fault.field.startswith(f"spec.versions[{index}]"):
+            return f"{versions[index].__name__} ({fault.field}): {fault.message}; {fault.remedy}"
+    return f"{versions[0].__name__} ({fault.field}): {fault.message}; {fault.remedy}"

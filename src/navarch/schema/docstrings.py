@@ -1,0 +1,90 @@
+"""Descriptions from docstrings: a class's own, and the string that follows a field.
+
+Python keeps the first and drops the second, so fields are read from the source. Where there is no source (a frozen
+program, a class made by `exec`) there are no descriptions, and nothing else is lost.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import linecache
+from functools import lru_cache
+
+__all__ = ["class_description", "field_descriptions", "shortened"]
+
+
+def class_description(cls: type) -> str:
+    """The docstring of the class itself; that of a base class speaks of something else."""
+    return inspect.cleandoc(vars(cls).get("__doc__") or "")
+
+
+def field_descriptions(cls: type) -> dict[str, str]:
+    """Descriptions by Python name, those of base classes included."""
+    found: dict[str, str] = {}
+    for base in reversed(cls.__mro__):
+        found |= _own_fields(base)
+    return found
+
+
+def shortened(description: str, limit: int | None) -> str:
+    """`description` in at most `limit` characters, cut between words.
+
+    >>> shortened("How many pods to run.", 12)
+    'How many…'
+    """
+    if limit is None or len(description) <= limit:
+        return description
+    if limit == 0:
+        return ""
+    words = description[:limit].rpartition(" ")[0] or description[: limit - 1]
+    return words.rstrip(" ,;:.\n") + "…"
+
+
+def _own_fields(cls: type) -> dict[str, str]:
+    try:
+        file = inspect.getsourcefile(cls)
+    except TypeError:
+        return {}
+    definition = _definitions(file, "".join(linecache.getlines(file))).get(cls.__qualname__) if file else None
+    return {} if definition is None else _documented(definition)
+
+
+@lru_cache(maxsize=32)
+def _definitions(file: str, source: str) -> dict[str, ast.ClassDef]:
+    """Every class of a file by its qualified name; `file` only says which cached answer is meant."""
+    try:
+        tree = ast.parse(source, filename=file)
+    except SyntaxError:
+        return {}
+    found: dict[str, ast.ClassDef] = {}
+    _collect(tree, "", found)
+    return found
+
+
+def _collect(node: ast.AST, prefix: str, found: dict[str, ast.ClassDef]) -> None:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.ClassDef):
+            found[prefix + child.name] = child
+            _collect(child, f"{prefix}{child.name}.", found)
+        elif isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+            _collect(child, f"{prefix}{child.name}.<locals>.", found)
+        else:
+            _collect(child, prefix, found)
+
+
+def _documented(definition: ast.ClassDef) -> dict[str, str]:
+    found = {}
+    for statement, following in zip(definition.body, definition.body[1:], strict=False):
+        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+            text = _text_of(following)
+            if text is not None:
+                found[statement.target.id] = inspect.cleandoc(text)
+    return found
+
+
+def _text_of(statement: ast.stmt) -> str | None:
+    if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
+        value = statement.value.value
+        return value if isinstance(value, str) else None
+    return None

@@ -1,0 +1,63 @@
+"""Paths that name a field of a schema: `.spec.replicas`, `.spec.labels['app']`."""
+
+from __future__ import annotations
+
+import re
+
+from navarch.errors import InvalidValueError
+from navarch.schema.scalars import JsonSchema
+
+__all__ = ["at_json_path", "field_path"]
+
+_TOKEN = re.compile(r"\.(?P<name>[^.\[\]]+)|\['(?P<quoted>(?:[^'\\]|\\.)*)'\]")
+_ESCAPES = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "'": "'", "\\": "\\"}
+
+
+def field_path(path: str, schema: JsonSchema, *, quoted: bool = True) -> tuple[str, JsonSchema]:
+    """The path as an error names it, and the schema it leads to. Raises `InvalidValueError` saying what is wrong.
+
+    `quoted` allows `['name']`. Lists cannot be stepped into.
+
+    >>> field_path(".a['b-c']", {"properties": {"a": {"properties": {"b-c": {"type": "string"}}}}})
+    ('a.b-c', {'type': 'string'})
+    """
+    shown, position = "", 0
+    while position < len(path):
+        match = _TOKEN.match(path, position)
+        if match is None or (match["quoted"] is not None and not quoted):
+            raise InvalidValueError(f"expected .name{' or [quoted name]' if quoted else ''}, got {path[position:]!r}")
+        name = match["name"] if match["quoted"] is None else _unescaped(match["quoted"])
+        named, schema = _step(name, schema)
+        shown += f".{name}" if named else f"[{name}]"
+        position = match.end()
+    return shown.removeprefix("."), schema
+
+
+def at_json_path(schema: JsonSchema, path: str) -> JsonSchema | None:
+    """The schema at a simple path, None if there is none (or the path is more than simple)."""
+    try:
+        return field_path(path, schema)[1] if path.startswith(".") else None
+    except InvalidValueError:
+        return None
+
+
+def _step(name: str, schema: JsonSchema) -> tuple[bool, JsonSchema]:
+    properties = schema.get("properties")
+    if properties:
+        if name not in properties:
+            raise InvalidValueError(f"expected one of the fields {', '.join(properties)}, got {name!r}")
+        found: JsonSchema = properties[name]
+        return True, found
+    values = schema.get("additionalProperties")
+    if isinstance(values, dict):
+        return False, values
+    raise InvalidValueError(f"expected a struct or map to find {name!r} in, got type {schema.get('type')}")
+
+
+def _unescaped(text: str) -> str:
+    def replace(match: re.Match[str]) -> str:
+        if match[1] not in _ESCAPES:
+            raise InvalidValueError(f"expected a known escape, got {match[0]!r}")
+        return _ESCAPES[match[1]]
+
+    return re.sub(r"\\(.)", replace, text)

@@ -1,0 +1,152 @@
+"""A CustomResourceDefinition looked at as the API server would, before it is sent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import urlsplit
+
+from navarch.schema.default_inspection import default_faults
+from navarch.schema.faults import DefinitionFault
+from navarch.schema.keywords import keyword_faults
+from navarch.schema.naming import is_dns_subdomain, is_resource_name
+from navarch.schema.rule_inspection import rule_faults
+from navarch.schema.scalars import JsonSchema
+from navarch.schema.serving import version_faults
+from navarch.schema.structural import structural_faults
+
+__all__ = ["DefinitionFault", "definition_faults", "schema_faults"]
+
+_REVIEW_VERSIONS = {"v1", "v1beta1"}
+_PROTECTED_GROUPS = (".k8s.io", ".kubernetes.io")
+_APPROVAL = "api-approved.kubernetes.io"
+
+
+def definition_faults(manifest: dict[str, Any]) -> list[DefinitionFault]:
+    """Everything for which the API server would refuse the CRD `manifest`; empty if it would take it."""
+    spec = manifest.get("spec", {})
+    return [
+        *_group_faults(manifest, spec),
+        *_name_faults(spec.get("names", {})),
+        *_versions_faults(spec.get("versions", [])),
+        *_conversion_faults(spec.get("conversion")),
+    ]
+
+
+def schema_faults(schema: JsonSchema, path: str = "", *, has_status: bool = False) -> list[DefinitionFault]:
+    """Everything for which the API server would refuse the schema of a version.
+
+    Rules and defaults are looked at only where the schema itself is sound, since they are read by it.
+    """
+    faults = [*structural_faults(schema, path), *keyword_faults(schema, path, has_status=has_status)]
+    return faults or [*default_faults(schema, path), *rule_faults(schema, path)]
+
+
+def _group_faults(manifest: dict[str, Any], spec: dict[str, Any]) -> Iterator[DefinitionFault]:
+    group, plural = spec.get("group", ""), spec.get("names", {}).get("plural", "")
+    if not is_dns_subdomain(group) or "." not in group:
+        yield _fault("spec.group", "a domain with at least one dot", repr(group), 'write group="cache.example.com"')
+    metadata = manifest.get("metadata", {})
+    if metadata.get("name") != f"{plural}.{group}":
+        yield _fault("metadata.name", f"{plural}.{group}", repr(metadata.get("name")), "name it so")
+    protected = group.endswith(_PROTECTED_GROUPS) or group in {"k8s.io", "kubernetes.io"}
+    if protected and _APPROVAL not in (metadata.get("annotations") or {}):
+        yield _fault("spec.group", "a group of your own", repr(group), f"use a domain you own, or annotate {_APPROVAL}")
+    if spec.get("scope") not in {"Namespaced", "Cluster"}:
+        yield _fault("spec.scope", "Namespaced or Cluster", repr(spec.get("scope")), "use one of them")
+
+
+def _name_faults(names: dict[str, Any]) -> Iterator[DefinitionFault]:
+    kind = names.get("kind", "")
+    given = {"plural": names.get("plural", ""), "singular": names.get("singular") or kind.lower()}
+    given |= {"kind": kind.lower(), "listKind": (names.get("listKind") or f"{kind}List").lower()}
+    for index, short in enumerate(names.get("shortNames", ())):
+        given[f"shortNames[{index}]"] = short
+    for index, category in enumerate(names.get("categories", ())):
+        given[f"categories[{index}]"] = category
+    for key, name in given.items():
+        if not is_resource_name(name):
+            yield _fault(
+                f"spec.names.{key}",
+                "lower case letters, digits and dashes, starting with a letter, at most 63",
+                repr(name),
+                "choose such a name",
+            )
+    if kind and names.get("listKind") == kind:
+        yield _fault("spec.names.listKind", "another name than the kind's", repr(kind), f"use {kind}List")
+    yield from _collisions(names)
+
+
+def _collisions(names: dict[str, Any]) -> Iterator[DefinitionFault]:
+    """Names by which one kind could be found twice."""
+    seen = {names.get("plural"), names.get("singular")}
+    for index, short in enumerate(names.get("shortNames", ())):
+        if short in seen:
+            yield _fault(f"spec.names.shortNames[{index}]", "a name not used yet", repr(short), "remove it")
+        seen.add(short)
+
+
+def _versions_faults(versions: list[dict[str, Any]]) -> Iterator[DefinitionFault]:
+    names = [version.get("name", "") for version in versions]
+    for name in sorted({name for name in names if names.count(name) > 1}):
+        yield _fault("spec.versions", "each version once", f"{name} twice", "give each class a version of its own")
+    stored = [version.get("name") for version in versions if version.get("storage")]
+    if len(stored) != 1:
+        got = ", ".join(map(str, stored)) or "none"
+        yield _fault("spec.versions", "exactly one version with storage=True", got, "write storage=False on the others")
+    for index, version in enumerate(versions):
+        path = f"spec.versions[{index}]"
+        if not is_resource_name(version.get("name", "")):
+            yield _fault(f"{path}.name", "a version like v1alpha1", repr(version.get("name")), "choose such a name")
+        schema = version.get("schema", {}).get("openAPIV3Schema")
+        if schema is None:
+            yield _fault(f"{path}.schema.openAPIV3Schema", "a schema", "none", "describe the kind")
+            continue
+        has_status = "status" in version.get("subresources", {})
+        yield from schema_faults(schema, f"{path}.schema.openAPIV3Schema", has_status=has_status)
+        yield from version_faults(version, schema, path)
+
+
+def _conversion_faults(conversion: dict[str, Any] | None) -> Iterator[DefinitionFault]:
+    if conversion is None or conversion.get("strategy") == "None":
+        return
+    if conversion.get("strategy") != "Webhook":
+        yield _fault("spec.conversion.strategy", "None or Webhook", conversion.get("strategy"), "use one of them")
+        return
+    webhook = conversion.get("webhook", {})
+    client, path = webhook.get("clientConfig", {}), "spec.conversion.webhook.clientConfig"
+    if ("url" in client) == ("service" in client):
+        yield _fault(path, "a service or a url", "both" if "url" in client else "neither", "give one of them")
+    if "service" in client:
+        yield from _service_faults(client["service"], f"{path}.service")
+    if "url" in client:
+        yield from _url_faults(client["url"], f"{path}.url")
+    reviews = webhook.get("conversionReviewVersions", [])
+    if not _REVIEW_VERSIONS & set(reviews) or len(set(reviews)) < len(reviews):
+        yield _fault("spec.conversion.webhook.conversionReviewVersions", "v1, once", reviews, 'use ("v1",)')
+
+
+def _service_faults(service: dict[str, Any], path: str) -> Iterator[DefinitionFault]:
+    for key in ("name", "namespace"):
+        if not service.get(key):
+            yield _fault(f"{path}.{key}", f"the {key} of the service", "none", f"give {key}")
+    if not 1 <= service.get("port", 443) <= 65535:
+        yield _fault(f"{path}.port", "a port from 1 to 65535", service["port"], "use 443")
+    where = service.get("path")
+    if where not in {None, "", "/"} and not _is_service_path(where):
+        yield _fault(f"{path}.path", "a path like /convert", repr(where), "start it with / and use DNS names")
+
+
+def _is_service_path(path: str) -> bool:
+    segments = path.removeprefix("/").removesuffix("/").split("/")
+    return path.startswith("/") and all(is_dns_subdomain(segment) for segment in segments)
+
+
+def _url_faults(url: str, path: str) -> Iterator[DefinitionFault]:
+    parts = urlsplit(url)
+    if parts.scheme != "https" or not parts.netloc or parts.query or parts.fragment or "@" in parts.netloc:
+        yield _fault(path, "https://host/path and no more", "another URL", "leave out user, query and fragment")
+
+
+def _fault(path: str, expected: str, got: Any, remedy: str) -> DefinitionFault:
+    return DefinitionFault(path, f"expected {expected}, got {got}", remedy)

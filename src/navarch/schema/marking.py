@@ -1,0 +1,181 @@
+"""Markers turned into keywords of a schema."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from navarch.api.codec import to_builtins
+from navarch.api.markers import NO_EXAMPLE, Atomic, Embedded, Immutable, ListMap, ListSet, Meta, OneOf, Preserve, Rule
+from navarch.errors import DefinitionError
+from navarch.schema.annotations import Annotation
+from navarch.schema.cel.escaping import escape
+from navarch.schema.scalars import JsonSchema
+from navarch.schema.where import Where
+
+__all__ = ["apply_markers", "one_of_rule", "removal_guard", "rule_schema"]
+
+_NUMBERS = {"integer", "number", None}
+_STRINGS = {"string", None}
+_LENGTHS = {"array": "Items", "object": "Properties", "string": "Length", None: "Length"}
+_COUNTS = {"exactly": "==", "at most": "<=", "at least": ">="}
+
+
+def apply_markers(schema: JsonSchema, annotation: Annotation, where: Where) -> None:
+    """Adds to `schema` what the markers say."""
+    _apply_meta(schema, annotation.meta(), where)
+    for marker in annotation.markers:
+        _apply_list_or_map_type(schema, marker, where)
+    if annotation.has(Preserve):
+        schema["x-kubernetes-preserve-unknown-fields"] = True
+    if annotation.has(Embedded):
+        _embed(schema, where)
+    rules = [rule_schema(rule) for rule in annotation.every(Rule)]
+    rules += [{"rule": "self == oldSelf", "message": marker.message} for marker in annotation.every(Immutable)]
+    if rules:
+        schema.setdefault("x-kubernetes-validations", []).extend(rules)
+
+
+def _apply_meta(schema: JsonSchema, meta: Meta, where: Where) -> None:
+    kind = schema.get("type")
+    bounds = {"minimum": (meta.ge, meta.gt), "maximum": (meta.le, meta.lt)}
+    for keyword, (inclusive, exclusive) in bounds.items():
+        _require(
+            inclusive is None or exclusive is None,
+            where,
+            "one bound on each side",
+            "both an inclusive and an exclusive one",
+            "keep one",
+        )
+        bound = inclusive if inclusive is not None else exclusive
+        if bound is not None:
+            _require(
+                kind in _NUMBERS,
+                where,
+                "a bound (ge, gt, le, lt) on a number",
+                f"type {kind}",
+                "use min_length or max_length",
+            )
+            schema[keyword] = _whole(bound)
+            if exclusive is not None:
+                schema[f"exclusive{keyword.capitalize()}"] = True
+    if meta.multiple_of is not None:
+        _require(kind in _NUMBERS, where, "multiple_of on a number", f"type {kind}", "remove it")
+        schema["multipleOf"] = _whole(meta.multiple_of)
+    _apply_lengths(schema, meta, where)
+    _apply_text(schema, meta, where)
+
+
+def _apply_lengths(schema: JsonSchema, meta: Meta, where: Where) -> None:
+    for prefix, length in (("min", meta.min_length), ("max", meta.max_length)):
+        if length is not None:
+            kind = schema.get("type")
+            _require(
+                kind in _LENGTHS, where, f"{prefix}_length on a string, list or map", f"type {kind}", "use ge and le"
+            )
+            schema[f"{prefix}{_LENGTHS[kind]}"] = length
+
+
+def _apply_text(schema: JsonSchema, meta: Meta, where: Where) -> None:
+    if meta.pattern is not None:
+        kind = schema.get("type")
+        _require(kind in _STRINGS, where, "a pattern on a string", f"type {kind}", "remove it, or write a Rule")
+        schema["pattern"] = meta.pattern
+    if meta.format is not None:
+        schema["format"] = meta.format
+    if meta.enum is not None:
+        schema["enum"] = [to_builtins(value) for value in meta.enum]
+    if meta.nullable:
+        schema["nullable"] = True
+    if meta.title is not None:
+        schema["title"] = meta.title
+    if meta.example is not NO_EXAMPLE:
+        schema["example"] = to_builtins(meta.example)
+
+
+def _apply_list_or_map_type(schema: JsonSchema, marker: Any, where: Where) -> None:
+    kind = schema.get("type")
+    if isinstance(marker, ListMap | ListSet):
+        _require(kind == "array", where, f"{type(marker).__name__} on a list", f"type {kind}", "move it to the list")
+        schema["x-kubernetes-list-type"] = "set" if isinstance(marker, ListSet) else "map"
+        if isinstance(marker, ListMap):
+            schema["x-kubernetes-list-map-keys"] = list(marker.keys)
+    if isinstance(marker, Atomic):
+        _require(
+            kind in {"array", "object"},
+            where,
+            "Atomic on a list, map or struct",
+            f"type {kind}",
+            "remove it: a scalar is atomic anyway",
+        )
+        schema["x-kubernetes-list-type" if kind == "array" else "x-kubernetes-map-type"] = "atomic"
+
+
+def _embed(schema: JsonSchema, where: Where) -> None:
+    _require(
+        schema.get("type", "object") == "object",
+        where,
+        "Embedded on an object",
+        f"type {schema.get('type')}",
+        "use dict[str, Any] or a kind",
+    )
+    schema["type"] = "object"
+    schema["x-kubernetes-embedded-resource"] = True
+    schema.pop("additionalProperties", None)
+    if not schema.get("properties"):
+        schema["x-kubernetes-preserve-unknown-fields"] = True
+
+
+def rule_schema(rule: Rule) -> JsonSchema:
+    """One entry of `x-kubernetes-validations`."""
+    entry = {
+        "rule": rule.expression,
+        "message": rule.message,
+        "messageExpression": rule.message_expression,
+        "reason": rule.reason,
+        "fieldPath": rule.field_path,
+        "optionalOldSelf": rule.optional_old_self,
+    }
+    return {key: copy.copy(value) for key, value in entry.items() if value is not None}
+
+
+def one_of_rule(group: OneOf, wire_names: list[str]) -> JsonSchema:
+    """The rule that counts how many fields of a group are set.
+
+    >>> one_of_rule(OneOf("a", "b", require="at most"), ["a", "b"])["rule"]
+    '[has(self.a), has(self.b)].filter(x, x).size() <= 1'
+    """
+    present = ", ".join(f"has(self.{_identifier(name)})" for name in wire_names)
+    return {
+        "rule": f"[{present}].filter(x, x).size() {_COUNTS[group.require]} 1",
+        "message": f"{group.require} one of {', '.join(wire_names)} must be set",
+    }
+
+
+def removal_guard(wire_name: str, message: str) -> JsonSchema:
+    """The rule on a struct that keeps an immutable field of it from being removed.
+
+    A rule on the field itself is not asked when the field is gone.
+    """
+    identifier = _identifier(wire_name)
+    return {
+        "rule": f"!has(oldSelf.{identifier}) || has(self.{identifier})",
+        "message": message,
+        "fieldPath": f".{wire_name}",
+    }
+
+
+def _identifier(wire_name: str) -> str:
+    identifier = escape(wire_name)
+    if identifier is None:
+        raise DefinitionError(f"expected a field that CEL can name, got {wire_name!r}; give it another wire name")
+    return identifier
+
+
+def _whole(number: float) -> float:
+    return int(number) if number == int(number) else number
+
+
+def _require(condition: bool, where: Where, expected: str, got: str, remedy: str) -> None:
+    if not condition:
+        raise DefinitionError(f"{where.place}: expected {expected}, got {got}; {remedy}")

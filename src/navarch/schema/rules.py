@@ -1,0 +1,185 @@
+"""CEL rules compiled with their schema, and asked about values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from navarch.errors import InvalidValueError
+from navarch.schema import cel
+from navarch.schema.correlation import MISSING, old_items, same
+from navarch.schema.fieldpaths import field_path
+from navarch.schema.scalars import JsonSchema
+from navarch.schema.violations import Violation, invalid, shown
+
+__all__ = ["CompiledRule", "RuleNode", "compile_rule", "compile_rules"]
+
+_LONGEST_MESSAGE = 5 * 1024
+_HEADINGS = {
+    "FieldValueInvalid": "Invalid value",
+    "FieldValueForbidden": "Forbidden",
+    "FieldValueRequired": "Required value",
+    "FieldValueDuplicate": "Duplicate value",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledRule:
+    """One rule, ready to be asked."""
+
+    given: JsonSchema
+    program: cel.Program
+    message: cel.Program | None
+    path: str
+    optional_old: bool
+
+    @property
+    def uses_old(self) -> bool:
+        """Whether it is a transition rule."""
+        return self.program.uses_variable("oldSelf")
+
+
+def compile_rule(given: JsonSchema, schema: JsonSchema, self_type: cel.CelType) -> CompiledRule:
+    """Raises `CelError` if the rule or its message does not fit the type."""
+    optional_old = bool(given.get("optionalOldSelf"))
+    variables = {"self": self_type, "oldSelf": cel.optional_of(self_type) if optional_old else self_type}
+    program = cel.compile(given["rule"], variables, result=cel.BOOL)
+    expression = given.get("messageExpression")
+    message = cel.compile(expression, variables, result=cel.STRING) if expression else None
+    return CompiledRule(given, program, message, _shown_path(given.get("fieldPath"), schema), optional_old)
+
+
+def _shown_path(path: str | None, schema: JsonSchema) -> str:
+    if not path:
+        return ""
+    try:
+        shown_path = field_path(path, schema)[0]
+    except InvalidValueError:
+        return ""
+    return shown_path if shown_path.startswith("[") else f".{shown_path}"
+
+
+@dataclass(slots=True)
+class RuleNode:
+    """The rules of one node of a schema, and of the nodes below it."""
+
+    schema: JsonSchema
+    convert: Callable[[Any], Any] | None = None
+    rules: list[CompiledRule] = field(default_factory=list)
+    fields: dict[str, RuleNode] = field(default_factory=dict)
+    values: RuleNode | None = None
+    items: RuleNode | None = None
+
+    def check(self, value: Any, old: Any, unchanged: Callable[[], bool]) -> list[Violation]:
+        """The faults of `value`. `unchanged` says whether the nearest known old value around it is the same."""
+        if value is None:
+            return []
+        if old is not MISSING:
+            unchanged = _remembered(old, value)
+        found = self._own(value, old, unchanged) if self.rules else []
+        if isinstance(value, dict):
+            before = old if isinstance(old, dict) else {}
+            for name, inner in value.items():
+                node, step = (self.fields[name], f".{name}") if name in self.fields else (self.values, f"[{name}]")
+                if node is not None and (step[0] == "." or name not in (self.schema.get("properties") or {})):
+                    found += _below(step, node.check(inner, before.get(name, MISSING), unchanged))
+        elif isinstance(value, list) and self.items is not None:
+            old_of = old_items(self.schema, old)
+            for index, inner in enumerate(value):
+                found += _below(f"[{index}]", self.items.check(inner, old_of(inner), unchanged))
+        return found
+
+    def _own(self, value: Any, old: Any, unchanged: Callable[[], bool]) -> list[Violation]:
+        assert self.convert is not None
+        variables: dict[str, Any] = {"self": self.convert(value)}
+        has_old = old is not MISSING and old is not None
+        if has_old:
+            variables["oldSelf"] = self.convert(old)
+        optional = variables | {"oldSelf": cel.some(variables["oldSelf"]) if has_old else cel.NONE}
+        found = []
+        for rule in self.rules:
+            if rule.uses_old and not has_old and not rule.optional_old:
+                continue
+            fault = self._ask(rule, optional if rule.optional_old else variables, value)
+            if fault is not None and (rule.uses_old or not unchanged()):
+                found.append(fault)
+        return found
+
+    def _ask(self, rule: CompiledRule, variables: dict[str, Any], value: Any) -> Violation | None:
+        try:
+            if rule.program.evaluate(variables) is True:
+                return None
+        except cel.CelEvaluationError as error:
+            return self._failure(rule, error)
+        fault = _broken(
+            rule, value if self.schema.get("type") not in {"object", "array"} else MISSING, _message(rule, variables)
+        )
+        fault.path = rule.path
+        return fault
+
+    def _failure(self, rule: CompiledRule, error: cel.CelEvaluationError) -> Violation:
+        text = _text(rule.given)
+        if str(error).startswith("no such overload"):
+            detail = f"'{error}': call arguments did not match a supported operator, function or macro signature for rule: {text}"
+        else:
+            detail = f"{error} evaluating rule: {text}"
+        return invalid(self.schema.get("type", ""), detail)
+
+
+def _below(step: str, faults: list[Violation]) -> list[Violation]:
+    for fault in faults:
+        fault.path = step + fault.path
+    return faults
+
+
+def _remembered(old: Any, value: Any) -> Callable[[], bool]:
+    answers: list[bool] = []
+
+    def unchanged() -> bool:
+        if not answers:
+            answers.append(same(old, value))
+        return answers[0]
+
+    return unchanged
+
+
+def _broken(rule: CompiledRule, value: Any, detail: str) -> Violation:
+    reason = rule.given.get("reason") or "FieldValueInvalid"
+    heading = _HEADINGS[reason]
+    if reason in {"FieldValueInvalid", "FieldValueDuplicate"} and value is not MISSING:
+        heading += f": {shown(value)}"
+    return Violation(reason, heading if reason == "FieldValueDuplicate" else f"{heading}: {detail}")
+
+
+def _message(rule: CompiledRule, variables: dict[str, Any]) -> str:
+    if rule.message is not None:
+        try:
+            text = str(rule.message.evaluate(variables)).strip()
+        except cel.CelEvaluationError:
+            text = ""
+        if text and "\n" not in text and len(text.encode()) <= _LONGEST_MESSAGE:
+            return text
+    own: str | None = rule.given.get("message")
+    return own.strip() if own else f"failed rule: {_text(rule.given)}"
+
+
+def _text(given: JsonSchema) -> str:
+    return str(given.get("message") or given["rule"]).strip()
+
+
+def compile_rules(schema: JsonSchema, *, is_object: bool) -> RuleNode | None:
+    """The rules of a schema and everything below it; None if there are none."""
+    node = RuleNode(schema)
+    if schema.get("x-kubernetes-validations"):
+        self_type = cel.type_of_schema(schema, resource=is_object)
+        node.convert = cel.converter_of(schema, resource=is_object)
+        node.rules = [compile_rule(given, schema, self_type) for given in schema["x-kubernetes-validations"]]
+    for name, child in (schema.get("properties") or {}).items():
+        compiled = compile_rules(child, is_object=False)
+        if compiled is not None:
+            node.fields[name] = compiled
+    values, items = schema.get("additionalProperties"), schema.get("items")
+    node.values = compile_rules(values, is_object=False) if isinstance(values, dict) else None
+    node.items = compile_rules(items, is_object=False) if isinstance(items, dict) else None
+    return node if node.rules or node.fields or node.values or node.items else None

@@ -1,0 +1,87 @@
+"""How a version is served: columns, subresources, selectable fields, deprecation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from navarch.errors import InvalidValueError
+from navarch.schema.faults import DefinitionFault
+from navarch.schema.fieldpaths import field_path
+from navarch.schema.scalars import JsonSchema
+
+__all__ = ["version_faults"]
+
+_COLUMN_TYPES = ("boolean", "date", "integer", "number", "string")
+_COLUMN_FORMATS = {"int32", "int64", "float", "double", "byte", "date", "date-time", "password"}
+_SELECTABLE_TYPES = {"string", "boolean", "integer"}
+_MOST_SELECTABLE = 8
+
+
+def version_faults(version: dict[str, Any], schema: JsonSchema, path: str) -> Iterator[DefinitionFault]:
+    """What is wrong with one version beside its schema."""
+    yield from _deprecation_faults(version, path)
+    for index, column in enumerate(version.get("additionalPrinterColumns", ())):
+        yield from _column_faults(column, f"{path}.additionalPrinterColumns[{index}]")
+    scale = version.get("subresources", {}).get("scale")
+    if scale is not None:
+        yield from _scale_faults(scale, f"{path}.subresources.scale")
+    yield from _selectable_faults(version.get("selectableFields", []), schema, f"{path}.selectableFields")
+
+
+def _deprecation_faults(version: dict[str, Any], path: str) -> Iterator[DefinitionFault]:
+    warning = version.get("deprecationWarning")
+    if warning is None:
+        return
+    if not version.get("deprecated"):
+        yield _fault(f"{path}.deprecationWarning", "a warning on a deprecated version", "another", "set deprecated")
+    if not 0 < len(warning.encode()) <= 256 or not warning.isprintable():
+        yield _fault(f"{path}.deprecationWarning", "1 to 256 printable characters", repr(warning), "shorten it")
+
+
+def _column_faults(column: dict[str, Any], path: str) -> Iterator[DefinitionFault]:
+    if not column.get("name"):
+        yield _fault(f"{path}.name", "a name", "none", "name the column")
+    if column.get("type") not in _COLUMN_TYPES:
+        yield _fault(f"{path}.type", f"one of {', '.join(_COLUMN_TYPES)}", column.get("type"), "use one of them")
+    if column.get("format") and column["format"] not in _COLUMN_FORMATS:
+        expected = f"one of {', '.join(sorted(_COLUMN_FORMATS))}"
+        yield _fault(f"{path}.format", expected, column["format"], "use one of them")
+    if not column.get("jsonPath", "").startswith("."):
+        yield _fault(f"{path}.jsonPath", "a path like .spec.size", repr(column.get("jsonPath")), "start it with a dot")
+
+
+def _scale_faults(scale: dict[str, Any], path: str) -> Iterator[DefinitionFault]:
+    homes = {
+        "specReplicasPath": (".spec.",),
+        "statusReplicasPath": (".status.",),
+        "labelSelectorPath": (".spec.", ".status."),
+    }
+    for key, starts in homes.items():
+        given = scale.get(key)
+        if (given or key != "labelSelectorPath") and not str(given or "").startswith(starts):
+            yield _fault(f"{path}.{key}", f"a path under {' or '.join(starts)}", repr(given), "use such a path")
+
+
+def _selectable_faults(fields: list[dict[str, Any]], schema: JsonSchema, path: str) -> Iterator[DefinitionFault]:
+    seen: set[str] = set()
+    for index, entry in enumerate(fields):
+        where, given = f"{path}[{index}].jsonPath", entry.get("jsonPath", "")
+        try:
+            shown, found = field_path(given, schema, quoted=False)
+        except InvalidValueError as error:
+            yield _fault(where, "the path of a field", f"{given!r} ({error})", "name a field of the schema")
+            continue
+        if not given or shown.split(".")[0] == "metadata":
+            yield _fault(where, "a field outside of the metadata", repr(given), "select by labels instead")
+        if found.get("type") not in _SELECTABLE_TYPES:
+            yield _fault(where, "a string, boolean or integer", f"type {found.get('type')}", "remove Selectable")
+        if shown in seen:
+            yield _fault(where, "each field once", repr(given), "remove the repetition")
+        seen.add(shown)
+    if len(seen) > _MOST_SELECTABLE:
+        yield _fault(path, f"at most {_MOST_SELECTABLE} selectable fields", len(seen), "remove some")
+
+
+def _fault(path: str, expected: str, got: Any, remedy: str) -> DefinitionFault:
+    return DefinitionFault(path, f"expected {expected}, got {got}", remedy)

@@ -1,0 +1,115 @@
+"""Values brought into shape by a schema: defaults filled in, unknown fields and stray nulls dropped. All in place."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from navarch.schema.keywords import TYPE_FIELDS
+from navarch.schema.scalars import JsonSchema
+
+__all__ = ["drop_nulls", "fill_defaults", "prune_unknown"]
+
+_OPEN: JsonSchema = {}
+
+
+def fill_defaults(value: Any, schema: JsonSchema | None) -> None:
+    """Missing fields, and nulls that may not be null, get the default of the schema, if it has one."""
+    if not schema:
+        return
+    if isinstance(value, dict):
+        properties = schema.get("properties") or _OPEN
+        for name, child in properties.items():
+            if child.get("default") is not None and _is_unset(value.get(name), child):
+                value[name] = copy.deepcopy(child["default"])
+        for name, inner in value.items():
+            child = properties.get(name) or _map_values(schema)
+            if child is not None:
+                value[name] = _filled(inner, child)
+    elif isinstance(value, list):
+        items = schema.get("items")
+        for index, inner in enumerate(value):
+            value[index] = _filled(inner, items) if items else inner
+
+
+def _filled(value: Any, schema: JsonSchema) -> Any:
+    if _is_unset(value, schema):
+        value = copy.deepcopy(schema.get("default"))
+    fill_defaults(value, schema)
+    return value
+
+
+def _is_unset(value: Any, schema: JsonSchema) -> bool:
+    return value is None and not schema.get("nullable")
+
+
+def _map_values(schema: JsonSchema) -> JsonSchema | None:
+    values = schema.get("additionalProperties")
+    return values if isinstance(values, dict) else None
+
+
+def drop_nulls(value: Any, schema: JsonSchema | None) -> None:
+    """Removes nulls that may not be null and have no default, as if they had not been sent."""
+    schema = schema or _OPEN
+    if isinstance(value, dict):
+        for name in list(value):
+            child = (schema.get("properties") or _OPEN).get(name) or _map_values(schema)
+            if value[name] is None and child is not None and not child.get("nullable") and child.get("default") is None:
+                del value[name]
+            else:
+                drop_nulls(value[name], child)
+    elif isinstance(value, list):
+        for inner in value:
+            drop_nulls(inner, schema.get("items"))
+
+
+def prune_unknown(value: Any, schema: JsonSchema, *, root: bool = True) -> list[str]:
+    """Removes fields that the schema does not know; returns their paths. `root` spares the type and metadata."""
+    dropped: list[str] = []
+    _prune(value, schema | {"x-kubernetes-embedded-resource": True} if root else schema, "", dropped)
+    return sorted(dropped)
+
+
+def _prune(value: Any, schema: JsonSchema | None, path: str, dropped: list[str]) -> None:
+    keeps = schema is not None and bool(schema.get("x-kubernetes-preserve-unknown-fields"))
+    if isinstance(value, dict):
+        _prune_fields(value, schema, path, dropped, keeps=keeps)
+    elif isinstance(value, list):
+        items = schema.get("items") if schema is not None else None
+        for index, inner in enumerate(value):
+            if keeps:
+                _prune_kept(inner, items, f"{path}[{index}]", dropped)
+            else:
+                _prune(inner, items, f"{path}[{index}]", dropped)
+
+
+def _prune_fields(
+    value: dict[str, Any], schema: JsonSchema | None, path: str, dropped: list[str], *, keeps: bool
+) -> None:
+    known = schema or _OPEN
+    for name in list(value):
+        if known.get("x-kubernetes-embedded-resource") and name in TYPE_FIELDS:
+            continue
+        inner_path = f"{path}.{name}" if path else name
+        child, found = _child(known, name)
+        if found:
+            _prune(value[name], child, inner_path, dropped)
+        elif not keeps:
+            dropped.append(inner_path)
+            del value[name]
+
+
+def _child(schema: JsonSchema, name: str) -> tuple[JsonSchema | None, bool]:
+    properties = schema.get("properties") or _OPEN
+    if name in properties:
+        return properties[name], True
+    if schema.get("additionalProperties") is None:
+        return None, False
+    return _map_values(schema), True
+
+
+def _prune_kept(value: Any, items: JsonSchema | None, path: str, dropped: list[str]) -> None:
+    """Items of a list that keeps what it does not know: pruned only as far as they have a schema."""
+    if items is not None:
+        kept = {"x-kubernetes-preserve-unknown-fields": True} | items
+        _prune(value, kept, path, dropped)

@@ -1,0 +1,169 @@
+"""What is wrong with a value, in the API server's words.
+
+A violation is made where it is found, without a path; each level on the way up puts its own step before it. A valid
+value therefore costs no path at all.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable
+from typing import Any
+
+from navarch.errors import Cause
+
+__all__ = [
+    "Violation",
+    "causes",
+    "duplicate",
+    "forbidden",
+    "go_number",
+    "go_quoted",
+    "in_body",
+    "invalid",
+    "not_supported",
+    "required",
+    "shown",
+    "too_long",
+    "too_many",
+    "type_invalid",
+]
+
+_ESCAPES = {
+    "\a": r"\a",
+    "\b": r"\b",
+    "\f": r"\f",
+    "\n": r"\n",
+    "\r": r"\r",
+    "\t": r"\t",
+    "\v": r"\v",
+    '"': r"\"",
+    "\\": r"\\",
+}
+
+
+class Violation:
+    """One fault. The message is `head`, or `head`, the path and `tail` where the server repeats the path."""
+
+    __slots__ = ("head", "path", "reason", "tail")
+
+    def __init__(self, reason: str, head: str, tail: str | None = None, path: str = "") -> None:
+        self.reason = reason
+        self.head = head
+        self.tail = tail
+        self.path = path
+
+    def cause(self) -> Cause:
+        """The finished fault."""
+        path = self.path.removeprefix(".")
+        return Cause(path, self.reason, self.head if self.tail is None else f"{self.head}{path}{self.tail}")
+
+
+def causes(violations: Iterable[Violation]) -> list[Cause]:
+    """Violations as the server reports them."""
+    return [violation.cause() for violation in violations]
+
+
+def invalid(value: Any, detail: str) -> Violation:
+    """A value that breaks a rule."""
+    return Violation("FieldValueInvalid", f"Invalid value: {shown(value)}: {detail}")
+
+
+def in_body(value: Any, detail: str) -> Violation:
+    """A value that breaks a keyword; the server repeats the path before the detail."""
+    return Violation("FieldValueInvalid", f"Invalid value: {shown(value)}: ", f" in body {detail}")
+
+
+def type_invalid(expected: str, got: str) -> Violation:
+    """A value of another type; `got` is the type, or the text that is not of the format."""
+    return Violation(
+        "FieldValueTypeInvalid",
+        f"Invalid value: {go_quoted(got)}: ",
+        f" in body must be of type {expected}: {go_quoted(got)}",
+    )
+
+
+def required(detail: str = "") -> Violation:
+    """A value that is missing."""
+    return Violation("FieldValueRequired", f"Required value: {detail}" if detail else "Required value")
+
+
+def forbidden(detail: str) -> Violation:
+    """A value that may not be there."""
+    return Violation("FieldValueForbidden", f"Forbidden: {detail}")
+
+
+def duplicate(value: Any) -> Violation:
+    """A value that is there twice."""
+    return Violation("FieldValueDuplicate", f"Duplicate value: {shown(value)}")
+
+
+def not_supported(value: Any, values: list[Any]) -> Violation:
+    """A value that is not one of an enum."""
+    texts = [go_quoted(known if isinstance(known, str) else _json(known)) for known in values]
+    return Violation(
+        "FieldValueNotSupported", f"Unsupported value: {shown(value)}: supported values: {', '.join(texts)}"
+    )
+
+
+def too_long(limit: int) -> Violation:
+    """A string that is too long; it is not repeated."""
+    return Violation("FieldValueTooLong", f"Too long: may not be more than {limit} byte{'' if limit == 1 else 's'}")
+
+
+def too_many(actual: int, limit: int) -> Violation:
+    """A list or map with too many entries."""
+    items = "item" if limit == 1 else "items"
+    return Violation("FieldValueTooMany", f"Too many: {actual}: must have at most {limit} {items}")
+
+
+def shown(value: Any) -> str:
+    """A value inside a message."""
+    if isinstance(value, str):
+        return go_quoted(value)
+    if isinstance(value, bool) or value is None or isinstance(value, list | dict):
+        return _json(value)
+    return go_number(value)
+
+
+def go_quoted(text: str) -> str:
+    r"""A string as Go quotes it.
+
+    >>> print(go_quoted('say "ja"\n'))
+    "say \"ja\"\n"
+    """
+    return '"' + "".join(map(_escaped, text)) + '"'
+
+
+def _escaped(character: str) -> str:
+    known = _ESCAPES.get(character)
+    if known is not None:
+        return known
+    if character.isprintable():
+        return character
+    code = ord(character)
+    if code < 0x80:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def go_number(number: float) -> str:
+    """A number as Go prints it.
+
+    >>> go_number(3.0), go_number(0.1), go_number(1e21)
+    ('3', '0.1', '1e+21')
+    """
+    if isinstance(number, int):
+        return str(number)
+    exponent = math.floor(math.log10(abs(number))) if number else 0
+    if -4 <= exponent < 21:
+        text = f"{number:.17f}" if abs(number) < 1e-4 else repr(number)
+        return (f"{number:.0f}" if "e" in text else text).removesuffix(".0")
+    mantissa, _, power = repr(number).partition("e")
+    return f"{mantissa.removesuffix('.0')}e{power[0] if power[0] in '+-' else '+'}{power.lstrip('+-').zfill(2)}"
+
+
+def _json(value: Any) -> str:
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
