@@ -28,8 +28,8 @@ async def main() -> None:
 
 
 def next_token(body: bytes) -> str:
-    """The continue token stands near the start of a page; the rest is not looked at."""
-    head, mark, rest = body[:2000].partition(b'"continue":"')
+    """The continue token stands at the end of a page; the rest is not looked at."""
+    _, mark, rest = body[-2000:].partition(b'"continue":"')
     return rest.partition(b'"')[0].decode() if mark else ""
 
 

@@ -8,7 +8,7 @@ msgspec drops fields that equal a plain default, so every default but None is he
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+import functools
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, dataclass_transform, get_origin
 
 import msgspec
@@ -25,22 +25,19 @@ _SHAREABLE = (str, bytes, int, float, bool, tuple, frozenset)
 _Field = type(msgspec.field())
 
 
-class Default:
-    """A default that is always sent. Each object gets a value of its own."""
-
-    __slots__ = ("make",)
-
-    def __init__(self, make: Callable[[], Any]) -> None:
-        self.make = make
+class Default(functools.partial[Any]):
+    """A default that is always sent. Each object gets a value of its own, made by calling this."""
 
     @classmethod
     def of(cls, value: Any) -> Default:
         """A default from a value; a mutable one is copied for each object."""
-        shared = isinstance(value, _SHAREABLE)
-        return cls((lambda: value) if shared else (lambda: copy.deepcopy(value)))
+        if isinstance(value, (list, dict, set)) and not value:
+            return cls(type(value))
+        return cls(_same, value) if isinstance(value, _SHAREABLE) else cls(copy.deepcopy, value)
 
-    def __call__(self) -> Any:
-        return self.make()
+
+def _same(value: Any) -> Any:
+    return value
 
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(msgspec.field,))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Generator
+from collections.abc import AsyncIterator, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, overload
 
 import msgspec
 
@@ -34,12 +34,45 @@ class _Page(msgspec.Struct):
     items: list[msgspec.Raw] | None = None
 
 
-class ObjectList(list[K]):
-    """All objects of a list, and the revision from which a watch goes on where the list ends."""
+class ObjectList(Sequence[K]):
+    """All objects of a list, and the revision from which a watch goes on where the list ends.
 
-    def __init__(self, resource_version: str = "") -> None:
-        super().__init__()
-        self.resource_version = resource_version
+    An object is decoded when it is first looked at and kept from then on. So a long list costs little more than its
+    bytes, and one object that does not fit its model does not stand in the way of the others.
+    """
+
+    def __init__(self, kind: Readable[K]) -> None:
+        self.resource_version = ""
+        self._kind = kind
+        self._items: list[bytes | K] = []
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    @overload
+    def __getitem__(self, index: int) -> K: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[K]: ...
+    def __getitem__(self, index: int | slice) -> K | list[K]:
+        if isinstance(index, slice):
+            return [self._decoded(place) for place in range(*index.indices(len(self)))]
+        return self._decoded(index)
+
+    def __iter__(self) -> Iterator[K]:
+        return map(self._decoded, range(len(self)))
+
+    def __repr__(self) -> str:
+        return f"<ObjectList of {len(self)} at revision {self.resource_version}>"
+
+    def extend(self, page: list[bytes]) -> None:
+        """Takes the objects of one more page."""
+        self._items.extend(page)
+
+    def _decoded(self, index: int) -> K:
+        item = self._items[index]
+        if isinstance(item, bytes):
+            item = self._items[index] = self._kind.from_json(item)
+        return item
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +89,14 @@ class Listing(Generic[K]):
     what: str
 
     def __aiter__(self) -> AsyncIterator[K]:
-        return _Items(_Pages(self.caller, self.kind, self.request, self.what))
+        return _Items(self.kind, _Pages(self.caller, self.request, self.what))
 
     def __await__(self) -> Generator[Any, None, ObjectList[K]]:
         return self._all().__await__()
 
     async def _all(self) -> ObjectList[K]:
-        pages = _Pages(self.caller, self.kind, self.request, self.what)
-        found = ObjectList[K]()
+        pages = _Pages(self.caller, self.request, self.what)
+        found = ObjectList(self.kind)
         while (page := await pages.next()) is not None:
             found.extend(page)
         found.resource_version = pages.resource_version
@@ -71,9 +104,10 @@ class Listing(Generic[K]):
 
 
 class _Items(Generic[K]):
-    def __init__(self, pages: _Pages[K]) -> None:
+    def __init__(self, kind: Readable[K], pages: _Pages) -> None:
+        self._kind = kind
         self._pages = pages
-        self._page: list[K] = []
+        self._page: list[bytes] = []
 
     def __aiter__(self) -> _Items[K]:
         return self
@@ -84,23 +118,22 @@ class _Items(Generic[K]):
             if page is None:
                 raise StopAsyncIteration
             self._page = page[::-1]
-        return self._page.pop()
+        return self._kind.from_json(self._page.pop())
 
 
-class _Pages(Generic[K]):
-    """`next` gives one page after the other, then None."""
+class _Pages:
+    """`next` gives one page of objects as bytes after the other, then None."""
 
-    def __init__(self, caller: Caller, kind: Readable[K], request: Request, what: str) -> None:
+    def __init__(self, caller: Caller, request: Request, what: str) -> None:
         self.resource_version = ""
         self._caller = caller
-        self._kind = kind
         self._request = request
         self._what = what
         self._continue: str | None = ""
         self._last_key = ""
         self._skip_until = ""
 
-    async def next(self) -> list[K] | None:
+    async def next(self) -> list[bytes] | None:
         if self._continue is None:
             return None
         request = self._request
@@ -113,9 +146,9 @@ class _Pages(Generic[K]):
         page = _decode_page(request, answer)
         self._continue = page.metadata.continue_ or None
         self.resource_version = page.metadata.resource_version
-        return self._decoded(page.items or [])
+        return self._copied(page.items or [])
 
-    async def _go_on_after(self, error: Gone) -> list[K] | None:
+    async def _go_on_after(self, error: Gone) -> list[bytes] | None:
         """With the token the server offers, which goes on at the same place; without one, from the start."""
         if not self._continue:
             raise error
@@ -124,13 +157,13 @@ class _Pages(Generic[K]):
             self._skip_until = self._last_key
         return await self.next()
 
-    def _decoded(self, items: list[msgspec.Raw]) -> list[K]:
+    def _copied(self, items: list[msgspec.Raw]) -> list[bytes]:
         if items and self._continue:
             self._last_key = _key(items[-1])
         if self._skip_until:
             items = [item for item in items if _key(item) > self._skip_until]
         # Raw items are views of the page: a copy each, so that keeping one object does not keep its whole page.
-        return [self._kind.from_json(bytes(item)) for item in items]
+        return [bytes(item) for item in items]
 
 
 def _continued(query: Any, token: str) -> dict[str, str]:
