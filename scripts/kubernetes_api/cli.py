@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
 import rig
@@ -46,11 +47,9 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _fetch(options: argparse.Namespace) -> int:
-    if options.kubeconfig:
-        found = fetch(Server(options.kubeconfig))
-    else:
-        with rig.running() as cluster:
-            found = fetch(Server(cluster.kubeconfig))
+    with ExitStack() as stack:
+        kubeconfig = options.kubeconfig or stack.enter_context(rig.running()).kubeconfig
+        found = fetch(stack.enter_context(Server(kubeconfig)))
     size = files.write(DATA, found)
     print(f"{len(found)} data files, {size / 1000:.0f} kB")
     return _generate(options)

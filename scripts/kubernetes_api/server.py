@@ -8,7 +8,7 @@ import ssl
 import tempfile
 from http.client import HTTPSConnection
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 from urllib.parse import urlsplit
 
 import yaml
@@ -21,7 +21,7 @@ class ServerError(Exception):
 
 
 class Server:
-    """An API server, asked one thing at a time over one connection."""
+    """An API server, asked one thing at a time over one connection, which a `with` block closes."""
 
     def __init__(self, kubeconfig: Path) -> None:
         config = yaml.safe_load(kubeconfig.read_text())
@@ -31,6 +31,12 @@ class Server:
         address = urlsplit(cluster["server"]).netloc
         self._headers = {"Authorization": f"Bearer {user['token']}"} if "token" in user else {}
         self._connection = HTTPSConnection(address, timeout=TIME_LIMIT, context=_tls(cluster, user))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._connection.close()
 
     def get(self, path: str, accept: str = "application/json") -> Any:
         """The JSON at `path`; raises `ServerError` for any other answer than success."""
