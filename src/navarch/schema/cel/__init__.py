@@ -1,0 +1,61 @@
+"""CEL as Kubernetes' API server uses it for the validation rules of CustomResourceDefinitions.
+
+>>> from navarch.schema import cel
+>>> schema = {"type": "object", "properties": {"replicas": {"type": "integer"}}}
+>>> rule = cel.compile("self.replicas <= 3", {"self": cel.type_of_schema(schema)}, result=cel.BOOL)
+>>> rule.evaluate({"self": cel.value_of({"replicas": 5}, schema)})
+False
+"""
+
+from __future__ import annotations
+
+from navarch.schema.cel.errors import CelError, CelEvaluationError
+from navarch.schema.cel.program import Program, compile  # noqa: A004 - read as cel.compile, like re.compile
+from navarch.schema.cel.schema_types import type_of_schema
+from navarch.schema.cel.schema_values import Converter, converter_of, value_of
+from navarch.schema.cel.types import (
+    BOOL,
+    BYTES,
+    DOUBLE,
+    DURATION,
+    DYN,
+    INT,
+    STRING,
+    TIMESTAMP,
+    UINT,
+    CelType,
+    list_of,
+    map_of,
+    optional_of,
+)
+from navarch.schema.cel.values import NONE, Duration, Optional, Timestamp, Uint, some
+
+__all__ = [
+    "BOOL",
+    "BYTES",
+    "DOUBLE",
+    "DURATION",
+    "DYN",
+    "INT",
+    "NONE",
+    "STRING",
+    "TIMESTAMP",
+    "UINT",
+    "CelError",
+    "CelEvaluationError",
+    "CelType",
+    "Converter",
+    "Duration",
+    "Optional",
+    "Program",
+    "Timestamp",
+    "Uint",
+    "compile",
+    "converter_of",
+    "list_of",
+    "map_of",
+    "optional_of",
+    "some",
+    "type_of_schema",
+    "value_of",
+]

@@ -1,0 +1,229 @@
+"""Lists and maps: lookup, equality, concatenation; and the lists and objects that a schema makes special."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, ClassVar
+
+from navarch.schema.cel import types
+from navarch.schema.cel.errors import CelEvaluationError
+from navarch.schema.cel.types import CelType
+from navarch.schema.cel.values import NONE, Duration, Optional, Timestamp, Uint, no_such_overload, some
+
+_MISSING = object()
+_DIRECT = frozenset({str, int, bool, float, bytes, Uint, Timestamp, Duration, type(None)})
+_EMPTIABLE = frozenset({type(None), bool, int, Uint, float, str, bytes, list, dict})
+_FIRST_NANOSECOND = -62_135_596_800_000_000_000
+_NUMBERS = frozenset({int, Uint, float})
+
+
+class SchemaList(list[object]):
+    """A list that came from an object rather than from the rule."""
+
+    __slots__ = ()
+    cel_type: ClassVar[CelType] = types.list_of(types.DYN)
+
+
+class SetList(SchemaList):
+    """A list with x-kubernetes-list-type=set: order does not matter, `+` is the union."""
+
+    __slots__ = ()
+
+
+class KeyedList(SchemaList):
+    """A list with x-kubernetes-list-type=map: items are known by their keys, `+` merges."""
+
+    __slots__ = ("keys",)
+
+    def __init__(self, items: Iterable[object], keys: tuple[str, ...]) -> None:
+        super().__init__(items)
+        self.keys = keys
+
+    def key_of(self, item: object) -> tuple[object, ...]:
+        if not isinstance(item, dict):
+            raise no_such_overload()
+        return tuple(item.get(key) for key in self.keys)
+
+
+class SchemaObject(dict[str, object]):
+    """An object or map that came from an object; what its schema does not tell of is `hidden`.
+
+    Hidden fields take part in comparison only.
+    """
+
+    __slots__ = ("hidden",)
+    cel_type: ClassVar[CelType] = types.map_of(types.DYN, types.DYN)
+
+    def __init__(self, fields: dict[str, object], hidden: dict[str, object] | None = None) -> None:
+        super().__init__(fields)
+        self.hidden = hidden
+
+
+def equal(left: object, right: object) -> bool:
+    """CEL's `==`: numbers of different types compare by value, other types are never equal to each other."""
+    kind = type(left)
+    if kind is type(right) and kind in _DIRECT:
+        return left == right
+    if kind in _NUMBERS and type(right) in _NUMBERS:
+        return _numbers_equal(left, right)
+    if isinstance(left, list):
+        return isinstance(right, list) and _lists_equal(left, right)
+    if isinstance(left, dict):
+        return isinstance(right, dict) and _maps_equal(left, right)
+    if isinstance(left, Optional) and isinstance(right, Optional):
+        return left.present == right.present and equal(left.value, right.value)
+    if isinstance(left, CelType) and isinstance(right, CelType):
+        return left.name == right.name
+    return kind is type(right) and left == right
+
+
+def _numbers_equal(left: Any, right: Any) -> bool:
+    if float in {type(left), type(right)}:
+        return float(left) == float(right)
+    return int(left) == int(right)
+
+
+def _lists_equal(left: list[object], right: list[object]) -> bool:
+    if len(left) != len(right):
+        return False
+    if isinstance(left, SetList):
+        return all(contains(left, item) for item in right)
+    if isinstance(left, KeyedList):
+        by_key = {left.key_of(item): item for item in left}
+        return all(equal(by_key.get(left.key_of(item), _MISSING), item) for item in right)
+    return all(map(equal, left, right))
+
+
+def _maps_equal(left: dict[Any, object], right: dict[Any, object]) -> bool:
+    hidden, other = getattr(left, "hidden", None) or {}, getattr(right, "hidden", None) or {}
+    if len(left) + len(hidden) != len(right) + len(other):
+        return False
+    if any(key in other and value != other[key] for key, value in hidden.items()):
+        return False
+    for key, value in left.items():
+        found = find(right, key, _MISSING)
+        if found is _MISSING or not equal(value, found):
+            return False
+    return True
+
+
+def find(entries: dict[Any, object], key: object, default: object) -> object:
+    """The value at `key`; a number finds the whole number of its value, whatever the types."""
+    if type(key) is str:
+        return entries.get(key, default)
+    for known, value in entries.items():
+        if equal(known, key) and (type(known) is not float or type(key) is float):
+            return value
+    return default
+
+
+def contains(items: list[object], wanted: object) -> bool:
+    if type(wanted) is str:
+        return wanted in items
+    return any(equal(item, wanted) for item in items)
+
+
+def member_of(wanted: object, container: object) -> bool:
+    """CEL's `in`."""
+    if isinstance(container, list):
+        return contains(container, wanted)
+    if isinstance(container, dict):
+        return find(container, wanted, _MISSING) is not _MISSING
+    raise no_such_overload()
+
+
+def index(container: object, key: object) -> object:
+    """CEL's `[…]`; of an optional container, an optional."""
+    if isinstance(container, Optional):
+        return index_if_present(container, key)
+    found = _lookup(container, key)
+    if found is not _MISSING:
+        return found
+    if isinstance(container, list):
+        raise CelEvaluationError(f"index out of bounds: {key} in a list of {len(container)}")
+    raise CelEvaluationError(f"no such key: {key}")
+
+
+def index_if_present(container: object, key: object) -> Optional:
+    """CEL's `[?…]`."""
+    if isinstance(container, Optional):
+        return index_if_present(container.value, key) if container.present else NONE
+    if not isinstance(container, list | dict):
+        return NONE
+    found = _lookup(container, key)
+    return NONE if found is _MISSING else some(found)
+
+
+def _lookup(container: object, key: object) -> object:
+    if isinstance(container, dict):
+        return find(container, key, _MISSING)
+    if not isinstance(container, list):
+        raise no_such_overload()
+    position = _position(key)
+    return container[position] if 0 <= position < len(container) else _MISSING
+
+
+def _position(key: object) -> int:
+    if isinstance(key, bool) or not isinstance(key, int | float) or key != key // 1:
+        raise no_such_overload()
+    return int(key)
+
+
+def select(container: object, field: str) -> object:
+    """The value of a field; of an optional container, an optional. Raises `CelEvaluationError` if it is not set."""
+    if isinstance(container, Optional):
+        return select_if_present(container, field)
+    if not isinstance(container, dict):
+        raise no_such_overload()
+    found: object = container.get(field, _MISSING)
+    if found is _MISSING:
+        raise CelEvaluationError(f"no such key: {field}")
+    return found
+
+
+def select_if_present(container: object, field: str) -> Optional:
+    """CEL's `.?`."""
+    if isinstance(container, Optional):
+        return select_if_present(container.value, field) if container.present else NONE
+    return some(container[field]) if isinstance(container, dict) and field in container else NONE
+
+
+def has(container: object, field: str) -> bool:
+    if isinstance(container, Optional):
+        return container.present and has(container.value, field)
+    return isinstance(container, dict) and field in container
+
+
+def concatenate(left: list[object], right: list[object]) -> list[object]:
+    """CEL's `+`: what the left list is, decides how the right one is added to it."""
+    if isinstance(left, SetList):
+        union = SetList(left)
+        for item in right:
+            if not contains(union, item):
+                union.append(item)
+        return union
+    if isinstance(left, KeyedList):
+        return _merge(left, right)
+    both = [*left, *right]
+    return SchemaList(both) if isinstance(left, SchemaList) else both
+
+
+def _merge(left: KeyedList, right: list[object]) -> KeyedList:
+    merged = KeyedList(left, left.keys)
+    positions = {left.key_of(item): position for position, item in enumerate(left)}
+    for item in right:
+        position = positions.get(left.key_of(item))
+        if position is None:
+            merged.append(item)
+        else:
+            merged[position] = item
+    return merged
+
+
+def is_zero(value: object) -> bool:
+    """Whether `optional.ofNonZeroValue` leaves the value out; lists and maps of the object itself it does not."""
+    if isinstance(value, Duration):
+        return value.nanos == 0
+    if isinstance(value, Timestamp):
+        return value.nanos == _FIRST_NANOSECOND
+    return type(value) in _EMPTIABLE and not value

@@ -1,0 +1,71 @@
+"""Which overload a call means: known when it is compiled, or found by the values each time."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+
+from navarch.schema.cel.containers import equal
+from navarch.schema.cel.errors import CelEvaluationError
+from navarch.schema.cel.remedies import display
+from navarch.schema.cel.signatures import Implementation, Overload
+from navarch.schema.cel.types import CelType, Kind, unwrap_optional
+from navarch.schema.cel.values import Optional, runtime_type
+
+_ANY = frozenset({Kind.DYN, Kind.PARAMETER})
+_TAKES_ANYTHING = frozenset({"_[_]", "_[?_]", "@in", "_==_", "_!=_"})
+_COMPARED_DIRECTLY = frozenset({Kind.BOOL, Kind.INT, Kind.UINT, Kind.DOUBLE, Kind.STRING, Kind.BYTES})
+
+
+def implementation(overloads: tuple[Overload, ...], given: Sequence[CelType]) -> Implementation:
+    """The function for a call whose arguments have these types."""
+    first = overloads[0]
+    if first.function in {"_==_", "_!=_"} and _alike(given):
+        return operator.eq if first.call is equal else operator.ne
+    if first.function in _TAKES_ANYTHING or (len(overloads) == 1 and all(map(_certain, given, first.params))):
+        return first.call
+    return _by_values(overloads)
+
+
+def not_equal(left: object, right: object) -> bool:
+    return not equal(left, right)
+
+
+def _alike(given: Sequence[CelType]) -> bool:
+    """Both of one simple type, which Python compares as CEL does."""
+    return given[0].kind is given[1].kind and given[0].kind in _COMPARED_DIRECTLY
+
+
+def _certain(given: CelType, wanted: CelType) -> bool:
+    if wanted.kind in _ANY:
+        return True
+    return given.kind is wanted.kind and all(map(_certain, given.params, wanted.params))
+
+
+def _by_values(overloads: tuple[Overload, ...]) -> Implementation:
+    name = display(overloads[0].function)
+
+    def call(*values: object) -> object:
+        for overload in overloads:
+            if all(map(accepts, overload.params, values)):
+                return overload.call(*values)
+        found = ", ".join(str(runtime_type(value)) for value in values)
+        raise CelEvaluationError(f"no such overload: {name} of ({found})")
+
+    return call
+
+
+def accepts(wanted: CelType, value: object) -> bool:
+    """Whether a value is of a type; of a list or map only the first entry is looked at."""
+    if wanted.kind in _ANY:
+        return True
+    found = runtime_type(value)
+    if found.kind is not wanted.kind or (wanted.name != found.name and wanted.kind is not Kind.TYPE):
+        return False
+    if isinstance(value, list):
+        return not value or accepts(wanted.params[0], value[0])
+    if isinstance(value, dict):
+        return not value or all(map(accepts, wanted.params, next(iter(value.items()))))
+    if isinstance(value, Optional):
+        return not value.present or accepts(unwrap_optional(wanted)[0], value.value)
+    return True

@@ -1,0 +1,48 @@
+"""The functions that rules can call: what Kubernetes 1.36 gives to CustomResourceDefinitions, and no more."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+
+from navarch.schema.cel.library import (
+    conversions,
+    formats,
+    lists,
+    network,
+    operators,
+    optionals,
+    quantities,
+    regex,
+    semver,
+    strings,
+    times,
+    urls,
+)
+from navarch.schema.cel.signatures import Overload
+
+_LIBRARIES = (
+    operators,
+    conversions,
+    times,
+    strings,
+    lists,
+    optionals,
+    regex,
+    urls,
+    quantities,
+    network,
+    semver,
+    formats,
+)
+
+
+def _by_name() -> Mapping[str, tuple[Overload, ...]]:
+    found: dict[str, list[Overload]] = defaultdict(list)
+    for library in _LIBRARIES:
+        for overload in library.OVERLOADS:
+            found[overload.function].append(overload)
+    return {name: tuple(overloads) for name, overloads in found.items()}
+
+
+FUNCTIONS = _by_name()

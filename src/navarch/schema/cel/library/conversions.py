@@ -1,0 +1,132 @@
+"""`int(…)`, `string(…)`, `type(…)` and the other conversions."""
+
+from __future__ import annotations
+
+import re
+
+from navarch.schema.cel.errors import CelEvaluationError
+from navarch.schema.cel.library.numbers import format_double, parse_double
+from navarch.schema.cel.library.times import format_duration, format_timestamp, parse_duration, parse_timestamp
+from navarch.schema.cel.signatures import function, method
+from navarch.schema.cel.values import (
+    INT_MAX,
+    INT_MIN,
+    NANOS,
+    UINT_MAX,
+    Timestamp,
+    Uint,
+    checked_int,
+    checked_timestamp,
+    checked_uint,
+    runtime_type,
+)
+
+CONVERSIONS = frozenset({"bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint"})
+"""The API server carries these out when it compiles a rule, if their argument is a literal."""
+
+_INTEGER = re.compile(r"[+-]?[0-9]+\Z")
+_TRUE = frozenset({"1", "t", "T", "TRUE", "true", "True"})
+_FALSE = frozenset({"0", "f", "F", "FALSE", "false", "False"})
+
+
+def _no_conversion(value: str, to: str) -> CelEvaluationError:
+    return CelEvaluationError(f"{value!r} cannot be converted to {to}")
+
+
+def _string_to_int(text: str) -> int:
+    if _INTEGER.match(text) is None or not INT_MIN <= int(text) <= INT_MAX:
+        raise _no_conversion(text, "int")
+    return int(text)
+
+
+def _string_to_uint(text: str) -> Uint:
+    if not (text.isascii() and text.isdigit()) or int(text) > UINT_MAX:
+        raise _no_conversion(text, "uint")
+    return Uint(text)
+
+
+def _string_to_double(text: str) -> float:
+    try:
+        return parse_double(text)
+    except ValueError:
+        raise _no_conversion(text, "double") from None
+
+
+def _string_to_bool(text: str) -> bool:
+    if text not in _TRUE | _FALSE:
+        raise _no_conversion(text, "bool")
+    return text in _TRUE
+
+
+def _double_to_int(value: float) -> int:
+    if not INT_MIN < value < INT_MAX:
+        raise CelEvaluationError("integer overflow: the double does not fit 64 bits")
+    return int(value)
+
+
+def _double_to_uint(value: float) -> Uint:
+    if not 0 <= value < UINT_MAX:
+        raise CelEvaluationError("unsigned integer overflow: the double is negative or does not fit 64 bits")
+    return Uint(value)
+
+
+def _bytes_to_string(value: bytes) -> str:
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        raise CelEvaluationError("the bytes are no UTF-8 and cannot be converted to string") from None
+
+
+def _int_to_duration(_: int) -> None:
+    raise CelEvaluationError("an int cannot be converted to duration; write duration('…s')")
+
+
+def _timestamp_to_int(moment: Timestamp) -> int:
+    return moment.nanos // NANOS
+
+
+def _same(value: object) -> object:
+    return value
+
+
+OVERLOADS = [
+    function("bool", "bool -> bool", _same),
+    function("bool", "string -> bool", _string_to_bool),
+    function("bytes", "bytes -> bytes", _same),
+    function("bytes", "string -> bytes", str.encode),
+    function("double", "double -> double", _same),
+    function("double", "int -> double", float),
+    function("double", "string -> double", _string_to_double),
+    function("double", "uint -> double", float),
+    function("duration", "duration -> duration", _same),
+    function("duration", "int -> duration", _int_to_duration),
+    function("duration", "string -> duration", parse_duration),
+    function("dyn", "A -> dyn", _same),
+    function("int", "int -> int", _same),
+    function("int", "double -> int", _double_to_int),
+    function("int", "duration -> int", lambda value: value.nanos),
+    function("int", "string -> int", _string_to_int),
+    function("int", "timestamp -> int", _timestamp_to_int),
+    function("int", "uint -> int", lambda value: checked_int(int(value))),
+    function("string", "string -> string", _same),
+    function("string", "bool -> string", lambda value: "true" if value else "false"),
+    function("string", "bytes -> string", _bytes_to_string),
+    function("string", "double -> string", format_double),
+    function("string", "duration -> string", format_duration),
+    function("string", "int -> string", str),
+    function("string", "timestamp -> string", format_timestamp),
+    function("string", "uint -> string", lambda value: str(int(value))),
+    function("timestamp", "timestamp -> timestamp", _same),
+    function("timestamp", "int -> timestamp", lambda seconds: checked_timestamp(seconds * NANOS)),
+    function("timestamp", "string -> timestamp", parse_timestamp),
+    function("type", "A -> type(A)", runtime_type),
+    function("uint", "uint -> uint", _same),
+    function("uint", "double -> uint", _double_to_uint),
+    function("uint", "int -> uint", checked_uint),
+    function("uint", "string -> uint", _string_to_uint),
+    *(
+        overload
+        for sized in ("string", "bytes", "list(A)", "map(A, B)")
+        for overload in (function("size", f"{sized} -> int", len), method("size", f"{sized} -> int", len))
+    ),
+]

@@ -1,0 +1,59 @@
+"""The way from text to a program."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from navarch.schema.cel.checker import check
+from navarch.schema.cel.comprehensions import Plan
+from navarch.schema.cel.errors import CelEvaluationError, error_at
+from navarch.schema.cel.parser import parse
+from navarch.schema.cel.planner import plan
+from navarch.schema.cel.types import CelType
+from navarch.schema.cel.validators import validate
+
+
+class Program:
+    """A compiled expression; evaluating it changes nothing, so one program serves any number of threads."""
+
+    def __init__(self, expression: str, result_type: CelType, used: tuple[str, ...], run: Plan, places: int) -> None:
+        self.expression = expression
+        self.result_type = result_type
+        self._used = used
+        self._run = run
+        self._free_places = [None] * (places - len(used))
+
+    def uses_variable(self, name: str) -> bool:
+        """Whether the value can depend on the variable."""
+        return name in self._used
+
+    def evaluate(self, variables: Mapping[str, object]) -> object:
+        """The value, for variables as `value_of` gives them. Raises `CelEvaluationError` if there is none."""
+        try:
+            frame = [variables[name] for name in self._used]
+        except KeyError as error:
+            raise CelEvaluationError(f"the variable {error.args[0]!r} has no value") from None
+        frame.extend(self._free_places)
+        return self._run(frame)
+
+    def __repr__(self) -> str:
+        return f"Program({self.expression!r} -> {self.result_type})"
+
+
+def compile(  # noqa: A001 - read as cel.compile, like re.compile
+    expression: str, variables: Mapping[str, CelType], *, result: CelType | None = None
+) -> Program:
+    """Parse and type-check an expression over `variables`; with `result`, it must give exactly that type.
+
+    Raises `CelError` with line, column and remedy.
+
+    >>> compile("self + 1 > 2", {"self": INT}).evaluate({"self": 2})
+    True
+    """
+    root = parse(expression)
+    used = tuple(sorted(check(root, expression, variables)))
+    validate(root, expression)
+    if result is not None and root.type != result:
+        raise error_at(expression, root.start, f"the rule gives {root.type}", expected=str(result))
+    run, places = plan(root, used)
+    return Program(expression, root.type, used, run, places)

@@ -1,0 +1,204 @@
+"""JSON to the values that rules work on, as its schema says.
+
+The schema is read once: `converter_of` gives a function that converts any number of values.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+from navarch.schema.cel.containers import KeyedList, SchemaList, SchemaObject, SetList
+from navarch.schema.cel.errors import CelEvaluationError
+from navarch.schema.cel.escaping import escape
+from navarch.schema.cel.library.formats import is_date
+from navarch.schema.cel.library.times import parse_duration, parse_timestamp
+from navarch.schema.cel.schema_types import Schema, is_embedded, with_resource_fields
+from navarch.schema.cel.values import NANOS, Duration, Timestamp, checked_duration
+
+Converter: TypeAlias = Callable[[Any], object]
+
+_HUMAN_PART = re.compile(r"(\d+)\s*([A-Za-zµ]+)")
+_HUMAN_UNITS = {
+    ("ns", "nano"): 1,
+    ("us", "µs", "micro"): 1_000,
+    ("ms", "milli"): 1_000_000,
+    ("s", "sec"): NANOS,
+    ("m", "min"): 60 * NANOS,
+    ("h", "hr", "hour"): 3600 * NANOS,
+    ("d", "day"): 86_400 * NANOS,
+    ("w", "wk", "week"): 604_800 * NANOS,
+}
+_BASE64 = re.compile(r"[A-Za-z0-9_-]*={0,2}\Z")
+
+
+def value_of(json_value: Any, schema: Schema, *, resource: bool = False) -> object:
+    """The value of a variable for `Program.evaluate`; `resource` for the root of a custom resource.
+
+    Raises `CelEvaluationError` if the value does not satisfy its schema.
+    """
+    return converter_of(schema, resource=resource)(json_value)
+
+
+def converter_of(schema: Schema, *, resource: bool = False) -> Converter:
+    """`value_of` for one schema and many values."""
+    return _nullable(schema, _converter(schema, resource or is_embedded(schema)))
+
+
+def _nullable(schema: Schema, convert: Converter) -> Converter:
+    nullable = bool(schema.get("nullable"))
+
+    def run(value: Any) -> object:
+        if value is not None:
+            return convert(value)
+        if nullable:
+            return None
+        raise CelEvaluationError("null is given where the schema does not allow it")
+
+    return run
+
+
+def _converter(schema: Schema, resource: bool) -> Converter:
+    if schema.get("x-kubernetes-int-or-string"):
+        return _expect(int, str)
+    match schema.get("type"):
+        case "object":
+            return _object(with_resource_fields(schema) if resource else schema)
+        case "array":
+            return _list(schema)
+        case "string":
+            return _STRINGS.get(schema.get("format", ""), _expect(str))
+        case "integer":
+            return _expect(int)
+        case "number":
+            return _number
+        case "boolean":
+            return _expect(bool)
+    return lambda value: value
+
+
+def _expect(*kinds: type) -> Converter:
+    """The value itself, if it is of one of these types exactly: true is no integer."""
+    names = " or ".join(kind.__name__ for kind in kinds)
+
+    def run(value: Any) -> object:
+        if type(value) in kinds:
+            return value
+        raise CelEvaluationError(f"a {type(value).__name__} is given where the schema wants {names}")
+
+    return run
+
+
+_text = _expect(str)
+
+
+def _number(value: Any) -> float:
+    if type(value) in {int, float}:
+        return float(value)
+    raise CelEvaluationError(f"a {type(value).__name__} is given where the schema wants a number")
+
+
+def _object(schema: Schema) -> Converter:
+    values = schema.get("additionalProperties")
+    if schema.get("properties") is None and isinstance(values, Mapping):
+        return _map(converter_of(values))
+    fields = {
+        name: (escaped, _converter(inner, is_embedded(inner)))
+        for name, inner in (schema.get("properties") or {}).items()
+        if (escaped := escape(name)) is not None and _reachable(inner)
+    }
+
+    def run(value: Any) -> SchemaObject:
+        """A property that is null counts as absent."""
+        found: dict[str, object] = {}
+        hidden: dict[str, object] = {}
+        for name, item in _mapping(value).items():
+            field = fields.get(name)
+            if field is None:
+                hidden[name] = item
+            elif item is not None:
+                found[field[0]] = field[1](item)
+        return SchemaObject(found, hidden or None)
+
+    return run
+
+
+def _reachable(schema: Schema) -> bool:
+    return "type" in schema or bool(schema.get("x-kubernetes-int-or-string"))
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    if isinstance(value, Mapping):
+        return value
+    raise CelEvaluationError(f"a {type(value).__name__} is given where the schema wants an object")
+
+
+def _map(convert: Converter) -> Converter:
+    return lambda value: SchemaObject({key: convert(item) for key, item in _mapping(value).items()})
+
+
+def _list(schema: Schema) -> Converter:
+    convert = converter_of(schema.get("items") or {})
+    keys = tuple(escape(key) or key for key in schema.get("x-kubernetes-list-map-keys") or ())
+
+    def items(value: Any) -> list[object]:
+        if isinstance(value, list | tuple):
+            return [convert(item) for item in value]
+        raise CelEvaluationError(f"a {type(value).__name__} is given where the schema wants an array")
+
+    match schema.get("x-kubernetes-list-type"):
+        case "set":
+            return lambda value: SetList(items(value))
+        case "map":
+            return lambda value: KeyedList(items(value), keys)
+    return lambda value: SchemaList(items(value))
+
+
+def _date(value: Any) -> Timestamp:
+    if not is_date(str(_text(value))):
+        raise CelEvaluationError(f"{value!r} is no date; expected one such as 2024-01-31")
+    return parse_timestamp(f"{value}T00:00:00Z")
+
+
+def _date_time(value: Any) -> Timestamp:
+    """A time without a zone is taken to be UTC."""
+    text = str(_text(value)) or "1970-01-01T00:00:00Z"
+    local = re.search(r"(?:[Zz]|[+-]\d\d:\d\d)\Z", text) is None
+    return parse_timestamp(f"{text}Z" if local else text)
+
+
+def _duration(value: Any) -> Duration:
+    text = str(_text(value))
+    try:
+        return parse_duration(text)
+    except CelEvaluationError:
+        parts = [(int(count), _unit(unit.lower())) for count, unit in _HUMAN_PART.findall(text)]
+        if not any(nanos for _, nanos in parts):
+            raise
+        return checked_duration(sum(count * nanos for count, nanos in parts))
+
+
+def _unit(name: str) -> int:
+    """The last spelling of each unit may go on: week, weeks."""
+    for spellings, nanos in _HUMAN_UNITS.items():
+        if name in spellings or name.startswith(spellings[-1]):
+            return nanos
+    return 0
+
+
+def _bytes(value: Any) -> bytes:
+    """The URL alphabet only, which is all the API server decodes for rules."""
+    text = re.sub(r"[\r\n]", "", str(_text(value)))
+    fault = CelEvaluationError("the value is no base64 in the alphabet for URLs, which has - and _")
+    if _BASE64.match(text) is None:
+        raise fault
+    try:
+        return base64.urlsafe_b64decode(text)
+    except binascii.Error:
+        raise fault from None
+
+
+_STRINGS: dict[str, Converter] = {"date": _date, "date-time": _date_time, "duration": _duration, "byte": _bytes}

@@ -1,0 +1,131 @@
+"""CEL's types, as the checker sees them.
+
+An object type is known by its name: two objects at different places of a schema are different types even if
+they have the same fields, as on the API server.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum, auto
+
+UNBOUNDED = (1 << 63) - 1
+
+
+class Kind(Enum):
+    DYN = auto()
+    NULL = auto()
+    BOOL = auto()
+    INT = auto()
+    UINT = auto()
+    DOUBLE = auto()
+    STRING = auto()
+    BYTES = auto()
+    TIMESTAMP = auto()
+    DURATION = auto()
+    LIST = auto()
+    MAP = auto()
+    TYPE = auto()
+    OBJECT = auto()
+    OPAQUE = auto()
+    PARAMETER = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class CelType:
+    """One type. `params` are those of a list, map, optional or type; `fields` those of an object."""
+
+    kind: Kind
+    name: str
+    params: tuple[CelType, ...] = ()
+    fields: Mapping[str, CelType] | None = field(default=None, hash=False, repr=False)
+    max_elements: int = field(default=UNBOUNDED, compare=False, repr=False)
+    """The longest value a schema lets through: characters of a string, items of a list, entries of a map."""
+    min_size: int = field(default=1, compare=False, repr=False)
+    """The fewest bytes a value takes as JSON."""
+
+    def __str__(self) -> str:
+        if self.kind is Kind.OBJECT and self.fields:
+            return "object"
+        if not self.params:
+            return self.name
+        return f"{self.name}({', '.join(map(str, self.params))})"
+
+
+DYN = CelType(Kind.DYN, "dyn")
+NULL = CelType(Kind.NULL, "null_type", min_size=4)
+BOOL = CelType(Kind.BOOL, "bool", min_size=4)
+INT = CelType(Kind.INT, "int")
+UINT = CelType(Kind.UINT, "uint")
+DOUBLE = CelType(Kind.DOUBLE, "double")
+STRING = CelType(Kind.STRING, "string", min_size=2)
+BYTES = CelType(Kind.BYTES, "bytes", min_size=2)
+TIMESTAMP = CelType(Kind.TIMESTAMP, "google.protobuf.Timestamp", min_size=12)
+DURATION = CelType(Kind.DURATION, "google.protobuf.Duration", min_size=3)
+TYPE = CelType(Kind.TYPE, "type")
+
+
+def list_of(element: CelType) -> CelType:
+    return CelType(Kind.LIST, "list", (element,), min_size=2)
+
+
+def map_of(key: CelType, value: CelType) -> CelType:
+    return CelType(Kind.MAP, "map", (key, value), min_size=2)
+
+
+def optional_of(value: CelType) -> CelType:
+    return CelType(Kind.OPAQUE, "optional_type", (value,))
+
+
+def type_of(named: CelType) -> CelType:
+    return CelType(Kind.TYPE, "type", (named,))
+
+
+def opaque(name: str) -> CelType:
+    return CelType(Kind.OPAQUE, name)
+
+
+def object_of(name: str, fields: Mapping[str, CelType]) -> CelType:
+    return CelType(Kind.OBJECT, name, fields=fields)
+
+
+def parameter(name: str) -> CelType:
+    return CelType(Kind.PARAMETER, name)
+
+
+def unwrap_optional(wrapped: CelType) -> tuple[CelType, bool]:
+    """The type inside an optional, and whether there was one."""
+    if wrapped.kind is Kind.OPAQUE and wrapped.name == "optional_type":
+        return wrapped.params[0], True
+    return wrapped, False
+
+
+IP = opaque("net.IP")
+CIDR = opaque("net.CIDR")
+URL = object_of("kubernetes.URL", {})
+QUANTITY = object_of("kubernetes.Quantity", {})
+SEMVER = object_of("kubernetes.Semver", {})
+NAMED_FORMAT = object_of("kubernetes.NamedFormat", {})
+
+NAMED_TYPES: Mapping[str, CelType] = {
+    named.name: named
+    for named in (
+        BOOL,
+        BYTES,
+        DOUBLE,
+        DURATION,
+        INT,
+        NULL,
+        STRING,
+        TIMESTAMP,
+        UINT,
+        TYPE,
+        IP,
+        CIDR,
+        list_of(parameter("A")),
+        map_of(parameter("A"), parameter("B")),
+        opaque("optional_type"),
+    )
+}
+"""Types that a rule can name: `type(self.port) == int`."""

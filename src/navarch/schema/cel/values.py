@@ -1,0 +1,108 @@
+"""CEL's values in Python.
+
+int, float, str, bytes, bool, None, list and dict stand for themselves; what Python lacks is here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from navarch.schema.cel import types
+from navarch.schema.cel.errors import CelEvaluationError
+from navarch.schema.cel.types import CelType
+
+INT_MIN, INT_MAX = -(1 << 63), (1 << 63) - 1
+UINT_MAX = (1 << 64) - 1
+NANOS = 1_000_000_000
+_FIRST_SECOND, _LAST_SECOND = -62_135_596_800, 253_402_300_799
+
+
+class Uint(int):
+    """An unsigned integer of 64 bits."""
+
+    __slots__ = ()
+    cel_type: ClassVar[CelType] = types.UINT
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Timestamp:
+    """Nanoseconds since 1970 in UTC; `offset` is only how the text it came from was written, in seconds."""
+
+    cel_type: ClassVar[CelType] = types.TIMESTAMP
+    nanos: int
+    offset: int = field(default=0, compare=False)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Duration:
+    cel_type: ClassVar[CelType] = types.DURATION
+    nanos: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Optional:
+    """A value, or the absence of one."""
+
+    cel_type: ClassVar[CelType] = types.optional_of(types.DYN)
+    present: bool
+    value: object = None
+
+
+NONE = Optional(present=False)
+
+
+def some(value: object) -> Optional:
+    return Optional(present=True, value=value)
+
+
+_RUNTIME_TYPES: dict[type, CelType] = {
+    type(None): types.NULL,
+    bool: types.BOOL,
+    int: types.INT,
+    float: types.DOUBLE,
+    str: types.STRING,
+    bytes: types.BYTES,
+    list: types.list_of(types.DYN),
+    dict: types.map_of(types.DYN, types.DYN),
+    CelType: types.TYPE,
+}
+
+
+def runtime_type(value: object) -> CelType:
+    """The type of a value, without the types of what it contains."""
+    found = _RUNTIME_TYPES.get(type(value))
+    if found is not None:
+        return found
+    own: CelType = type(value).cel_type  # type: ignore[attr-defined]  # every other value class has it
+    return own
+
+
+def no_such_overload() -> CelEvaluationError:
+    return CelEvaluationError("no such overload: the values are not of types this operation takes")
+
+
+def checked_int(value: int) -> int:
+    """`value`, if it fits 64 bits."""
+    if INT_MIN <= value <= INT_MAX:
+        return value
+    raise CelEvaluationError("integer overflow: the result does not fit 64 bits")
+
+
+def checked_uint(value: int) -> Uint:
+    """`value`, if it is not negative and fits 64 bits."""
+    if 0 <= value <= UINT_MAX:
+        return Uint(value)
+    raise CelEvaluationError("unsigned integer overflow: the result is negative or does not fit 64 bits")
+
+
+def checked_duration(nanos: int) -> Duration:
+    if INT_MIN <= nanos <= INT_MAX:
+        return Duration(nanos)
+    raise CelEvaluationError("duration overflow: a duration spans at most 292 years")
+
+
+def checked_timestamp(nanos: int, offset: int = 0) -> Timestamp:
+    if _FIRST_SECOND <= nanos // NANOS <= _LAST_SECOND:
+        return Timestamp(nanos, offset)
+    raise CelEvaluationError("timestamp overflow: a timestamp lies in the years 1 to 9999")
