@@ -74,16 +74,20 @@ def reference(schema: Json) -> str | None:
 
 
 def annotate(schema: Json) -> Annotation:
-    """The type of a value of this schema."""
+    """The type of a value of this schema; raises ValueError for a schema that no rule covers."""
     if target := reference(schema):
         return WELL_KNOWN.get(target) or Annotation(class_name(target), structs=frozenset({target}))
-    if schema["type"] == "array":
-        return _with_list_type(annotate(schema["items"]).within("list[{}]"), schema)
-    if schema["type"] == "object":
-        return annotate(schema["additionalProperties"]).within("dict[str, {}]")
-    if schema.get("format") == "byte":
-        return Annotation("bytes")
-    return Annotation(_SCALARS[schema["type"]])
+    match schema:
+        case {"type": "array", "items": items}:
+            return _with_list_type(annotate(items).within("list[{}]"), schema)
+        case {"type": "object", "additionalProperties": values}:
+            return annotate(values).within("dict[str, {}]")
+        case {"type": "string", "format": "byte"}:
+            return Annotation("bytes")
+        case {"type": "string" | "integer" | "number" | "boolean" as scalar}:
+            return Annotation(_SCALARS[scalar])
+        case _:
+            raise ValueError(f"no Python type for the schema {schema}")
 
 
 def _with_list_type(annotation: Annotation, schema: Json) -> Annotation:

@@ -88,6 +88,8 @@ class Catalogue:
 
     def _class(self, name: str) -> StructClass:
         schema = self._published.schema(name)
+        if schema.get("type") != "object":
+            raise ValueError(f"{name} is no struct: give it a type in WELL_KNOWN")
         fields = [
             self._field(name, wire, inner, required=wire in schema.get("required", ()))
             for wire, inner in sorted(schema.get("properties", {}).items())
@@ -97,7 +99,10 @@ class Catalogue:
         return StructClass(name, tuple(fields), self._kinds.get(name))
 
     def _field(self, owner: str, wire: str, schema: Json, *, required: bool) -> Field:
-        annotation = annotate(schema)
+        try:
+            annotation = annotate(schema)
+        except ValueError as error:
+            raise ValueError(f"{owner}, field {wire}: {error}") from error
         target = reference(schema)
         if target and self._is_part(owner, wire):
             must_be_given = self._published.schema(target).get("required") and target not in self._states

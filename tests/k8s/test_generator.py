@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import importlib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kubernetes_api import cli
 from kubernetes_api.modules import WIDTH, generate
 from kubernetes_api.naming import attribute, camel
-from navarch.k8s.published import Published, published
+from navarch.k8s.published import Published, _read, published
 
 MODULES = generate(published())
 
@@ -75,9 +76,26 @@ def test_modules_export_what_they_define(path: str) -> None:
     assert max(map(len, MODULES[path].splitlines())) <= WIDTH
 
 
+@pytest.mark.parametrize(
+    ("schema", "problem"),
+    [
+        ({"type": "object", "properties": {"new": {"type": "tuple"}}}, "v1.LeaseSpec, field new: no Python type"),
+        ({"type": "string"}, "v1.LeaseSpec is no struct"),
+    ],
+)
+def test_schema_of_a_new_form_is_named(schema: dict[str, Any], problem: str) -> None:
+    """What a later Kubernetes adds and the generator does not know is an error, never a wrong type."""
+
+    def changed(name: str) -> Any:
+        value = _read(name)
+        return value | {"LeaseSpec": schema} if name == "schemas/io.k8s.api.coordination.v1.json" else value
+
+    with pytest.raises(ValueError, match=problem):
+        generate(Published(changed))
+
+
 def test_order_of_the_data_does_not_matter() -> None:
     """The same data in another order make the same modules."""
-    from navarch.k8s.published import _read
 
     def reversed_read(name: str) -> object:
         value = _read(name)
