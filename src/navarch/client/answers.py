@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from navarch.client.echoes import is_secret, without_echoes
 from navarch.client.transport import Request
 from navarch.errors import (
     AlreadyExists,
@@ -99,24 +100,30 @@ def error_from_answer(request: Request, what: str, code: int, headers: Mapping[s
         return _class_for(code, "")(
             f"{what}: {_not_kubernetes(request, code, headers, body)}", code=code, retry_after=retry_after
         )
-    return error_from_status(what, status, code, retry_after)
+    return error_from_status(what, status, code, retry_after, secret=is_secret(request.path))
 
 
-def error_from_status(what: str, status: StatusBody, code: int = 500, retry_after: float | None = None) -> ApiError:
-    """The error that a Status stands for."""
+def error_from_status(
+    what: str, status: StatusBody, code: int = 500, retry_after: float | None = None, *, secret: bool = False
+) -> ApiError:
+    """The error that a Status stands for, without the objects that it quotes; for a `secret` without any value."""
     reason, details = status.reason or "", status.details or StatusDetails()
-    causes = [Cause(cause.field or "", cause.reason or "", cause.message or "") for cause in details.causes or ()]
+    message = without_echoes(status.message or "", secret=secret)
     error = _class_for(status.code or code, reason)(
-        f"{what}: {status.message or reason or 'the server gave no reason'}",
+        f"{what}: {message.strip() or reason or 'the server gave no reason'}",
         code=status.code or code,
         reason=reason,
-        causes=causes,
+        causes=[_cause(cause, secret=secret) for cause in details.causes or ()],
         retry_after=details.retry_after_seconds or retry_after,
         continue_token=(status.metadata.continue_ or "") if status.metadata else "",
     )
     if isinstance(error, Conflict):
         _name_managers(error)
     return error
+
+
+def _cause(cause: StatusCause, *, secret: bool) -> Cause:
+    return Cause(cause.field or "", cause.reason or "", without_echoes(cause.message or "", secret=secret))
 
 
 def _class_for(code: int, reason: str) -> type[ApiError]:
@@ -138,7 +145,7 @@ def _name_managers(error: Conflict) -> None:
 def _retry_after(headers: Mapping[str, str]) -> float | None:
     """Seconds only: Kubernetes never sends a date."""
     value = headers.get("Retry-After", "")
-    return float(value) if value.isdigit() else None
+    return float(value) if value.isascii() and value.isdecimal() else None
 
 
 def bad_answer(request: Request, code: int, headers: Mapping[str, str], body: bytes, fault: Any = "") -> BadAnswerError:
