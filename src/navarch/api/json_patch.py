@@ -1,0 +1,300 @@
+"""JSON patches (RFC 6902): the difference between two documents as operations, and their application.
+
+Operations are applied as the API server applies them. It departs from the RFC here: an index may count from the end
+(-1), `replace` of a member that is not there adds it, `test` for null also holds where nothing is, `copy` from a
+member that is not there gives null, a missing `value` is null, and only `replace` and `test` reach the whole document.
+Two numbers are the same only if they are of the same type: 1, 1.0 and true are three values.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from difflib import SequenceMatcher
+from itertools import zip_longest
+from typing import Any, Final, TypeAlias
+
+from navarch.errors import PatchError
+
+Json: TypeAlias = Any
+"""None, bool, int, float, str, list and dict of these."""
+
+_INDEX: Final = re.compile(r"[+-]?[0-9]{1,9}")
+# By which an element of a list is taken for the same one, changed; in Kubernetes' lists nearly always the first.
+_IDENTIFYING_MEMBERS: Final = ("name", "key", "type", "id")
+
+
+def create_json_patch(before: Json, after: Json) -> list[dict[str, Json]]:
+    """The operations that make `after` out of `before`: few, and as deep inside as they can be.
+
+    Elements of lists that stayed are left alone, and objects are followed through lists by their name.
+
+    >>> create_json_patch({"ports": [80, 443], "old": 1}, {"ports": [80, 8080, 443]})
+    [{'op': 'remove', 'path': '/old'}, {'op': 'add', 'path': '/ports/1', 'value': 8080}]
+    """
+    operations: list[dict[str, Json]] = []
+    _compare(before, after, "", operations)
+    return operations
+
+
+def apply_json_patch(patch: Sequence[Json], document: Json) -> Json:
+    """The document after the operations, one after the other; neither argument is changed.
+
+    Raises PatchError, with the number of the operation, where one does not fit.
+
+    >>> apply_json_patch([{"op": "add", "path": "/spec/replicas", "value": 3}], {"spec": {}})
+    {'spec': {'replicas': 3}}
+    """
+    patched = _Patched(copy_json(document))
+    for number, operation in enumerate(patch):
+        try:
+            patched.apply(operation)
+        except PatchError as error:
+            described = (
+                f"{operation.get('op')} {operation.get('path')}" if isinstance(operation, Mapping) else operation
+            )
+            raise PatchError(f"operation {number} ({described}): {error}") from error
+    return patched.root
+
+
+def parse_pointer(pointer: str) -> list[str]:
+    """The member names and indices that a JSON pointer (RFC 6901) names, unescaped.
+
+    >>> parse_pointer("/metadata/annotations/example.com~1owner")
+    ['metadata', 'annotations', 'example.com/owner']
+    """
+    if pointer and not pointer.startswith("/"):
+        raise PatchError(f"expected a pointer that is empty or begins with '/', got {pointer!r}; write /{pointer}")
+    return [part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:]]
+
+
+def join_pointer(*parts: str | int) -> str:
+    """The JSON pointer to a member or element, its parts escaped.
+
+    >>> join_pointer("metadata", "annotations", "example.com/owner")
+    '/metadata/annotations/example.com~1owner'
+    """
+    return "".join(f"/{str(part).replace('~', '~0').replace('/', '~1')}" for part in parts)
+
+
+def same_json(left: Json, right: Json) -> bool:
+    """Whether two values are the same in JSON, where Python's `==` confuses 1, 1.0 and True.
+
+    >>> same_json({"a": [1]}, {"a": [1]}), same_json(1, 1.0), same_json(1, True)
+    (True, False, False)
+    """
+    if type(left) is not type(right):
+        return False
+    if isinstance(left, dict):
+        return left.keys() == right.keys() and all(same_json(value, right[key]) for key, value in left.items())
+    if isinstance(left, list):
+        return len(left) == len(right) and all(map(same_json, left, right))
+    return bool(left == right)
+
+
+def copy_json(value: Json) -> Json:
+    """A copy that shares no object and no list with the value.
+
+    >>> original = {"a": [1]}
+    >>> copy_json(original)["a"] is original["a"]
+    False
+    """
+    if isinstance(value, dict):
+        return {key: copy_json(member) for key, member in value.items()}
+    if isinstance(value, list):
+        return [copy_json(element) for element in value]
+    return value
+
+
+def _compare(before: Json, after: Json, path: str, operations: list[dict[str, Json]]) -> None:
+    if isinstance(before, dict) and isinstance(after, dict):
+        _compare_objects(before, after, path, operations)
+    elif isinstance(before, list) and isinstance(after, list):
+        _compare_lists(before, after, path, operations)
+    elif not same_json(before, after):
+        operations.append({"op": "replace", "path": path, "value": copy_json(after)})
+
+
+def _compare_objects(
+    before: dict[str, Json], after: dict[str, Json], path: str, operations: list[dict[str, Json]]
+) -> None:
+    operations.extend({"op": "remove", "path": path + join_pointer(key)} for key in before if key not in after)
+    for key, value in after.items():
+        if key in before:
+            _compare(before[key], value, path + join_pointer(key), operations)
+        else:
+            operations.append({"op": "add", "path": path + join_pointer(key), "value": copy_json(value)})
+
+
+def _compare_lists(before: list[Json], after: list[Json], path: str, operations: list[dict[str, Json]]) -> None:
+    pairs = _aligned(before, after)
+    if pairs and not any(_is_same_element(old, new) for old, new in pairs):
+        operations.append({"op": "replace", "path": path, "value": copy_json(after)})
+        return
+    position = 0
+    for old, new in pairs:
+        here = f"{path}/{position}"
+        if not new:
+            operations.append({"op": "remove", "path": here})
+            continue
+        if not old:
+            operations.append({"op": "add", "path": here, "value": copy_json(new[0])})
+        elif _is_same_element(old, new):
+            _compare(old[0], new[0], here, operations)
+        else:
+            operations.append({"op": "replace", "path": here, "value": copy_json(new[0])})
+        position += 1
+
+
+_Side: TypeAlias = tuple[Json] | tuple[()]
+
+
+def _aligned(before: list[Json], after: list[Json]) -> list[tuple[_Side, _Side]]:
+    """Which element became which: both sides, or one of them empty for what came or went."""
+    matcher = SequenceMatcher(None, list(map(_identity, before)), list(map(_identity, after)), autojunk=False)
+    pairs: list[tuple[_Side, _Side]] = []
+    for _, old_start, old_end, new_start, new_end in matcher.get_opcodes():
+        old = [(element,) for element in before[old_start:old_end]]
+        new = [(element,) for element in after[new_start:new_end]]
+        pairs.extend(zip_longest(old, new, fillvalue=()))
+    return pairs
+
+
+def _is_same_element(old: _Side, new: _Side) -> bool:
+    """Whether one is the other, changed: the same identity, or containers that have none."""
+    if not (old and new):
+        return False
+    both_lists = isinstance(old[0], list) and isinstance(new[0], list)
+    both_objects = isinstance(old[0], dict) and isinstance(new[0], dict)
+    nameless = both_objects and _name(old[0]) is _name(new[0]) is None
+    return both_lists or nameless or _identity(old[0]) == _identity(new[0])
+
+
+def _identity(element: Json) -> object:
+    name = _name(element) if isinstance(element, dict) else None
+    return name or json.dumps(element, sort_keys=True)
+
+
+def _name(element: dict[str, Json]) -> tuple[str, str] | None:
+    for member in _IDENTIFYING_MEMBERS:
+        value = element.get(member)
+        if isinstance(value, str):
+            return member, value
+    return None
+
+
+class _Patched:
+    """A document of its own, changed in place."""
+
+    def __init__(self, root: Json) -> None:
+        self.root = root
+        self._verbs: dict[object, Callable[[Mapping[str, Json]], None]] = {
+            "add": self._add,
+            "remove": self._remove,
+            "replace": self._replace,
+            "move": self._move,
+            "copy": self._copy,
+            "test": self._test,
+        }
+
+    def apply(self, operation: Json) -> None:
+        kind = operation.get("op") if isinstance(operation, Mapping) else None
+        verb = self._verbs.get(kind) if isinstance(kind, str) else None
+        if verb is None:
+            raise PatchError(f"expected op to be one of {', '.join(map(str, self._verbs))}, got {kind!r}")
+        verb(operation)
+
+    def _add(self, operation: Mapping[str, Json]) -> None:
+        self._put(_pointer(operation, "path"), copy_json(operation.get("value")))
+
+    def _remove(self, operation: Mapping[str, Json]) -> None:
+        self._take(_pointer(operation, "path"))
+
+    def _replace(self, operation: Mapping[str, Json]) -> None:
+        pointer, value = _pointer(operation, "path"), copy_json(operation.get("value"))
+        if not pointer:
+            self.root = value
+            return
+        container, key = self._find(pointer)
+        if isinstance(container, dict):
+            container[key] = value
+        else:
+            container[_existing(container, key)] = value
+
+    def _move(self, operation: Mapping[str, Json]) -> None:
+        value = self._take(_pointer(operation, "from"))
+        self._put(_pointer(operation, "path"), value)
+
+    def _copy(self, operation: Mapping[str, Json]) -> None:
+        value = self._get(_pointer(operation, "from"))
+        self._put(_pointer(operation, "path"), copy_json(value))
+
+    def _test(self, operation: Mapping[str, Json]) -> None:
+        pointer, expected = _pointer(operation, "path"), operation.get("value")
+        actual = self._get(pointer) if pointer else self.root
+        if not same_json(actual, expected):
+            raise PatchError(f"expected {_shown(expected)}, found {_shown(actual)}")
+
+    def _get(self, pointer: str) -> Json:
+        container, key = self._find(pointer)
+        return container.get(key) if isinstance(container, dict) else container[_existing(container, key)]
+
+    def _take(self, pointer: str) -> Json:
+        container, key = self._find(pointer)
+        if isinstance(container, list):
+            return container.pop(_existing(container, key))
+        if key not in container:
+            raise PatchError(f"expected a member {key!r}, found none; test for it first, or leave this operation out")
+        return container.pop(key)
+
+    def _put(self, pointer: str, value: Json) -> None:
+        container, key = self._find(pointer)
+        if isinstance(container, dict):
+            container[key] = value
+        elif key == "-":
+            container.append(value)
+        else:
+            container.insert(_within(key, len(container) + 1), value)
+
+    def _find(self, pointer: str) -> tuple[dict[str, Json] | list[Json], str]:
+        """The object or list that a pointer leads into, and the last part."""
+        parts = parse_pointer(pointer)
+        if not parts:
+            raise PatchError("expected a path into the document, got the whole document; use replace for that")
+        here = self.root
+        for depth, part in enumerate(parts):
+            if not isinstance(here, dict | list):
+                where = join_pointer(*parts[:depth]) or "the document"
+                raise PatchError(f"expected an object or list at {where}, found {_shown(here)}; add it first")
+            if depth < len(parts) - 1:
+                here = here.get(part) if isinstance(here, dict) else here[_existing(here, part)]
+        return here, parts[-1]
+
+
+def _pointer(operation: Mapping[str, Json], name: str) -> str:
+    pointer = operation.get(name)
+    if not isinstance(pointer, str):
+        raise PatchError(f"expected {name!r} to be a JSON pointer such as /spec/replicas, got {pointer!r}")
+    return pointer
+
+
+def _existing(elements: list[Json], key: str) -> int:
+    return _within(key, len(elements))
+
+
+def _within(key: str, size: int) -> int:
+    """The index that a part of a pointer means; below zero it counts from the end."""
+    index = int(key) if _INDEX.fullmatch(key) else None
+    if index is None or not -size <= index < size:
+        raise PatchError(f"expected an index into a list with room for {size}, got {key!r}")
+    return index % size
+
+
+def _shown(value: Json) -> str:
+    """Only the kind of a container: what is inside may be secret, and is long."""
+    if isinstance(value, dict):
+        return "an object"
+    if isinstance(value, list):
+        return "a list"
+    return "a text" if isinstance(value, str) else json.dumps(value)

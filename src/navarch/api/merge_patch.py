@@ -1,0 +1,82 @@
+"""JSON merge patches (RFC 7386): objects are merged, null removes a member, everything else replaces.
+
+As on the API server, null members are also left out of objects inside the lists that a patch brings.
+"""
+
+from __future__ import annotations
+
+from navarch.api.json_patch import Json, copy_json, join_pointer, same_json
+from navarch.errors import PatchError
+
+
+def create_merge_patch(before: Json, after: Json) -> Json:
+    """The patch that makes `after` out of `before`; `{}` for two objects that do not differ.
+
+    Raises PatchError if a member would have to become null, which a merge patch cannot say.
+
+    >>> create_merge_patch({"a": 1, "b": {"c": 2, "d": 3}}, {"b": {"c": 2, "d": 4}, "e": []})
+    {'a': None, 'b': {'d': 4}, 'e': []}
+    """
+    return _difference(before, after, ())
+
+
+def apply_merge_patch(patch: Json, document: Json) -> Json:
+    """The document after the patch; neither argument is changed.
+
+    >>> apply_merge_patch({"a": None, "b": {"d": 4}}, {"a": 1, "b": {"c": 2}})
+    {'b': {'c': 2, 'd': 4}}
+    """
+    if not isinstance(patch, dict):
+        return _without_nulls(patch)
+    merged = copy_json(document) if isinstance(document, dict) else {}
+    _merge_into(merged, patch)
+    return merged
+
+
+def _merge_into(target: dict[str, Json], patch: dict[str, Json]) -> None:
+    for key, value in patch.items():
+        current = target.get(key)
+        if value is None:
+            target.pop(key, None)
+        elif isinstance(value, dict) and isinstance(current, dict):
+            _merge_into(current, value)
+        else:
+            target[key] = _without_nulls(value)
+
+
+def _without_nulls(value: Json) -> Json:
+    """A copy without the members that are null; elements of lists stay."""
+    if isinstance(value, dict):
+        return {key: _without_nulls(member) for key, member in value.items() if member is not None}
+    if isinstance(value, list):
+        return [_without_nulls(element) for element in value]
+    return value
+
+
+def _difference(before: Json, after: Json, path: tuple[str | int, ...]) -> Json:
+    if not (isinstance(before, dict) and isinstance(after, dict)):
+        _refuse_nulls(after, path)
+        return copy_json(after)
+    patch: dict[str, Json] = {key: None for key in before if key not in after}
+    for key, value in after.items():
+        if key in before and same_json(before[key], value):
+            continue
+        if value is None:
+            raise _inexpressible((*path, key))
+        patch[key] = _difference(before.get(key), value, (*path, key))
+    return patch
+
+
+def _refuse_nulls(value: Json, path: tuple[str | int, ...]) -> None:
+    if isinstance(value, dict):
+        for key, member in value.items():
+            if member is None:
+                raise _inexpressible((*path, key))
+            _refuse_nulls(member, (*path, key))
+    elif isinstance(value, list):
+        for index, element in enumerate(value):
+            _refuse_nulls(element, (*path, index))
+
+
+def _inexpressible(path: tuple[str | int, ...]) -> PatchError:
+    return PatchError(f"expected a value at {join_pointer(*path)}, got null; use a JSON patch to set a member to null")
