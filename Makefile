@@ -29,6 +29,8 @@ check: $(STAMP) ## Format, lint, types, import contracts, generated files, tests
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python -m kubernetes_api check
+	$(BIN)/python -m figures --check
 	$(MAKE) test
 
 format: $(STAMP) ## Format the code and mend what ruff can mend

@@ -16,7 +16,7 @@ import msgspec
 from navarch.api.markers import OneOf, Rule
 from navarch.errors import DefinitionError
 
-__all__ = ["Default", "Model", "ModelType", "Struct", "field", "fields_of"]
+__all__ = ["Default", "Model", "ModelType", "Struct", "field", "fields_of", "required_fields"]
 
 field = msgspec.field
 """Gives a field another wire name: `cluster_ip: str = field(name="clusterIP")`."""
@@ -91,6 +91,13 @@ def _checked(keyword: str, values: Any, expected: type[_M], where: str) -> tuple
 def fields_of(model: Any) -> tuple[msgspec.structs.FieldInfo, ...]:
     """The fields of a model or object class, with their wire names, types and defaults."""
     return msgspec.structs.fields(model)
+
+
+def required_fields(model: Any) -> list[str]:
+    """The fields without a default; their types are not looked at, so they may name classes that come later."""
+    names, defaults = model.__struct_fields__, model.__struct_defaults__
+    without = len(names) - len(defaults)
+    return [*names[:without], *(name for name, value in zip(names[without:], defaults, strict=True) if value is msgspec.NODEFAULT)]
 
 
 def _hold_defaults(namespace: dict[str, Any]) -> None:

@@ -23,7 +23,7 @@ from navarch.api.codec import decode, encode
 from navarch.api.kind import Kind
 from navarch.api.markers import Column, OneOf, Rule, Scale
 from navarch.api.meta import ObjectMeta
-from navarch.api.model import Default, Model, ModelType, Struct, fields_of
+from navarch.api.model import Default, Model, ModelType, Struct, required_fields
 from navarch.errors import DefinitionError
 
 __all__ = ["Declaration", "Object", "ObjectType", "Resource"]
@@ -151,7 +151,7 @@ def _default_to_empty(namespace: dict[str, Any], owner: str, field: str, struct:
     """A spec or status in which every field has a default is itself optional; a status has to be."""
     if not (isinstance(struct, type) and issubclass(struct, Model)):
         return
-    required = [info.name for info in fields_of(struct) if info.required]
+    required = required_fields(struct)
     if not required:
         namespace["__annotations__"][field] = struct
         namespace[field] = msgspec.field(default_factory=Default(struct))

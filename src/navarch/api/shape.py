@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from navarch.api.markers import ListMap
+from navarch.api.quantity import Quantity
 
 __all__ = ["Shape", "shape_of"]
 
@@ -53,7 +54,7 @@ class Shape:
         return filled
 
 
-_ZEROS: dict[Any, Any] = {str: "", int: 0, float: 0.0, bool: False}
+_ZEROS: dict[Any, Any] = {str: "", bytes: "", int: 0, float: 0.0, bool: False, Quantity: "0"}
 
 
 @cache
@@ -95,7 +96,7 @@ class _Builder:
         known = [member for member in members if member is not types.NoneType]
         nullable = len(known) < len(members)
         if len(known) != 1:
-            return Shape(nullable=nullable)
+            return Shape(zero=_ZEROS.get(known[0]), nullable=nullable)
         shape = self.build(known[0])
         if shape.fields is not None:
             return shape

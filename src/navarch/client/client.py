@@ -12,15 +12,16 @@ from navarch._base.clock import Clock, SystemClock
 from navarch.client.call import Caller
 from navarch.client.config import Config, load
 from navarch.client.core import FieldValidation, Options
+from navarch.client.install import Installs
+from navarch.client.pods import Pods
 from navarch.client.reads import Reads
 from navarch.client.subresources import Subresources
 from navarch.client.transport import Transport
-from navarch.client.writes import Writes
 
 __all__ = ["Client", "connect"]
 
 
-class Client(Reads, Writes, Subresources):
+class Client(Reads, Installs, Subresources, Pods):
     """Talks to one API server through a transport. Use it as an `async with`, which closes the transport.
 
     Raises errors of `navarch.errors` only: `ApiError` when the server says no, `TransportError` when it says nothing.

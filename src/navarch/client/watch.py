@@ -85,6 +85,8 @@ class Watch(Generic[K]):
         """The revision up to which everything has been seen; a new watch can begin here."""
 
     async def __aenter__(self) -> Self:
+        """Begins: from here on no change is missed."""
+        self._lines = await self._connected()
         return self
 
     async def __aexit__(
@@ -112,10 +114,9 @@ class Watch(Generic[K]):
     async def _next_line(self) -> bytes:
         """The next line from this connection or the one after it."""
         while True:
+            lines = self._lines = self._lines or await self._connected()
             try:
-                if self._lines is None:
-                    self._lines = Lines(await self._open())
-                line = await self._lines.next()
+                line = await lines.next()
             except (TransportError, ApiError) as error:
                 await self._recover_from(error)
                 continue
@@ -125,6 +126,13 @@ class Watch(Generic[K]):
             await self.close()
             if self._in_initial:
                 await self._recover_from(ConnectionLostError(f"{self._what}: the stream ended before the initial list"))
+
+    async def _connected(self) -> Lines:
+        while True:
+            try:
+                return Lines(await self._open())
+            except (TransportError, ApiError) as error:
+                await self._recover_from(error)
 
     async def _open(self) -> Response:
         if not self.resource_version and not self._in_initial:

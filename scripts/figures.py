@@ -1,0 +1,50 @@
+"""The README's figures, written from benchmarks/results: `python -m figures`; `--check` fails if they are stale."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parent.parent
+README = ROOT / "README.md"
+RESULTS = ROOT / "benchmarks" / "results"
+_BLOCK = re.compile(r"(<!-- figures: [^\n]* -->\n).*?(<!-- /figures -->)", re.DOTALL)
+
+
+def main(arguments: list[str]) -> int:
+    """Writes the figures into the README, or checks that they are there."""
+    old = README.read_text()
+    new = _BLOCK.sub(lambda found: found[1] + table() + found[2], old)
+    if "--check" not in arguments:
+        README.write_text(new)
+    elif old != new:
+        print("README.md: the figures are not those of benchmarks/results; run `python -m figures`", file=sys.stderr)
+        return 1
+    return 0
+
+
+def table() -> str:
+    """One row per claim, as it was measured."""
+    results = [json.loads(path.read_text()) for path in sorted(RESULTS.glob("*.json"))]
+    lines = ["| claim | ours | best peer | ratio | target |", "|---|---|---|---|---|"]
+    lines += [_line(row) for result in results for row in result["rows"]]
+    lines += [
+        "",
+        *(f"Measured {result['when'][:10]} at {result['commit']} on {result['machine']}." for result in results),
+    ]
+    return "\n".join(lines) + "\n" if results else ""
+
+
+def _line(row: dict[str, Any]) -> str:
+    name = row["target"].rpartition(" x ")[2]
+    target = row["target"].removesuffix(f" x {name}")
+    verdict = f"{target} x, {'met' if row['met'] else 'missed'}"
+    unit = row["unit"]
+    return f"| {row['claim']} | {row['ours']:.3g} {unit} | {name} {row['peers'][name]:.3g} {unit} | {row['ratio']:.2f} | {verdict} |"
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
