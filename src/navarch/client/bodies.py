@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-import msgspec
-
 from navarch.api import Dynamic, Kind, Object, encode, full_wire
 from navarch.errors import InvalidValueError
 
@@ -19,7 +17,6 @@ __all__ = [
     "StrategicPatch",
     "applied_body",
     "delete_options",
-    "is_status",
     "object_body",
     "required_name",
 ]
@@ -105,10 +102,9 @@ def applied_body(desired: Object | Dynamic, kind: Kind, subresource: str | None)
 
 
 def _wire(target: Object | Dynamic, kind: Kind) -> dict[str, Any]:
-    if isinstance(target, Dynamic):
-        return {"apiVersion": kind.api_version, "kind": kind.kind, **target}
-    wire: dict[str, Any] = full_wire(target)
-    return wire
+    """Items of a list come without their type, so an object that was listed has none of its own."""
+    wire = target if isinstance(target, Dynamic) else full_wire(target)
+    return {"apiVersion": kind.api_version, "kind": kind.kind, **wire}
 
 
 def _without_status(wire: dict[str, Any], kind: Kind, subresource: str | None) -> dict[str, Any]:
@@ -137,14 +133,3 @@ def delete_options(
         "dryRun": ["All"] if dry_run else None,
     }
     return {key: value for key, value in options.items() if value is not None}
-
-
-class _Typed(msgspec.Struct, rename="camel"):
-    kind: str = ""
-    api_version: str = ""
-
-
-def is_status(body: bytes) -> bool:
-    """Whether an answer is a bare Status, as for an object that is gone at once."""
-    found = msgspec.json.decode(body, type=_Typed)
-    return found.kind == "Status" and found.api_version == "v1"

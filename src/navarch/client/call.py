@@ -5,29 +5,66 @@ from __future__ import annotations
 import logging
 import random
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import msgspec
 
 from navarch._base.clock import Clock
-from navarch.client.answers import error_from_answer
+from navarch.api import decode
+from navarch.client.answers import bad_answer, error_from_answer
 from navarch.client.retry import Attempts, Retry
 from navarch.client.transport import Request, Response, Transport
-from navarch.errors import NavarchError
+from navarch.errors import BadAnswerError, DecodeError, MalformedJsonError, NavarchError
 
-__all__ = ["Answer", "Caller"]
+__all__ = ["Answer", "Caller", "TypeOf"]
+
+T = TypeVar("T")
 
 _log = logging.getLogger("navarch.client")
 _WARNING = re.compile(r'^299 \S+ "((?:[^"\\]|\\.)*)"')
+_ESCAPED = re.compile(r"\\(.)")
 _REMEMBERED_WARNINGS = 1000
+_REDIRECT = "it leads elsewhere, and a credential is not taken there"
 
 
-@dataclass(frozen=True, slots=True)
+class TypeOf(msgspec.Struct, rename="camel"):
+    """What an answer says it is."""
+
+    kind: str = ""
+    api_version: str = ""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Answer:
     """An answer that says yes, read whole."""
 
+    request: Request
     status: int
     headers: Mapping[str, str]
     body: bytes
+
+    def decoded(self, read: Callable[[bytes], T]) -> T:
+        """What `read` makes of the body; raises `BadAnswerError` for HTML, half an answer and the like."""
+        try:
+            return read(self.body)
+        except MalformedJsonError as error:
+            raise self.bad(error) from error
+
+    def type(self) -> TypeOf:
+        """What the answer says it is; raises `BadAnswerError` if it says nothing, as JSON of anybody else does."""
+        try:
+            found = decode(TypeOf, self.body)
+        except DecodeError as error:
+            raise self.bad(error) from error
+        if not found.kind:
+            raise self.bad("it has no kind")
+        return found
+
+    def bad(self, fault: Any) -> BadAnswerError:
+        """The answer as an error: it is not what Kubernetes would send."""
+        return bad_answer(self.request, self.status, self.headers, self.body, fault)
 
 
 class Caller:
@@ -66,25 +103,27 @@ class Caller:
     async def _once(self, request: Request, what: str) -> Answer:
         response = await self._begin(request, what)
         try:
-            return Answer(response.status, response.headers, await response.read())
+            return Answer(request, response.status, response.headers, await response.read())
         finally:
             await response.close()
 
     async def _begin(self, request: Request, what: str) -> Response:
         response = await self.transport.send(request)
         self._log_warnings(response)
-        if response.status < 400:
+        if response.status < 300:
             return response
         try:
             body = await response.read()
         finally:
             await response.close()
+        if response.status < 400:
+            raise bad_answer(request, response.status, response.headers, body, _REDIRECT)
         raise error_from_answer(request, what, response.status, response.headers, body)
 
     def _log_warnings(self, response: Response) -> None:
         for header in response.warnings():
             found = _WARNING.match(header)
-            text = found[1].replace('\\"', '"') if found else header
+            text = _ESCAPED.sub(r"\1", found[1]) if found else header
             if text not in self._warned and len(self._warned) < _REMEMBERED_WARNINGS:
                 self._warned.add(text)
                 _log.warning("API server: %s", text)

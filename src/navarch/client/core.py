@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
 from navarch.api import Kind
-from navarch.client.answers import bad_answer
 from navarch.client.call import Caller
 from navarch.client.discovery import Discovery
 from navarch.client.retry import Retry
 from navarch.client.target import ALL, Readable
 from navarch.client.transport import Request
-from navarch.errors import InvalidValueError, MalformedJsonError
+from navarch.errors import InvalidValueError
 
 __all__ = ["Core", "FieldValidation", "Options", "query_of"]
 
@@ -58,6 +57,12 @@ class Core:
             return kind.path()
         return kind.path(namespace=namespace or self.options.namespace, name=name, subresource=subresource)
 
+    def _object_path(self, kind: Kind, namespace: str | None, name: str, subresource: str | None = None) -> str:
+        """The path of one object. A name that is None must not turn a delete into one of the whole collection."""
+        if not isinstance(name, str):
+            raise InvalidValueError(f"expected the name of one of {kind.plural}, got {name!r}")
+        return self._path(kind, namespace, name, subresource)
+
     def _what(self, verb: str, kind: Kind, namespace: str | None, name: str | None = None) -> str:
         """The call in a few words, for errors: "get pods default/web"."""
         if not kind.namespaced:
@@ -68,10 +73,8 @@ class Core:
     async def _object(self, kind: Readable[K], request: Request, what: str) -> K:
         """The object that the request is answered with."""
         answer = await self._caller.call(request, what)
-        try:
-            return kind.from_json(answer.body)
-        except MalformedJsonError as error:
-            raise bad_answer(request, answer.status, answer.headers, answer.body, error) from error
+        answer.type()
+        return answer.decoded(kind.from_json)
 
 
 def query_of(**parameters: Any) -> Mapping[str, str]:

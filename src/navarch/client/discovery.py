@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from functools import partial
 
 import msgspec
 
 from navarch.api import Dynamic, Kind, Object, ObjectMeta, decode
 from navarch.client.call import Answer, Caller
+from navarch.client.target import kind_of
 from navarch.client.transport import Request
-from navarch.errors import BadAnswerError, DecodeError, NotFound
+from navarch.errors import InvalidValueError, NotFound
 
 __all__ = ["ApiResource", "Discovery", "Version"]
 
+_API_VERSION = re.compile(r"^(?:[a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[a-z0-9]+$")
 _AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"
 
 
@@ -128,13 +132,21 @@ class Discovery:
 
     async def version(self) -> Version:
         """The server's version."""
-        return decode(Version, (await self._get("/version", "read the server's version")).body)
+        answer = await self._get("/version", "read the server's version")
+        found = answer.decoded(partial(decode, Version))
+        if not found.git_version:
+            raise answer.bad("it names no version")
+        return found
 
     async def kind(self, api_version: str, kind: str) -> Kind:
         """The kind of that name in that group and version; raises `NotFound` saying what there is instead.
 
         What is not known yet is asked for once more, since its CRD may be new.
         """
+        if not _API_VERSION.match(api_version) or not kind:
+            raise InvalidValueError(
+                f"expected an object with apiVersion and kind, such as apps/v1 and Deployment, got {api_version!r} and {kind!r}"
+            )
         for fresh in (False, True):
             for resource in await self.resources(api_version, fresh=fresh):
                 if resource.kind.kind == kind:
@@ -147,7 +159,7 @@ class Discovery:
     async def kind_of(self, target: Object | Dynamic) -> Kind:
         """The kind of an object: its class knows it, otherwise the server does."""
         if isinstance(target, Object):
-            return target.__kind__
+            return kind_of(type(target))
         return await self.kind(target.api_version, target.kind)
 
     async def resources(self, api_version: str, *, fresh: bool = False) -> tuple[ApiResource, ...]:
@@ -155,10 +167,7 @@ class Discovery:
         if fresh or api_version not in self._known:
             path = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
             answer = await self._get(path, f"discover {api_version}")
-            try:
-                self._known[api_version] = _resources(decode(_ResourceList, answer.body))
-            except DecodeError as error:
-                raise BadAnswerError(f"discover {api_version}: {error}") from error
+            self._known[api_version] = _resources(answer.decoded(partial(decode, _ResourceList)))
         return self._known[api_version]
 
     async def all(self) -> tuple[ApiResource, ...]:
@@ -170,8 +179,8 @@ class Discovery:
         """One answer for all groups, from servers that have it (1.27 and later); from others, one for each."""
         answer = await self._get(path, "discover the API groups", accept=_AGGREGATED)
         if "as=APIGroupDiscoveryList" in answer.headers.get("Content-Type", ""):
-            return _from_aggregated(decode(_Aggregated, answer.body))
-        found = decode(_GroupList, answer.body)
+            return _from_aggregated(answer.decoded(partial(decode, _Aggregated)))
+        found = answer.decoded(partial(decode, _GroupList))
         named = [version.group_version for group in found.groups for version in group.versions]
         lists = [await self.resources(api_version) for api_version in (*found.versions, *named)]
         return tuple(resource for resources in lists for resource in resources)
@@ -186,6 +195,12 @@ class Discovery:
     async def _get(self, path: str, what: str, accept: str = "application/json") -> Answer:
         request = Request(method="GET", path=path, headers={"Accept": accept}, timeout=self._timeout)
         return await self._caller.call(request, what)
+
+    def within(self, timeout: float) -> Discovery:
+        """The same knowledge with another time limit for each question."""
+        twin = Discovery(self._caller, timeout)
+        twin._known = self._known
+        return twin
 
 
 def _resources(served: _ResourceList) -> tuple[ApiResource, ...]:

@@ -28,11 +28,12 @@ def is_secret(path: str) -> bool:
 def without_echoes(text: str, *, secret: bool) -> str:
     """`text` with each object that it quotes left out; with `secret`, each value.
 
-    >>> without_echoes('patch: Invalid value: "{\\\\"data\\\\":1}": unknown field "x"', secret=False)
-    'patch: Invalid value: (left out): unknown field "x"'
+    >>> without_echoes('spec: Invalid value: {"a":1}: expected a list', secret=False)
+    'spec: Invalid value: (left out): expected a list'
     """
+    text = _DIFFERENCE.sub(f" {_LEFT_OUT}", text)
     parts, end = [], 0
-    for mark in _MARK.finditer(text := _DIFFERENCE.sub(f" {_LEFT_OUT}", text)):
+    for mark in _MARK.finditer(text):
         if mark.start() >= end and (value_end := _value_end(text, mark.end(), secret=secret)) > mark.end():
             parts += [text[end : mark.end()], _LEFT_OUT]
             end = value_end

@@ -27,7 +27,7 @@ class Reads(Core):
         kind = kind_of(what)
         request = Request(
             method="GET",
-            path=self._path(kind, namespace, name),
+            path=self._object_path(kind, namespace, name),
             headers=accept(what),
             timeout=self.options.timeout,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from navarch.api import Kind, Object, encode
@@ -91,7 +92,8 @@ class Subresources(Core):
         }
         request = self._request("POST", PODS, name, "eviction", namespace, body=encode(body))
         # A 429 here is the answer, not a busy server: when to ask again is the caller's to decide.
-        await self._caller.call(request, self._what("evict", PODS, namespace, name), once=True)
+        answer = await self._caller.call(request, self._what("evict", PODS, namespace, name), once=True)
+        answer.type()
 
     def _request(
         self,
@@ -107,11 +109,17 @@ class Subresources(Core):
         written = body is not None
         return Request(
             method=method,
-            path=self._path(kind, namespace, name, subresource),
-            query=query_of(fieldManager=self.options.manager) if written else {},
+            path=self._object_path(kind, namespace, name, subresource),
+            query=self._written_by() if written else {},
             headers={"Content-Type": media_type} if written else {},
             body=body,
             timeout=self.options.timeout,
+        )
+
+    def _written_by(self) -> Mapping[str, str]:
+        dry_run = "All" if self.options.dry_run else None
+        return query_of(
+            fieldManager=self.options.manager, fieldValidation=self.options.field_validation, dryRun=dry_run
         )
 
 

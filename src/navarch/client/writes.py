@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from navarch.api import Dynamic, Kind, Object, encode
@@ -11,13 +12,13 @@ from navarch.client.bodies import (
     Propagation,
     applied_body,
     delete_options,
-    is_status,
     object_body,
     required_name,
 )
+from navarch.client.call import TypeOf
 from navarch.client.core import Core, query_of
 from navarch.client.reads import Selector
-from navarch.client.target import ALL, Readable, kind_of, reader_of
+from navarch.client.target import ALL, Readable, accept, kind_of, reader_of
 from navarch.client.transport import Request
 from navarch.errors import InvalidValueError
 
@@ -69,8 +70,8 @@ class Writes(Core):
     ) -> T:
         """Changes an object without having read it."""
         kind = kind_of(what)
-        path = self._path(kind, namespace, name, subresource)
-        request = self._write("PATCH", path, patch.body(), media_type=patch.media_type)
+        path = self._object_path(kind, namespace, name, subresource)
+        request = self._write("PATCH", path, patch.body(), media_type=patch.media_type, headers=accept(what))
         return await self._object(what, request, self._what("patch", kind, namespace, name))
 
     async def apply(
@@ -114,13 +115,14 @@ class Writes(Core):
         body = encode(delete_options(propagation, grace_seconds, preconditions, dry_run=self.options.dry_run))
         request = Request(
             method="DELETE",
-            path=self._path(kind, namespace, name),
-            headers={"Content-Type": "application/json"},
+            path=self._object_path(kind, namespace, name),
+            headers={"Content-Type": "application/json", **accept(what)},
             body=body,
             timeout=self.options.timeout,
         )
         answer = await self._caller.call(request, self._what("delete", kind, namespace, name))
-        return None if is_status(answer.body) else what.from_json(answer.body)
+        gone = answer.type() == TypeOf(kind="Status", api_version="v1")
+        return None if gone else answer.decoded(what.from_json)
 
     async def delete_all(
         self,
@@ -144,7 +146,8 @@ class Writes(Core):
             body=encode(delete_options(propagation, grace_seconds, None, dry_run=self.options.dry_run)),
             timeout=self.options.timeout,
         )
-        await self._caller.call(request, self._what("delete all", kind, namespace))
+        answer = await self._caller.call(request, self._what("delete all", kind, namespace))
+        answer.type()
 
     async def _place(self, target: Object | Dynamic, namespace: str | None) -> tuple[Kind, str | None]:
         """The kind of an object and the namespace it belongs to; one that says otherwise is refused."""
@@ -163,6 +166,7 @@ class Writes(Core):
         body: bytes,
         *,
         media_type: str = "application/json",
+        headers: Mapping[str, str] | None = None,
         force: bool = False,
     ) -> Request:
         query = query_of(
@@ -175,7 +179,7 @@ class Writes(Core):
             method=method,
             path=path,
             query=query,
-            headers={"Content-Type": media_type},
+            headers={"Content-Type": media_type, **(headers or {})},
             body=body,
             timeout=self.options.timeout,
         )
