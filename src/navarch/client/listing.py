@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Generic, TypeVar, overload
 
 import msgspec
 
 from navarch.api import ListMeta, decode
-from navarch.client.answers import bad_answer
-from navarch.client.call import Answer, Caller
+from navarch.client.call import Caller
 from navarch.client.target import Readable
 from navarch.client.transport import Request
-from navarch.errors import Gone, MalformedJsonError
+from navarch.errors import Gone
 
 __all__ = ["Listing", "ObjectList"]
 
@@ -31,7 +31,7 @@ class _Item(msgspec.Struct):
 
 class _Page(msgspec.Struct):
     metadata: ListMeta = msgspec.field(default_factory=ListMeta)
-    items: list[msgspec.Raw] | None = None
+    items: list[msgspec.Raw] | msgspec.UnsetType | None = msgspec.UNSET
 
 
 class ObjectList(Sequence[K]):
@@ -132,6 +132,7 @@ class _Pages:
         self._continue: str | None = ""
         self._last_key = ""
         self._skip_until = ""
+        self._expired = False
 
     async def next(self) -> list[bytes] | None:
         if self._continue is None:
@@ -143,18 +144,23 @@ class _Pages:
             answer = await self._caller.call(request, self._what)
         except Gone as error:
             return await self._go_on_after(error)
-        page = _decode_page(request, answer)
+        page = answer.decoded(partial(decode, _Page))
+        if page.items is msgspec.UNSET:
+            raise answer.bad("it has no items")
         self._continue = page.metadata.continue_ or None
-        self.resource_version = page.metadata.resource_version
+        self._expired = False
+        # Where the rest had to come from a newer revision, a watch must still begin where the first page ended.
+        self.resource_version = self.resource_version or page.metadata.resource_version
         return self._copied(page.items or [])
 
     async def _go_on_after(self, error: Gone) -> list[bytes] | None:
         """With the token the server offers, which goes on at the same place; without one, from the start."""
-        if not self._continue:
+        if not self._continue or self._expired:
             raise error
+        self._expired = True
         self._continue = error.continue_token
         if not self._continue:
-            self._skip_until = self._last_key
+            self._skip_until = max(self._skip_until, self._last_key)
         return await self.next()
 
     def _copied(self, items: list[msgspec.Raw]) -> list[bytes]:
@@ -170,13 +176,6 @@ def _continued(query: Any, token: str) -> dict[str, str]:
     """The token stands for the revision, so the parameters that chose it must not come again."""
     dropped = {"resourceVersion", "resourceVersionMatch"}
     return {key: value for key, value in query.items() if key not in dropped} | {"continue": token}
-
-
-def _decode_page(request: Request, answer: Answer) -> _Page:
-    try:
-        return decode(_Page, answer.body)
-    except MalformedJsonError as error:
-        raise bad_answer(request, answer.status, answer.headers, answer.body, error) from error
 
 
 def _key(item: msgspec.Raw) -> str:
