@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import ssl
 from dataclasses import dataclass
 
 from navarch._base.backoff import Backoff, Delays
@@ -60,14 +61,20 @@ class Attempts:
 def _may_repeat(request: Request, error: NavarchError) -> bool:
     """Whether a second try cannot do harm: it was refused unseen, or doing it twice is the same as once."""
     if isinstance(error, ConnectError):
-        return True
-    if isinstance(error, ApiError) and (error.code == 429 or (error.code >= 500 and error.retry_after is not None)):
+        return not isinstance(error.__cause__, ssl.SSLError)  # who shows a wrong certificate shows it again
+    if isinstance(error, ApiError) and _was_put_off(error):
         return True
     if not _is_idempotent(request):
         return False
     if isinstance(error, ApiError):
-        return error.code in {500, 502, 503, 504}
-    return isinstance(error, ConnectionLostError) and not isinstance(error, DeadlineError)
+        return error.code in {502, 503, 504} or (error.code >= 500 and error.retry_after is not None)
+    return isinstance(error, ConnectionLostError)
+
+
+def _was_put_off(error: ApiError) -> bool:
+    """Whether the server asked to come again without having begun; one that ran out of time may have begun."""
+    asked = error.code == 429 or (error.code >= 500 and error.retry_after is not None)
+    return asked and error.reason not in {"ServerTimeout", "Timeout"}
 
 
 def _is_idempotent(request: Request) -> bool:
