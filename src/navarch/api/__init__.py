@@ -1,7 +1,9 @@
 """Kinds as Python types: pure data, no input or output."""
 
 from navarch.api.codec import WireValue, decode, encode, from_builtins, to_builtins
+from navarch.api.duration import Duration
 from navarch.api.dynamic import Dynamic
+from navarch.api.json_patch import apply_json_patch, create_json_patch
 from navarch.api.kind import Kind
 from navarch.api.markers import (
     Atomic,
@@ -19,6 +21,7 @@ from navarch.api.markers import (
     Scale,
     Selectable,
 )
+from navarch.api.merge_patch import apply_merge_patch, create_merge_patch
 from navarch.api.meta import (
     Condition,
     ListMeta,
@@ -31,29 +34,37 @@ from navarch.api.meta import (
 )
 from navarch.api.model import Model, field
 from navarch.api.owners import controller_of, is_owned_by, owner_reference, set_controller
+from navarch.api.quantity import Quantity
 from navarch.api.resource import Object, Resource
+from navarch.api.selectors import Fields, Labels
+from navarch.api.times import MicroTime, format_time, parse_time, truncate_to_seconds
 from navarch.api.unknown import full_wire
 
 __all__ = [
     "Atomic",
     "Column",
     "Condition",
+    "Duration",
     "Dynamic",
     "Embedded",
+    "Fields",
     "Immutable",
     "IntOrString",
     "Kind",
+    "Labels",
     "ListMap",
     "ListMeta",
     "ListSet",
     "ManagedFields",
     "Meta",
+    "MicroTime",
     "Model",
     "Object",
     "ObjectMeta",
     "OneOf",
     "OwnerReference",
     "Preserve",
+    "Quantity",
     "RawSchema",
     "Resource",
     "Rule",
@@ -62,15 +73,22 @@ __all__ = [
     "Spec",
     "Status",
     "WireValue",
+    "apply_json_patch",
+    "apply_merge_patch",
     "controller_of",
+    "create_json_patch",
+    "create_merge_patch",
     "decode",
     "encode",
     "field",
+    "format_time",
     "from_builtins",
     "full_wire",
     "is_owned_by",
     "owner_reference",
+    "parse_time",
     "set_condition",
     "set_controller",
     "to_builtins",
+    "truncate_to_seconds",
 ]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
-from navarch.api import Kind
+from navarch.api import Fields, Kind, Labels
 from navarch.client.call import Caller
 from navarch.client.discovery import Discovery
 from navarch.client.retry import Retry
@@ -14,11 +14,13 @@ from navarch.client.target import ALL, Readable
 from navarch.client.transport import Request
 from navarch.errors import InvalidValueError
 
-__all__ = ["Core", "FieldValidation", "Options", "query_of"]
+__all__ = ["Core", "FieldSelector", "FieldValidation", "LabelSelector", "Options", "query_of", "selectors_of"]
 
 K = TypeVar("K")
 
 FieldValidation = Literal["Strict", "Warn", "Ignore"]
+LabelSelector = str | Mapping[str, str] | Labels | None
+FieldSelector = str | Mapping[str, str] | Fields | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +79,7 @@ class Core:
         return answer.decoded(kind.from_json)
 
 
-def query_of(**parameters: Any) -> Mapping[str, str]:
+def query_of(**parameters: Any) -> dict[str, str]:
     """The parameters that were given, as text; those that are None, empty or False are left out."""
     return {
         name: _text(value)
@@ -87,8 +89,16 @@ def query_of(**parameters: Any) -> Mapping[str, str]:
 
 
 def _text(value: Any) -> str:
-    if value is True:
-        return "true"
-    if isinstance(value, Mapping):
-        return ",".join(f"{key}={wanted}" for key, wanted in value.items())
-    return str(value)
+    return "true" if value is True else str(value)
+
+
+def selectors_of(labels: LabelSelector, fields: FieldSelector) -> dict[str, str]:
+    """The selectors as parameters; text that is no selector is refused here, with the place of the fault."""
+    given = {"labelSelector": _selector(Labels, labels), "fieldSelector": _selector(Fields, fields)}
+    return {name: text for name, text in given.items() if text}
+
+
+def _selector(kind: type[Labels | Fields], given: str | Mapping[str, str] | Labels | Fields | None) -> str:
+    if isinstance(given, Mapping):
+        return str(kind.of(given))
+    return str(kind(given) if isinstance(given, str) else given or "")

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from navarch.client.core import Core, query_of
+from navarch.client.core import Core, FieldSelector, LabelSelector, query_of, selectors_of
 from navarch.client.listing import Listing
 from navarch.client.target import Readable, accept, kind_of
 from navarch.client.transport import Request
 from navarch.client.watch import Watch, WatchOptions
 
-__all__ = ["Reads", "Selector"]
+__all__ = ["Reads"]
 
 T = TypeVar("T")
-
-Selector = str | Mapping[str, str] | Any
-"""A selector as text, as a mapping of what must be equal, or built with `navarch.api.selectors`."""
 
 
 class Reads(Core):
@@ -38,8 +34,8 @@ class Reads(Core):
         what: Readable[T],
         *,
         namespace: str | None = None,
-        labels: Selector = None,
-        fields: Selector = None,
+        labels: LabelSelector = None,
+        fields: FieldSelector = None,
         resource_version: str | None = None,
         resource_version_match: str | None = None,
         page_size: int | None = None,
@@ -52,9 +48,8 @@ class Reads(Core):
         request = Request(
             method="GET",
             path=self._path(kind, namespace),
-            query=query_of(
-                labelSelector=labels,
-                fieldSelector=fields,
+            query=selectors_of(labels, fields)
+            | query_of(
                 resourceVersion=resource_version,
                 resourceVersionMatch=resource_version_match,
                 limit=(self.options.page_size if page_size is None else page_size) or None,
@@ -69,8 +64,8 @@ class Reads(Core):
         what: Readable[T],
         *,
         namespace: str | None = None,
-        labels: Selector = None,
-        fields: Selector = None,
+        labels: LabelSelector = None,
+        fields: FieldSelector = None,
         resource_version: str | None = None,
         options: WatchOptions = WatchOptions(),
     ) -> Watch[T]:
@@ -79,7 +74,7 @@ class Reads(Core):
         request = Request(
             method="GET",
             path=self._path(kind, namespace),
-            query=query_of(labelSelector=labels, fieldSelector=fields, resourceVersion=resource_version),
+            query=selectors_of(labels, fields) | query_of(resourceVersion=resource_version),
             headers=accept(what),
             timeout=self.options.timeout,
         )

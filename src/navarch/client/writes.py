@@ -16,8 +16,7 @@ from navarch.client.bodies import (
     required_name,
 )
 from navarch.client.call import TypeOf
-from navarch.client.core import Core, query_of
-from navarch.client.reads import Selector
+from navarch.client.core import Core, FieldSelector, LabelSelector, query_of, selectors_of
 from navarch.client.target import ALL, Readable, accept, kind_of, reader_of
 from navarch.client.transport import Request
 from navarch.errors import InvalidValueError
@@ -129,8 +128,8 @@ class Writes(Core):
         what: Readable[Any],
         *,
         namespace: str | None = None,
-        labels: Selector = None,
-        fields: Selector = None,
+        labels: LabelSelector = None,
+        fields: FieldSelector = None,
         propagation: Propagation | None = None,
         grace_seconds: int | None = None,
     ) -> None:
@@ -141,7 +140,7 @@ class Writes(Core):
         request = Request(
             method="DELETE",
             path=self._path(kind, namespace),
-            query=query_of(labelSelector=labels, fieldSelector=fields),
+            query=selectors_of(labels, fields),
             headers={"Content-Type": "application/json"},
             body=encode(delete_options(propagation, grace_seconds, None, dry_run=self.options.dry_run)),
             timeout=self.options.timeout,
