@@ -140,9 +140,9 @@ class _Checker:
                 node.function, node.target = f"{prefix}.{node.function}", None
         if node.function in {"_&&_", "_||_"}:
             for side in node.args:
-                self._require(side, types.BOOL, f"a side of `{remedies.display(node.function)}`")
+                self._require(side, types.BOOL, f"a term of `{remedies.display(node.function)}`")
             return types.BOOL
-        given = [self.check(operand) for operand in node.operands()]
+        given = list(map(self.check, node.operands()))
         if node.function not in FUNCTIONS:
             self._fail(
                 node.at,

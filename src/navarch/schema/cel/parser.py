@@ -14,7 +14,15 @@ from navarch.schema.cel.types import CelType
 
 MAX_DEPTH = 250
 
-_RELATIONS = frozenset({"<", "<=", ">=", ">", "==", "!=", "in"})
+_LOGICAL = 2
+_LEVELS = {
+    "||": 1,
+    "&&": _LOGICAL,
+    **dict.fromkeys(("<", "<=", ">=", ">", "==", "!=", "in"), 3),
+    **dict.fromkeys("+-", 4),
+    **dict.fromkeys("*/%", 5),
+}
+"""How tightly each operator binds."""
 _LITERALS: dict[str, tuple[Callable[[str], object], CelType, str]] = {
     "string": (string_value, types.STRING, "an escape that is no character"),
     "bytes": (lambda text: bytes_value(text[1:]), types.BYTES, "a Unicode escape in bytes; write \\x.. for each byte"),
@@ -44,11 +52,10 @@ class _Parser:
 
     def expression(self) -> Node:
         self._depth += 1
-        if self._depth > MAX_DEPTH:
-            raise error_at(self._source, self._peek.at, f"more than {MAX_DEPTH} expressions inside one another")
-        condition = self._or()
+        self._limit(self._depth)
+        condition = self._binary(lowest=1)
         if mark := self._take("?"):
-            chosen = self._or()
+            chosen = self._binary(lowest=1)
             self.expect(":", "`:` and the value for when the condition is false")
             condition = self._call("_?_:_", [condition, chosen, self.expression()], mark.at)
         self._depth -= 1
@@ -79,36 +86,28 @@ class _Parser:
     def _call(self, function: str, args: list[Node], at: int) -> Call:
         return Call(start=args[0].start, at=at, function=function, target=None, args=args)
 
-    def _or(self) -> Node:
-        left = self._and()
-        while operator := self._take("||"):
-            left = self._call("_||_", [left, self._and()], operator.at)
-        return left
-
-    def _and(self) -> Node:
-        left = self._relation()
-        while operator := self._take("&&"):
-            left = self._call("_&&_", [left, self._relation()], operator.at)
-        return left
-
-    def _relation(self) -> Node:
-        left = self._sum()
-        while operator := self._take(*_RELATIONS):
-            name = "@in" if operator.kind == "in" else f"_{operator.kind}_"
-            left = self._call(name, [left, self._sum()], operator.at)
-        return left
-
-    def _sum(self) -> Node:
-        left = self._product()
-        while operator := self._take("+", "-"):
-            left = self._call(f"_{operator.kind}_", [left, self._product()], operator.at)
-        return left
-
-    def _product(self) -> Node:
+    def _binary(self, lowest: int) -> Node:
+        """Operators that bind at least as tightly as `lowest`, the left ones first."""
         left = self._unary()
-        while operator := self._take("*", "/", "%"):
-            left = self._call(f"_{operator.kind}_", [left, self._unary()], operator.at)
+        length = 0
+        while (level := _LEVELS.get(self._peek.kind, 0)) >= lowest:
+            length += level > _LOGICAL
+            self._limit(length)
+            operator = self.expect(self._peek.kind, "an operator")
+            left = self._joined(operator, left, self._binary(level + 1))
         return left
+
+    def _joined(self, operator: Token, left: Node, right: Node) -> Call:
+        """`a && b && c` is one call with three terms, so that a long one is not a deep one."""
+        name = "@in" if operator.kind == "in" else f"_{operator.kind}_"
+        if name in {"_&&_", "_||_"} and isinstance(left, Call) and left.function == name:
+            left.args.append(right)
+            return left
+        return self._call(name, [left, right], operator.at)
+
+    def _limit(self, depth: int) -> None:
+        if depth > MAX_DEPTH:
+            raise error_at(self._source, self._peek.at, f"more than {MAX_DEPTH} expressions inside one another")
 
     def _unary(self) -> Node:
         operator = self._take("!") or (None if self._at_negative_number() else self._take("-"))
@@ -129,7 +128,10 @@ class _Parser:
 
     def _member(self) -> Node:
         node = self._primary()
+        length = 0
         while True:
+            length += 1
+            self._limit(length - 1)
             if self._take("."):
                 node = self._after_dot(node)
             elif bracket := self._take("["):

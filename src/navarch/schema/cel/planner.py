@@ -7,6 +7,7 @@ checker is sure of is called directly; only arguments that may be of several typ
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 from navarch.schema.cel.comprehensions import Frame, Plan, plan_comprehension
 from navarch.schema.cel.containers import has, select, select_if_present
@@ -78,13 +79,12 @@ class _Planner:
         return lambda frame: select(operand(frame), field)
 
     def _call(self, node: Call, scope: Mapping[str, int]) -> Plan:
+        operands = list(map(partial(self.plan, scope=scope), node.operands()))
         match node.function:
             case "_&&_":
-                return _connect([self.plan(term, scope) for term in _terms(node)], stop=False)
+                return _connect(operands, stop=False)
             case "_||_":
-                return _connect([self.plan(term, scope) for term in _terms(node)], stop=True)
-        operands = [self.plan(operand, scope) for operand in node.operands()]
-        match node.function:
+                return _connect(operands, stop=True)
             case "_?_:_":
                 return _choose(*operands)
             case "or":
@@ -191,14 +191,6 @@ def _add(items: list[object], value: object, optional: bool) -> None:
         items.append(value)
     elif _as_optional(value).present:
         items.append(_as_optional(value).value)
-
-
-def _terms(node: Call) -> list[Node]:
-    """`a && b && c` as three terms."""
-    first, second = node.args
-    left = _terms(first) if isinstance(first, Call) and first.function == node.function else [first]
-    right = _terms(second) if isinstance(second, Call) and second.function == node.function else [second]
-    return left + right
 
 
 def _connect(terms: list[Plan], *, stop: bool) -> Plan:

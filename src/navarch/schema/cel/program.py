@@ -47,9 +47,17 @@ def compile(  # noqa: A001 - read as cel.compile, like re.compile
 
     Raises `CelError` with line, column and remedy.
 
-    >>> compile("self + 1 > 2", {"self": INT}).evaluate({"self": 2})
+    >>> from navarch.schema import cel
+    >>> cel.compile("self + 1 > 2", {"self": cel.INT}).evaluate({"self": 2})
     True
     """
+    try:
+        return _compile(expression, variables, result)
+    except RecursionError:
+        raise error_at(expression, 0, "the rule is nested too deeply", remedy="split it into several rules") from None
+
+
+def _compile(expression: str, variables: Mapping[str, CelType], result: CelType | None) -> Program:
     root = parse(expression)
     used = tuple(sorted(check(root, expression, variables)))
     validate(root, expression)

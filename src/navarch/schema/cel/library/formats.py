@@ -8,20 +8,15 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import date
-from functools import partial
 from typing import ClassVar
 
+from navarch.api.names import DNS_1035_LABEL, DNS_LABEL, DNS_SUBDOMAIN, LABEL_KEY, LABEL_VALUE, NameRule
 from navarch.schema.cel import types
 from navarch.schema.cel.library.urls import is_url
 from navarch.schema.cel.signatures import function, method
 from navarch.schema.cel.types import CelType
 from navarch.schema.cel.values import NONE, Optional, some
 
-_LABEL = r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?"
-_DNS_LABEL = re.compile(rf"{_LABEL}\Z")
-_DNS_SUBDOMAIN = re.compile(rf"{_LABEL}(?:\.{_LABEL})*\Z")
-_DNS_1035_LABEL = re.compile(r"[a-z](?:[-a-z0-9]*[a-z0-9])?\Z")
-_NAME = re.compile(r"(?:[A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]\Z")
 _UUID = re.compile(r"[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}\Z", re.IGNORECASE)
 _DATE = re.compile(r"\d{4}-\d\d-\d\d\Z", re.ASCII)
 _DATE_TIME = re.compile(
@@ -36,27 +31,9 @@ class NamedFormat:
     faults: Callable[[str], list[str]] = field(compare=False)
 
 
-def _name_faults(text: str, pattern: re.Pattern[str], longest: int, what: str, *, prefix: bool = False) -> list[str]:
-    """A prefix may end with a dash, as it will be continued."""
-    tested = text[:-1] + "a" if prefix and text.endswith("-") else text
-    faults = [] if pattern.match(tested) else [f"{text!r} is no {what}"]
-    return [f"must be at most {longest} characters long", *faults] if len(text) > longest else faults
-
-
-def _qualified_name_faults(text: str) -> list[str]:
-    *prefixes, name = text.split("/")
-    if len(prefixes) > 1:
-        return [f"{text!r} is no qualified name: it has more than one slash"]
-    faults = [] if prefixes != [""] else ["the prefix before the slash must not be empty"]
-    if prefixes and prefixes[0]:
-        faults += _name_faults(prefixes[0], _DNS_SUBDOMAIN, 253, "DNS subdomain")
-    if not name:
-        faults.append("the name must not be empty")
-    return faults + _name_faults(name, _NAME, 63, "name of letters, digits, '-', '_' and '.'")
-
-
-def _label_value_faults(text: str) -> list[str]:
-    return _name_faults(text, _NAME, 63, "label value of letters, digits, '-', '_' and '.'") if text else []
+def _prefix_faults(rule: NameRule) -> Callable[[str], list[str]]:
+    """Those of a name that will be continued, so it may end with a dash; the server looks past two characters."""
+    return lambda text: rule.faults(text[:-2] + "a" if len(text) > 1 and text.endswith("-") else text)
 
 
 def is_date(text: str) -> bool:
@@ -86,16 +63,15 @@ def _test(holds: Callable[[str], bool], what: str) -> Callable[[str], list[str]]
     return lambda text: [] if holds(text) else [f"{text!r} is no {what}"]
 
 
-_names = partial(partial, _name_faults)
 _FAULTS: dict[str, Callable[[str], list[str]]] = {
-    "dns1123Label": _names(pattern=_DNS_LABEL, longest=63, what="DNS label"),
-    "dns1123Subdomain": _names(pattern=_DNS_SUBDOMAIN, longest=253, what="DNS subdomain"),
-    "dns1035Label": _names(pattern=_DNS_1035_LABEL, longest=63, what="DNS-1035 label"),
-    "qualifiedName": _qualified_name_faults,
-    "dns1123LabelPrefix": _names(pattern=_DNS_LABEL, longest=63, what="DNS label", prefix=True),
-    "dns1123SubdomainPrefix": _names(pattern=_DNS_SUBDOMAIN, longest=253, what="DNS subdomain", prefix=True),
-    "dns1035LabelPrefix": _names(pattern=_DNS_1035_LABEL, longest=63, what="DNS-1035 label", prefix=True),
-    "labelValue": _label_value_faults,
+    "dns1123Label": DNS_LABEL.faults,
+    "dns1123Subdomain": DNS_SUBDOMAIN.faults,
+    "dns1035Label": DNS_1035_LABEL.faults,
+    "qualifiedName": LABEL_KEY.faults,
+    "dns1123LabelPrefix": _prefix_faults(DNS_LABEL),
+    "dns1123SubdomainPrefix": _prefix_faults(DNS_SUBDOMAIN),
+    "dns1035LabelPrefix": _prefix_faults(DNS_1035_LABEL),
+    "labelValue": LABEL_VALUE.faults,
     "uri": _test(is_url, "URI"),
     "uuid": _test(lambda text: _UUID.match(text) is not None, "UUID"),
     "byte": _test(_is_base64, "base64"),

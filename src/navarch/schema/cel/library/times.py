@@ -9,25 +9,15 @@ from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from decimal import Decimal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from navarch.api.duration import Duration as GoDuration
+from navarch.errors import InvalidValueError
 from navarch.schema.cel.errors import CelEvaluationError
 from navarch.schema.cel.signatures import Overload, method
-from navarch.schema.cel.values import NANOS, Duration, Timestamp, checked_duration, checked_timestamp
+from navarch.schema.cel.values import NANOS, Duration, Timestamp, checked_timestamp
 
 _TIMESTAMP = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)T(\d\d?):(\d\d):(\d\d)(?:[.,](\d+))?(?:Z|([+-])(\d\d):(\d\d))\Z", re.ASCII
 )
-_DURATION = re.compile(r"[+-]?(?:0|(?:(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+)\Z", re.ASCII)
-_DURATION_PART = re.compile(r"(\d*)\.?(\d*)(ns|us|µs|μs|ms|s|m|h)", re.ASCII)
-_UNITS = {
-    "ns": 1,
-    "us": 1_000,
-    "µs": 1_000,
-    "μs": 1_000,
-    "ms": 1_000_000,
-    "s": NANOS,
-    "m": 60 * NANOS,
-    "h": 3600 * NANOS,
-}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _OFFSET = re.compile(r"([+-]?\d+):([+-]?\d+)\Z", re.ASCII)
 
@@ -58,13 +48,10 @@ def _offset_seconds(match: re.Match[str]) -> int:
 
 def parse_duration(text: str) -> Duration:
     """Go's durations: `1h30m`, `1.5s`, `-2ms`. Raises `CelEvaluationError`."""
-    if _DURATION.match(text) is None:
-        raise CelEvaluationError(f"{text!r} is no duration; expected numbers with units, such as 1h30m or 1.5s")
-    nanos = 0
-    for whole, fraction, unit in _DURATION_PART.findall(text):
-        scale = _UNITS[unit]
-        nanos += int(whole or "0") * scale + int(fraction or "0") * scale // 10 ** len(fraction)
-    return checked_duration(-nanos if text.startswith("-") else nanos)
+    try:
+        return Duration(GoDuration(text).nanoseconds)
+    except InvalidValueError as error:
+        raise CelEvaluationError(str(error)) from None
 
 
 def format_timestamp(moment: Timestamp) -> str:

@@ -1,0 +1,108 @@
+"""Optional values.
+
+The expected types and values are what the CEL library of Kubernetes 1.36 answers.
+"""
+
+from __future__ import annotations
+
+from navarch.schema.cel import NONE, Timestamp, some
+
+VALUES: list[tuple[str, str, object]] = [
+    ("optional.of(1)", "optional_type(int)", some(1)),
+    ("optional.none()", "optional_type(dyn)", NONE),
+    ("optional.of(1).hasValue()", "bool", True),
+    ("optional.none().hasValue()", "bool", False),
+    ("optional.of(1).value()", "int", 1),
+    ("optional.of(1).orValue(2)", "int", 1),
+    ("optional.none().orValue(2)", "int", 2),
+    ("optional.of(1).orValue(1 / 0)", "int", 1),
+    ("optional.of(1).or(optional.of(2))", "optional_type(int)", some(1)),
+    ("optional.none().or(optional.of(2))", "optional_type(int)", some(2)),
+    ("optional.none().or(optional.none())", "optional_type(dyn)", NONE),
+    ("optional.ofNonZeroValue(0)", "optional_type(int)", NONE),
+    ("optional.ofNonZeroValue(1)", "optional_type(int)", some(1)),
+    ("optional.ofNonZeroValue('')", "optional_type(string)", NONE),
+    ("optional.ofNonZeroValue([])", "optional_type(list(dyn))", NONE),
+    ("optional.ofNonZeroValue({})", "optional_type(map(dyn, dyn))", NONE),
+    ("optional.ofNonZeroValue(false)", "optional_type(bool)", NONE),
+    ("optional.ofNonZeroValue(null)", "optional_type(null_type)", NONE),
+    ("optional.ofNonZeroValue(b'')", "optional_type(bytes)", NONE),
+    ("optional.ofNonZeroValue(0u)", "optional_type(uint)", NONE),
+    ("optional.ofNonZeroValue(0.0)", "optional_type(double)", NONE),
+    ("optional.ofNonZeroValue(duration('0'))", "optional_type(google.protobuf.Duration)", NONE),
+    ("optional.ofNonZeroValue(timestamp(0))", "optional_type(google.protobuf.Timestamp)", some(Timestamp(0))),
+    ("optional.ofNonZeroValue(optional.none())", "optional_type(optional_type(dyn))", some(NONE)),
+    ("optional.of(1) == optional.of(1)", "bool", True),
+    ("optional.of(1) == optional.of(2)", "bool", False),
+    ("optional.none() == optional.none()", "bool", True),
+    ("optional.of(1) == optional.none()", "bool", False),
+    ("[1, 2][?0]", "optional_type(int)", some(1)),
+    ("[1, 2][?5]", "optional_type(int)", NONE),
+    ("[1, 2][?-1]", "optional_type(int)", NONE),
+    ("{'a': 1}[?'a']", "optional_type(int)", some(1)),
+    ("{'a': 1}[?'b']", "optional_type(int)", NONE),
+    ("{'a': 1}.?a", "optional_type(int)", some(1)),
+    ("{'a': 1}.?b", "optional_type(int)", NONE),
+    ("{'a': {'b': 1}}.?a.b", "optional_type(int)", some(1)),
+    ("{'a': {'b': 1}}.?a.c", "optional_type(int)", NONE),
+    ("{'a': {'b': 1}}.?x.b", "optional_type(int)", NONE),
+    ("{'a': {'b': 1}}.?a.?c.orValue(5)", "int", 5),
+    ("{'a': {'b': 1}}[?'a'].b", "optional_type(int)", some(1)),
+    ("{'a': [1]}.?a[0]", "optional_type(int)", some(1)),
+    ("{'a': [1]}.?a[1]", "optional_type(int)", NONE),
+    ("{'a': [1]}.?b[0]", "optional_type(int)", NONE),
+    ("{'a': [1]}.?a[?1]", "optional_type(int)", NONE),
+    ("{'a': {'b': 1}}.?a['b']", "optional_type(int)", some(1)),
+    ("{'a': {'b': 1}}.?a['c']", "optional_type(int)", NONE),
+    ("has({'a': {'b': 1}}.?a.b)", "bool", True),
+    ("has({'a': {'b': 1}}.?x.b)", "bool", False),
+    ("optional.of([1])[0]", "optional_type(int)", some(1)),
+    ("optional.of([1])[5]", "optional_type(int)", NONE),
+    ("optional.of({'a': 1})['a']", "optional_type(int)", some(1)),
+    ("optional.of({'a': 1}).a", "optional_type(int)", some(1)),
+    ("optional.of({'a': 1}).?b", "optional_type(int)", NONE),
+    ("[?optional.of(1), 2]", "list(int)", [1, 2]),
+    ("[?optional.none(), 2]", "list(int)", [2]),
+    ("[?optional.none()]", "list(dyn)", []),
+    ("{?'a': optional.none(), 'b': 1}", "map(string, int)", {"b": 1}),
+    ("{?'a': optional.of(2), 'b': 1}", "map(string, int)", {"a": 2, "b": 1}),
+    ("[?{'a': 1}.?a, ?{'a': 1}.?b]", "list(int)", [1]),
+    ("[1, 2].first()", "optional_type(int)", some(1)),
+    ("[1, 2].last()", "optional_type(int)", some(2)),
+    ("[].first()", "optional_type(dyn)", NONE),
+    ("[].last()", "optional_type(dyn)", NONE),
+    ("[optional.of(1), optional.none()].unwrapOpt()", "list(int)", [1]),
+    ("optional.unwrap([optional.of(1), optional.none()])", "list(int)", [1]),
+    ("dyn({'a': {'b': 1}}).?a.c", "optional_type(dyn)", NONE),
+    ("dyn({'a': {'b': 1}}).?a.b", "optional_type(dyn)", some(1)),
+    ("dyn(1).?a", "optional_type(dyn)", NONE),
+    ("dyn(1)[?0]", "dyn", NONE),
+    ("dyn([1])[?0]", "dyn", some(1)),
+    ("optional.of(optional.of(1))", "optional_type(optional_type(int))", some(some(1))),
+    ("optional.of(1).optMap(x, x + 1).orValue(0) == 2", "bool", True),
+    ("dyn(optional.of(1)).orValue(2)", "int", 1),
+]
+"""Expression, type, value."""
+
+FAILING: list[str] = [
+    "optional.none().value()",
+    "dyn(1).hasValue()",
+    "dyn(1)[0]",
+]
+"""Expressions that compile, but give no value."""
+
+REJECTED: list[str] = [
+    "[?1]",
+    "{?'a': 1}",
+    "optional.of(1) + 1",
+    "optional.of(1) == 1",
+    "optional.of(1).orValue('a')",
+    "optional.of(1).or(2)",
+    "optional.none(1)",
+    "optional.of()",
+    "{'a': 1}.?b.c",
+    "1.hasValue()",
+    "[1][?'a']",
+    "optional.foo()",
+]
+"""Expressions that do not compile."""
