@@ -93,10 +93,10 @@ class Caller:
 
     async def open(self, request: Request, what: str) -> Response:
         """The answer as soon as it begins; the caller closes it. Only the opening is tried again."""
-        attempts = Attempts(self._retry, replace(request, timeout=None), self.clock, self.rng)
+        attempts = Attempts(self._retry, request, self.clock, self.rng)
         while True:
             try:
-                return await self._begin(request, what)
+                return await self._begin(replace(request, timeout=attempts.time_left()), what)
             except NavarchError as error:
                 await attempts.wait_after(error)
 

@@ -58,6 +58,7 @@ class Client(Reads, Installs, Subresources, Pods):
         }
         twin = copy.copy(self)
         twin.options = replace(self.options, **{name: value for name, value in given.items() if value is not None})
+        twin.discovery = self.discovery.within(twin.options.timeout)
         return twin
 
     async def __aenter__(self) -> Self:

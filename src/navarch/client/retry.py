@@ -9,9 +9,17 @@ from dataclasses import dataclass
 from navarch._base.backoff import Backoff, Delays
 from navarch._base.clock import Clock
 from navarch.client.transport import Request
-from navarch.errors import ApiError, ConnectError, ConnectionLostError, DeadlineError, NavarchError
+from navarch.errors import (
+    ApiError,
+    BadAnswerError,
+    ConnectError,
+    ConnectionLostError,
+    DeadlineError,
+    NavarchError,
+    TransportError,
+)
 
-__all__ = ["Attempts", "Retry"]
+__all__ = ["Attempts", "Retry", "may_pass"]
 
 _APPLY = "application/apply-patch+yaml"
 
@@ -58,10 +66,19 @@ class Attempts:
         await self._clock.sleep(delay)
 
 
+def may_pass(error: NavarchError) -> bool:
+    """Whether waiting may mend it. Who shows a wrong certificate, or does not speak Kubernetes, will do so again."""
+    if isinstance(error, ApiError):
+        return error.code == 429 or error.code >= 500
+    if isinstance(error, BadAnswerError) or isinstance(error.__cause__, ssl.SSLError):
+        return False
+    return isinstance(error, TransportError)
+
+
 def _may_repeat(request: Request, error: NavarchError) -> bool:
     """Whether a second try cannot do harm: it was refused unseen, or doing it twice is the same as once."""
     if isinstance(error, ConnectError):
-        return not isinstance(error.__cause__, ssl.SSLError)  # who shows a wrong certificate shows it again
+        return may_pass(error)
     if isinstance(error, ApiError) and _was_put_off(error):
         return True
     if not _is_idempotent(request):

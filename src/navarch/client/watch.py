@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
+from functools import partial
 from types import TracebackType
 from typing import Generic, Literal, Self, TypeVar, cast
 
@@ -14,7 +16,8 @@ from navarch.api import decode
 from navarch.client.answers import StatusBody, error_from_status
 from navarch.client.call import Caller
 from navarch.client.lines import Lines
-from navarch.client.target import Readable
+from navarch.client.retry import may_pass
+from navarch.client.target import Readable, accept
 from navarch.client.transport import Request, Response
 from navarch.errors import ApiError, BadAnswerError, ConnectionLostError, DecodeError, TransportError
 
@@ -23,8 +26,11 @@ __all__ = ["Watch", "WatchEvent", "WatchOptions"]
 K = TypeVar("K")
 EventType = Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK"]
 
+_log = logging.getLogger("navarch.client")
 _BACKOFF = Backoff(initial=0.1, maximum=30.0, jitter=0.5)
 _GRACE_SECONDS = 10.0
+_AT_ONCE_SECONDS = 0.5
+_NEVER = float("-inf")
 _INITIAL_END = "k8s.io/initial-events-end"
 
 
@@ -68,7 +74,8 @@ class Watch(Generic[K]):
 
     Use it as `async with client.watch(Pod) as changes: async for change in changes`. Lost connections and busy servers
     are waited out; the end comes only as an error: `Gone` when the server no longer keeps the revision (list again),
-    `Forbidden`, `NotFound` and the like.
+    `Forbidden`, `NotFound` and the like, `ConnectError` if the first connection cannot be had within the client's time
+    limit, and whatever interrupts the initial events: those cannot be resumed.
     """
 
     def __init__(self, caller: Caller, kind: Readable[K], request: Request, what: str, options: WatchOptions) -> None:
@@ -81,6 +88,7 @@ class Watch(Generic[K]):
         self._lines: Lines | None = None
         self._in_initial = options.initial
         self._delivered = False
+        self._opened_at = _NEVER
         self.resource_version = str(request.query.get("resourceVersion", ""))
         """The revision up to which everything has been seen; a new watch can begin here."""
 
@@ -108,7 +116,9 @@ class Watch(Generic[K]):
             envelope = self._envelope(await self._next_line())
             if envelope.type == "ERROR":
                 await self._recover_from(error_from_status(self._what, decode(StatusBody, envelope.object)))
-            elif event := self._event(envelope):
+                continue
+            self._delays.reset()
+            if event := self._event(envelope):
                 return event
 
     async def _next_line(self) -> bytes:
@@ -117,22 +127,31 @@ class Watch(Generic[K]):
             lines = self._lines = self._lines or await self._connected()
             try:
                 line = await lines.next()
-            except (TransportError, ApiError) as error:
+            except TransportError as error:
                 await self._recover_from(error)
                 continue
             if line is not None:
-                self._delays.reset()
                 return line
-            await self.close()
-            if self._in_initial:
-                await self._recover_from(ConnectionLostError(f"{self._what}: the stream ended before the initial list"))
+            await self._after_the_end()
+
+    async def _after_the_end(self) -> None:
+        """The server ends each connection when its time is up. One that ends at once would do so for ever."""
+        await self.close()
+        if self._in_initial or self._caller.clock.monotonic() - self._opened_at < _AT_ONCE_SECONDS:
+            await self._recover_from(ConnectionLostError(f"{self._what}: the stream ended before its time"))
 
     async def _connected(self) -> Lines:
+        """A connection. The first is had within the client's limits or not at all; later ones are waited for."""
         while True:
             try:
-                return Lines(await self._open())
+                lines = Lines(await self._open())
             except (TransportError, ApiError) as error:
+                if self._opened_at == _NEVER:
+                    raise
                 await self._recover_from(error)
+            else:
+                self._opened_at = self._caller.clock.monotonic()
+                return lines
 
     async def _open(self) -> Response:
         if not self.resource_version and not self._in_initial:
@@ -147,25 +166,28 @@ class Watch(Generic[K]):
         }
         if self._in_initial:
             query |= {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
-        request = replace(
-            self._request, query=query, idle_timeout=seconds + _GRACE_SECONDS, long_lived=True, timeout=None
-        )
+        request = replace(self._request, query=query, idle_timeout=seconds + _GRACE_SECONDS, long_lived=True)
         return await self._caller.open(request, self._what)
 
     async def _present(self) -> str:
         """The revision of right now: a list of one object has it."""
-        request = replace(self._request, query={**self._request.query, "limit": "1"})
-        answer = await self._caller.call(request, self._what)
-        return decode(_Versioned, answer.body).metadata.resource_version
+        query = {**self._request.query, "limit": "1"}
+        answer = await self._caller.call(
+            replace(self._request, query=query, headers=accept(self._kind, many=True)), self._what
+        )
+        found = answer.decoded(partial(decode, _Versioned)).metadata.resource_version
+        if not found:
+            raise answer.bad("it has no resourceVersion")
+        return found
 
     async def _recover_from(self, error: TransportError | ApiError) -> None:
         """Waits before the next connection; raises what waiting does not mend."""
         await self.close()
-        if self._in_initial and self._delivered:
+        if (self._in_initial and self._delivered) or not may_pass(error):
             raise error
-        if isinstance(error, ApiError) and error.code < 500 and error.code != 429:
-            raise error
-        await self._caller.clock.sleep(max(self._delays.next_delay(), getattr(error, "retry_after", None) or 0))
+        delay = max(self._delays.next_delay(), getattr(error, "retry_after", None) or 0)
+        _log.warning("%s; the watch goes on in %.1f s", error, delay)
+        await self._caller.clock.sleep(delay)
 
     def _envelope(self, line: bytes) -> _Envelope:
         try:
@@ -180,7 +202,7 @@ class Watch(Generic[K]):
         metadata = decode(_Versioned, envelope.object).metadata
         if envelope.type == "BOOKMARK" and _INITIAL_END in (metadata.annotations or {}):
             self._in_initial = False
-        if not self._in_initial:
+        if not self._in_initial and metadata.resource_version:
             self.resource_version = metadata.resource_version
         self._delivered = True
         if envelope.type == "BOOKMARK" and not self._options.bookmarks:
