@@ -9,9 +9,8 @@ from pathlib import Path
 
 import rig
 from measuring import Report, Run, console, in_turns, median, row, run_worker
-from widgets import prepare
-
 from navarch import connect, load
+from widgets import prepare
 
 HERE = Path(__file__).parent
 WIDGETS = 10_000
@@ -77,11 +76,15 @@ def _applies(report: Report, cluster: rig.Cluster) -> None:
     workers["ours"] = _worker(cluster, "peers.ours", "apply")
     runs = in_turns(workers, ROUNDS, "2,000 server-side applies, 32 at a time")
     peers = {name: median(runs[name], "wall") for name in PEERS}
-    report.rows.append(row("2,000 server-side applies, 32 at a time: wall time", "s", median(runs["ours"], "wall"), peers, 1.0))
+    report.rows.append(
+        row("2,000 server-side applies, 32 at a time: wall time", "s", median(runs["ours"], "wall"), peers, 1.0)
+    )
 
 
 def _imports(report: Report) -> None:
-    code = "import time; began = time.perf_counter(); import {}; print('{{\"wall\": %f}}' % (time.perf_counter() - began))"
+    code = (
+        "import time; began = time.perf_counter(); import {}; print('{{\"wall\": %f}}' % (time.perf_counter() - began))"
+    )
     workers: dict[str, Callable[[], Run]] = {
         "ours": lambda: run_worker(["-c", code.format("navarch")], {}),
         "aiohttp, msgspec": lambda: run_worker(["-c", code.format("aiohttp, msgspec")], {}),

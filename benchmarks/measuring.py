@@ -65,7 +65,7 @@ def in_turns(workers: Mapping[str, Callable[[], Run]], rounds: int, title: str) 
 
 def median(runs: Sequence[Run], what: str) -> float:
     """The median of one figure over the rounds."""
-    return statistics.median(getattr(run, what) for run in runs)
+    return float(statistics.median(getattr(run, what) for run in runs))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +88,13 @@ def row(claim: str, unit: str, ours: float, peers: Mapping[str, float], limit: f
     rounded = {name: round(value, 3) for name, value in peers.items()}
     target = f"at most {limit:g} x {best}"
     return Row(
-        claim=claim, unit=unit, ours=round(ours, 3), peers=rounded, ratio=round(ratio, 3), target=target, met=ratio <= limit
+        claim=claim,
+        unit=unit,
+        ours=round(ours, 3),
+        peers=rounded,
+        ratio=round(ratio, 3),
+        target=target,
+        met=ratio <= limit,
     )
 
 
@@ -117,10 +123,18 @@ class Report:
         for column in ("claim", "ours", "peers", "ratio", "target", "met"):
             table.add_column(column)
         for row in self.rows:
-            peers = "\n".join(f"{name} {value:g}" for name, value in sorted(row.peers.items(), key=lambda pair: pair[1]))
+            peers = "\n".join(
+                f"{name} {value:g}" for name, value in sorted(row.peers.items(), key=lambda pair: pair[1])
+            )
             verdict = "[green]yes" if row.met else "[red]missed"
             table.add_row(
-                f"{row.claim} ({row.unit})", f"{row.ours:g}", peers, f"{row.ratio:.2f}", row.target, verdict, end_section=True
+                f"{row.claim} ({row.unit})",
+                f"{row.ours:g}",
+                peers,
+                f"{row.ratio:.2f}",
+                row.target,
+                verdict,
+                end_section=True,
             )
         return table
 

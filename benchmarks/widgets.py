@@ -43,7 +43,11 @@ def widget(number: int, replicas: int = 3) -> Widget:
         ports=[Port(name=f"port-{index}", number=8000 + index) for index in range(4)],
         note="x" * 120,
     )
-    labels = {"app.kubernetes.io/name": f"app-{number}", "app.kubernetes.io/part-of": "benchmark", "shard": str(number % 16)}
+    labels = {
+        "app.kubernetes.io/name": f"app-{number}",
+        "app.kubernetes.io/part-of": "benchmark",
+        "shard": str(number % 16),
+    }
     return Widget(name=f"widget-{number:05}", namespace=NAMESPACE, labels=labels, spec=spec)
 
 

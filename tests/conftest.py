@@ -9,6 +9,7 @@ import itertools
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
+
 import rig
 from navarch.api import Dynamic, Kind
 from navarch.client import Client, Options, connect, load

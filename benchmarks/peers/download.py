@@ -5,9 +5,9 @@ import time
 
 import aiohttp
 import uvloop
-from widgets import GROUP, NAMESPACE, PLURAL, VERSION
 
 from navarch import load
+from widgets import GROUP, NAMESPACE, PLURAL, VERSION
 
 
 async def main() -> None:

@@ -7,6 +7,7 @@ import time
 
 import kr8s.asyncio
 from kr8s.asyncio.objects import new_class
+
 from peers import work
 from widgets import GROUP, NAMESPACE, PLURAL, VERSION, manifest
 

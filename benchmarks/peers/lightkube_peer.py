@@ -7,6 +7,7 @@ import time
 import uvloop
 from lightkube import AsyncClient
 from lightkube.generic_resource import create_namespaced_resource
+
 from peers import work
 from widgets import GROUP, NAMESPACE, PLURAL, VERSION, manifest
 

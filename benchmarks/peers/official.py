@@ -5,6 +5,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 from kubernetes import client, config
+
 from peers import work
 from widgets import GROUP, NAMESPACE, PLURAL, VERSION, manifest
 

@@ -6,6 +6,7 @@ import time
 
 import uvloop
 from kubernetes_asyncio import client, config
+
 from peers import work
 from widgets import GROUP, NAMESPACE, PLURAL, VERSION, manifest
 

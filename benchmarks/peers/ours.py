@@ -5,10 +5,10 @@ import sys
 import time
 
 import uvloop
-from peers import work
-from widgets import NAMESPACE, Widget, widget
 
 from navarch import connect, load
+from peers import work
+from widgets import NAMESPACE, Widget, widget
 
 
 async def list_all() -> None:

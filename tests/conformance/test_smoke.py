@@ -1,6 +1,7 @@
 """First light."""
 
 import pytest
+
 from navarch.client import Client
 
 pytestmark = pytest.mark.real
