@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 import yaml
-from schema import kinds
 
 from navarch.schema import Webhook, crd
+from schema import kinds
 
 GOLDEN = Path(__file__).parent / "golden"
 CASES = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,7 @@ from navarch.schema.build import Draft, draft
 from navarch.schema.columns import column_schemas
 from navarch.schema.inspection import DefinitionFault, definition_faults
 from navarch.schema.scalars import JsonSchema
+from navarch.schema.sense import name_collisions, senseless, warn_of_unknown_formats
 from navarch.schema.where import author_place
 
 __all__ = ["Webhook", "crd", "schema_of"]
@@ -56,9 +58,11 @@ def crd(
         _require_kind(version)
     drafts = [draft(version, description_limit=description_limit) for version in versions]
     manifest = _manifest(versions, drafts, conversion)
-    faults = [*_disagreements(versions), *definition_faults(manifest)]
+    faults = [*_disagreements(versions), *definition_faults(manifest), *_senseless(manifest)]
     if faults:
         raise DefinitionError("\n".join(_explain(fault, versions, drafts) for fault in faults))
+    for made in drafts:
+        warn_of_unknown_formats(made.schema, made.places)
     return manifest
 
 
@@ -154,6 +158,14 @@ def _conversion(webhook: Webhook) -> dict[str, Any]:
         "strategy": "Webhook",
         "webhook": {"clientConfig": client, "conversionReviewVersions": list(webhook.review_versions)},
     }
+
+
+def _senseless(manifest: dict[str, Any]) -> Iterator[DefinitionFault]:
+    """What the server takes although it cannot be meant."""
+    yield from name_collisions(manifest["spec"]["names"])
+    for index, version in enumerate(manifest["spec"]["versions"]):
+        schema = version["schema"]["openAPIV3Schema"]
+        yield from senseless(schema, f"spec.versions[{index}].schema.openAPIV3Schema")
 
 
 def _disagreements(versions: tuple[type[Object], ...]) -> list[DefinitionFault]:

@@ -7,6 +7,7 @@ import email.errors
 import email.headerregistry
 import ipaddress
 import re
+import unicodedata
 from collections.abc import Callable
 from urllib.parse import urlsplit
 
@@ -49,11 +50,8 @@ _GO_DURATION = _matches(r"[-+]?(0|(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms
 _LONG_DURATION = re.compile(r"(\d+)\s*([A-Za-zµ]+)")
 _UNITS = {"ns", "us", "µs", "ms", "s", "m", "h", "hr", "d", "w", "wk"}
 _UNIT_STARTS = ("nano", "micro", "milli", "sec", "min", "hour", "day", "week")
-_HOST_CHARACTER = r"[^\W_]"
-_HOST = re.compile(
-    rf"{_HOST_CHARACTER}((-?{_HOST_CHARACTER}{{0,62}})?)"
-    rf"|({_HOST_CHARACTER}(({_HOST_CHARACTER}|-){{0,61}}{_HOST_CHARACTER})?\.)+[^\W\d_]{{2,63}}"
-)
+_HOST = re.compile(r"[ads](-?[ads]{0,62})?|([ads]([ads-]{0,61}[ads])?\.)+a{2,63}")
+"""A host name in which each letter is written as `a`, each symbol as `s` and each digit as `d`."""
 
 
 def _is_uuid(version: str, variant: str) -> Check:
@@ -108,15 +106,19 @@ def _is_mac(text: str) -> bool:
     pair, quad = "[0-9a-fA-F]{2}", "[0-9a-fA-F]{4}"
     forms = [rf"{pair}({mark}{pair}){{{count}}}" for mark in ":-" for count in (5, 7, 19)]
     forms += [rf"{quad}(\.{quad}){{{count}}}" for count in (2, 3, 9)]
+    forms += [rf"({pair}){{{count}}}" for count in (6, 8, 20)]
     return any(re.fullmatch(form, text) for form in forms)
 
 
 def _is_hostname(text: str) -> bool:
-    return (
-        len(text.encode()) <= 255
-        and _HOST.fullmatch(text) is not None
-        and all(len(label.encode()) <= 63 for label in text.split("."))
-    )
+    short = len(text.encode()) <= 255 and all(len(label.encode()) <= 63 for label in text.split("."))
+    return short and _HOST.fullmatch("".join(map(_host_class, text))) is not None
+
+
+def _host_class(character: str) -> str:
+    if character in "-." or character in "0123456789":
+        return "d" if character.isdigit() else character
+    return {"L": "a", "S": "s"}.get(unicodedata.category(character)[0], "x")
 
 
 def _is_email(text: str) -> bool:

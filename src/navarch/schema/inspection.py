@@ -74,16 +74,6 @@ def _name_faults(names: dict[str, Any]) -> Iterator[DefinitionFault]:
             )
     if kind and names.get("listKind") == kind:
         yield _fault("spec.names.listKind", "another name than the kind's", repr(kind), f"use {kind}List")
-    yield from _collisions(names)
-
-
-def _collisions(names: dict[str, Any]) -> Iterator[DefinitionFault]:
-    """Names by which one kind could be found twice."""
-    seen = {names.get("plural"), names.get("singular")}
-    for index, short in enumerate(names.get("shortNames", ())):
-        if short in seen:
-            yield _fault(f"spec.names.shortNames[{index}]", "a name not used yet", repr(short), "remove it")
-        seen.add(short)
 
 
 def _versions_faults(versions: list[dict[str, Any]]) -> Iterator[DefinitionFault]:

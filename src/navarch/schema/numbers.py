@@ -9,10 +9,11 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 from navarch.schema.scalars import JsonSchema
-from navarch.schema.violations import Violation, go_number, in_body, invalid
+from navarch.schema.violations import Violation, go_number, in_body
 
 __all__ = ["LARGEST_INT", "SMALLEST_INT", "is_whole", "number_check"]
 
@@ -59,16 +60,25 @@ def number_check(schema: JsonSchema, json_type: str | None) -> Check | None:
 
 
 def _range_check(json_type: str | None, number_format: str | None) -> Check | None:
-    fits = _FITS.get((json_type, number_format))
-    if fits is None:
-        return None
-    message = f"Checked value must be of type {json_type} with format {number_format}"
-    fault = f'Invalid value: "": {message} in '
+    if json_type == "integer":
+        limit = _INT32 if number_format == "int32" else -SMALLEST_INT
+        form = f"with format {number_format}" if number_format in {"int32", "int64"} else "(default format)"
+        return _fitting(lambda number: _fits_integer(number, limit), f"integer {form}")
+    if json_type == "number" and number_format == "float":
+        return _fitting(_fits_float32, "number with format float")
+    return None
+
+
+def _fitting(fits: Callable[[float], bool], expected: str) -> Check:
+    fault = f'Invalid value: "": Checked value must be of type {expected} in '
     return lambda number: [] if fits(number) else [Violation("FieldValueInvalid", fault, "")]
 
 
-def _fits_int32(number: float) -> bool:
-    return -_INT32 <= number < _INT32
+def _fits_integer(number: float, limit: int) -> bool:
+    """The server reads the number back from its shortest text, which for large floats is another number."""
+    if isinstance(number, int):
+        return -limit <= number < limit
+    return math.isfinite(number) and number.is_integer() and -limit <= int(Decimal(repr(number))) < limit
 
 
 def _fits_float32(number: float) -> bool:
@@ -76,12 +86,6 @@ def _fits_float32(number: float) -> bool:
         return math.isfinite(struct.unpack("f", struct.pack("f", number))[0])
     except OverflowError:
         return False
-
-
-_FITS: dict[tuple[str | None, str | None], Callable[[float], bool]] = {
-    ("integer", "int32"): _fits_int32,
-    ("number", "float"): _fits_float32,
-}
 
 
 def _bound_check(bound: float, json_type: str | None, name: str, *, exclusive: bool) -> Check:
@@ -107,7 +111,9 @@ def _multiple_check(factor: float, json_type: str | None) -> Check:
         found = [_unusable("MultipleOf")] if senseless else []
         step = int(factor) if isinstance(number, int) and not senseless else factor
         if step <= 0:
-            return [*found, invalid(step, f"factor MultipleOf must be positive: {go_number(step)}")]
+            shown_step = go_number(step)
+            head = f"Invalid value: {shown_step}: factor MultipleOf declared for "
+            return [*found, Violation("FieldValueInvalid", head, f" must be positive: {shown_step}")]
         if not _is_multiple(number, step):
             found.append(in_body(number, f"should be a multiple of {go_number(step)}"))
         return found

@@ -91,20 +91,27 @@ class RuleNode:
         return found
 
     def _own(self, value: Any, old: Any, unchanged: Callable[[], bool]) -> list[Violation]:
-        assert self.convert is not None
-        variables: dict[str, Any] = {"self": self.convert(value)}
         has_old = old is not MISSING and old is not None
-        if has_old:
-            variables["oldSelf"] = self.convert(old)
-        optional = variables | {"oldSelf": cel.some(variables["oldSelf"]) if has_old else cel.NONE}
+        asked = [rule for rule in self.rules if has_old or rule.optional_old or not rule.uses_old]
+        try:
+            plain, optional = self._variables(value, old, has_old=has_old)
+        except cel.CelEvaluationError as error:  # a whole number that was written as 3.0
+            return [self._failure(rule, error) for rule in asked]
         found = []
-        for rule in self.rules:
-            if rule.uses_old and not has_old and not rule.optional_old:
-                continue
-            fault = self._ask(rule, optional if rule.optional_old else variables, value)
+        for rule in asked:
+            fault = self._ask(rule, optional if rule.optional_old else plain, value)
             if fault is not None and (rule.uses_old or not unchanged()):
                 found.append(fault)
         return found
+
+    def _variables(self, value: Any, old: Any, *, has_old: bool) -> tuple[dict[str, Any], dict[str, Any]]:
+        """What rules can name; once with `oldSelf` as it is, once as an optional."""
+        assert self.convert is not None
+        plain = {"self": self.convert(value)}
+        if not has_old:
+            return plain, plain | {"oldSelf": cel.NONE}
+        before = self.convert(old)
+        return plain | {"oldSelf": before}, plain | {"oldSelf": cel.some(before)}
 
     def _ask(self, rule: CompiledRule, variables: dict[str, Any], value: Any) -> Violation | None:
         try:

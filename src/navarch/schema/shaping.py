@@ -20,7 +20,7 @@ def fill_defaults(value: Any, schema: JsonSchema | None) -> None:
     if isinstance(value, dict):
         properties = schema.get("properties") or _OPEN
         for name, child in properties.items():
-            if child.get("default") is not None and _is_unset(value.get(name), child):
+            if child.get("default") is not None and (name not in value or _is_unset(value[name], child)):
                 value[name] = copy.deepcopy(child["default"])
         for name, inner in value.items():
             child = properties.get(name) or _map_values(schema)

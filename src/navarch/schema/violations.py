@@ -7,7 +7,6 @@ value therefore costs no path at all.
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -151,17 +150,20 @@ def _escaped(character: str) -> str:
 def go_number(number: float) -> str:
     """A number as Go prints it.
 
-    >>> go_number(3.0), go_number(0.1), go_number(1e21)
-    ('3', '0.1', '1e+21')
+    >>> go_number(3.0), go_number(0.1), go_number(2500000.0)
+    ('3', '0.1', '2.5e+06')
     """
     if isinstance(number, int):
         return str(number)
-    exponent = math.floor(math.log10(abs(number))) if number else 0
-    if -4 <= exponent < 21:
-        text = f"{number:.17f}" if abs(number) < 1e-4 else repr(number)
-        return (f"{number:.0f}" if "e" in text else text).removesuffix(".0")
-    mantissa, _, power = repr(number).partition("e")
-    return f"{mantissa.removesuffix('.0')}e{power[0] if power[0] in '+-' else '+'}{power.lstrip('+-').zfill(2)}"
+    digits, _, power = f"{number:e}".partition("e")
+    if not -4 <= int(power) < 6:
+        shortest = (
+            repr(number) if "e" in repr(number) else f"{number:.{len(repr(number).strip('-0').replace('.', '')) - 1}e}"
+        )
+        digits, _, power = shortest.partition("e")
+        mantissa = digits.rstrip("0").rstrip(".") if "." in digits else digits
+        return f"{mantissa}e{power[0]}{power[1:].zfill(2)}"
+    return repr(number).removesuffix(".0")
 
 
 def _json(value: Any) -> str:
