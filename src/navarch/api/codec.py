@@ -50,6 +50,7 @@ def _dec_hook(expected: type, value: Any) -> Any:
         raise ValueError(str(error)) from error
 
 
+_MALFORMED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 _encoder = msgspec.json.Encoder(enc_hook=_enc_hook)
 
 
@@ -73,8 +74,8 @@ def decode(expected: type[T], data: bytes | msgspec.Raw) -> T:
         return _decoder(cast(Hashable, expected)).decode(data)  # type: ignore[no-any-return]  # typed by its argument
     except msgspec.ValidationError as error:
         return _decode_leniently(expected, data, error)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise MalformedJsonError(f"expected JSON of {_name(expected)}, got {_glimpse(data)}: {error}") from error
+    except _MALFORMED as error:
+        raise _malformed(expected, data, error) from None
 
 
 def _decode_leniently(expected: type[T], data: bytes | msgspec.Raw, first: Exception) -> T:
@@ -82,7 +83,10 @@ def _decode_leniently(expected: type[T], data: bytes | msgspec.Raw, first: Excep
 
     By way of bytes: what a model keeps raw can only be had from those.
     """
-    filled = shape_of(cast(Hashable, expected)).with_zero_values(msgspec.json.decode(data))
+    try:
+        filled = shape_of(cast(Hashable, expected)).with_zero_values(msgspec.json.decode(data))
+    except _MALFORMED as error:  # behind the place of the first fault
+        raise _malformed(expected, data, error) from None
     try:
         return _decoder(cast(Hashable, expected)).decode(encode(filled))  # type: ignore[no-any-return]  # as above
     except msgspec.ValidationError:
@@ -97,6 +101,11 @@ def to_builtins(value: Any) -> Any:
 def from_builtins(expected: type[T], value: Any) -> T:
     """The reverse of `to_builtins`; raises `msgspec.ValidationError`."""
     return msgspec.convert(value, expected, dec_hook=_dec_hook)
+
+
+def _malformed(expected: Any, data: bytes | msgspec.Raw, fault: Exception) -> MalformedJsonError:
+    """Raised `from None`: an error about text keeps the text, which may be a secret."""
+    return MalformedJsonError(f"expected JSON of {_name(expected)}, got {_glimpse(data)}: {fault}")
 
 
 def _name(expected: Any) -> str:

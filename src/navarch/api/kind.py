@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from navarch.api.codec import decode
 from navarch.api.dynamic import Dynamic
-from navarch.errors import InvalidValueError
+from navarch.errors import DecodeError, InvalidValueError
 
 __all__ = ["Kind"]
 
@@ -42,7 +42,7 @@ class Kind:
     def path(self, *, namespace: str | None = None, name: str | None = None, subresource: str | None = None) -> str:
         """The URL path of one object, of a namespace's objects, or of all objects (neither given).
 
-        Raises `InvalidValueError` for a namespace on a cluster-scoped kind.
+        Raises `InvalidValueError` for a namespace on a cluster-scoped kind, and for names that lead elsewhere.
         """
         if namespace and not self.namespaced:
             raise InvalidValueError(
@@ -55,12 +55,18 @@ class Kind:
         if name is not None:
             parts.append(_segment(name))
         if subresource is not None:
-            parts.append(subresource)
+            parts += map(_segment, subresource.split("/"))
         return "/".join(parts)
 
     def from_json(self, data: bytes) -> Dynamic:
-        """An object of this kind that has no class. Items of a list come without their type; they get it here."""
-        return Dynamic({"apiVersion": self.api_version, "kind": self.kind} | decode(dict[str, Any], data))
+        """An object of this kind that has no class. Items of a list come without their type; they get it here.
+
+        Raises `DecodeError` if it is no object, or one of another kind.
+        """
+        found = Dynamic({"apiVersion": self.api_version, "kind": self.kind} | decode(dict[str, Any], data))
+        if found.kind != self.kind:
+            raise DecodeError(f"expected a {self}, got a {found.kind} ({found.api_version})")
+        return found
 
     def __str__(self) -> str:
         return f"{self.kind} ({self.api_version})"
@@ -68,8 +74,9 @@ class Kind:
 
 def _segment(name: str) -> str:
     """One path segment; a name that would reach another resource is refused, not escaped into something else."""
-    if not name or name in {".", ".."} or "/" in name or "%" in name:
+    if not name or name in {".", ".."} or "/" in name or "%" in name or not name.isprintable():
         raise InvalidValueError(
-            f"expected the name of an object, got {name!r}: it must not be empty, '.', '..' or hold '/' or '%'"
+            f"expected the name of an object, got {name!r}: it must not be empty, '.', '..' or hold '/', '%' or what "
+            f"cannot be printed"
         )
     return quote(name, safe=":@!$&'()*+,;=~")

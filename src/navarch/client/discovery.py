@@ -167,6 +167,7 @@ class Discovery:
         if fresh or api_version not in self._known:
             path = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
             answer = await self._get(path, f"discover {api_version}")
+            answer.type()
             self._known[api_version] = _resources(answer.decoded(partial(decode, _ResourceList)))
         return self._known[api_version]
 
@@ -178,6 +179,7 @@ class Discovery:
     async def _aggregated(self, path: str) -> tuple[ApiResource, ...]:
         """One answer for all groups, from servers that have it (1.27 and later); from others, one for each."""
         answer = await self._get(path, "discover the API groups", accept=_AGGREGATED)
+        answer.type()
         if "as=APIGroupDiscoveryList" in answer.headers.get("Content-Type", ""):
             return _from_aggregated(answer.decoded(partial(decode, _Aggregated)))
         found = answer.decoded(partial(decode, _GroupList))
