@@ -6,6 +6,7 @@ from navarch.client.config import Config, ExecPlugin, Impersonation, in_cluster,
 from navarch.client.core import Options
 from navarch.client.discovery import ApiResource
 from navarch.client.listing import Listing, ObjectList
+from navarch.client.pods import ExecResult, Listener, LogLines, Output, PodStream, PortForward, Session
 from navarch.client.retry import Retry
 from navarch.client.target import ALL, MetadataOnly, PartialObjectMetadata
 from navarch.client.transport import Request, Response, Transport, WebSocket
@@ -17,18 +18,25 @@ __all__ = [
     "Client",
     "Config",
     "ExecPlugin",
+    "ExecResult",
     "Impersonation",
     "JsonPatch",
+    "Listener",
     "Listing",
+    "LogLines",
     "MergePatch",
     "MetadataOnly",
     "ObjectList",
     "Options",
+    "Output",
     "PartialObjectMetadata",
+    "PodStream",
+    "PortForward",
     "Preconditions",
     "Request",
     "Response",
     "Retry",
+    "Session",
     "StrategicPatch",
     "Transport",
     "Watch",

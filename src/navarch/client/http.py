@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+import socket
 import ssl
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import TypeVar
 from urllib.parse import urlencode
 
 import aiohttp
@@ -14,7 +17,7 @@ from yarl import URL
 from navarch._base.clock import Clock
 from navarch.client.config import Authenticator, Config, default_user_agent
 from navarch.client.transport import Request, Response, WebSocket
-from navarch.client.websocket import HttpWebSocket, refusal
+from navarch.client.websocket import HttpWebSocket, Upgraded, hand_over_refusal, upgrade
 from navarch.errors import ConnectError, ConnectionLostError, CredentialError, DeadlineError
 
 __all__ = ["HttpTransport"]
@@ -22,6 +25,9 @@ __all__ = ["HttpTransport"]
 _CONNECT_SECONDS = 10.0
 _MAX_CONNECTIONS = 100
 _READ_BUFFER = 2**20
+_KEEPALIVE = {socket.TCP_KEEPIDLE: 20, socket.TCP_KEEPINTVL: 10, socket.TCP_KEEPCNT: 3}
+
+A = TypeVar("A", bound=Upgraded)
 
 
 class HttpTransport:
@@ -29,6 +35,7 @@ class HttpTransport:
 
     def __init__(self, config: Config, clock: Clock) -> None:
         self._config = config
+        self._clock = clock
         self._server = config.server.rstrip("/")
         self._authenticator: Authenticator = config.authenticator(clock)
         self._fixed_headers = _fixed_headers(config)
@@ -38,32 +45,14 @@ class HttpTransport:
 
     async def send(self, request: Request) -> Response:
         """See `Transport.send`. A refused credential is renewed and tried once more."""
-        response, version = await self._attempt(request)
-        if response.status == 401 and await self._authenticator.refresh(version):
-            response.release()
-            response, version = await self._attempt(request)
-        if response.status == 401 and (fault := self._authenticator.diagnose()):
-            response.release()
-            raise CredentialError(fault)
-        return _HttpResponse(request, response)
+        return _HttpResponse(request, await self._with_renewal(lambda: self._attempt(request)))
 
     async def connect(self, request: Request, protocols: Sequence[str]) -> Response | WebSocket:
-        """See `Transport.connect`."""
-        headers = await self._authenticator.headers()
-        with _our_errors(request, self._server, self._authenticator):
-            try:
-                opened = await self._session(long_lived=True).ws_connect(
-                    self._url(request),
-                    protocols=tuple(protocols),
-                    headers=self._headers(request, headers),
-                    max_msg_size=0,
-                    ssl=self._ssl() or True,
-                    server_hostname=self._config.tls_server_name or None,
-                    proxy=self._config.proxy_url or None,
-                )
-            except aiohttp.WSServerHandshakeError as error:
-                return await refusal(self, request, error)
-        return HttpWebSocket(opened)
+        """See `Transport.connect`. A refused credential is renewed and tried once more."""
+        answer = await self._with_renewal(lambda: self._upgrade(request, protocols))
+        if isinstance(answer, aiohttp.ClientResponse):
+            return _HttpResponse(request, answer)
+        return HttpWebSocket(answer, request, self._clock)
 
     async def close(self) -> None:
         """Closes every connection."""
@@ -72,27 +61,56 @@ class HttpTransport:
             if session is not None:
                 await session.close()
 
+    async def _with_renewal(self, attempt: Callable[[], Awaitable[tuple[A, int]]]) -> A:
+        """What `attempt` is answered; it also gives the version of the credential that it used."""
+        answer, version = await attempt()
+        if (refused := _unauthorized(answer)) and await self._authenticator.refresh(version):
+            refused.release()
+            answer, _ = await attempt()
+        if (refused := _unauthorized(answer)) and (fault := self._authenticator.diagnose()):
+            refused.release()
+            raise CredentialError(fault)
+        return answer
+
     async def _attempt(self, request: Request) -> tuple[aiohttp.ClientResponse, int]:
         headers = await self._authenticator.headers()
         version = self._authenticator.version
         with _our_errors(request, self._server, self._authenticator):
-            response = await self._session(long_lived=request.long_lived).request(
-                request.method,
-                self._url(request),
-                data=request.body,
-                headers=self._headers(request, headers),
-                timeout=_timeout(request),
-                allow_redirects=False,
-                ssl=self._ssl() or True,
-                server_hostname=self._config.tls_server_name or None,
-                proxy=self._config.proxy_url or None,
-            )
+            async with asyncio.timeout(request.timeout if request.long_lived else None):
+                response = await self._session(long_lived=request.long_lived).request(
+                    request.method,
+                    self._url(request),
+                    data=request.body,
+                    headers=self._headers(request, headers),
+                    timeout=_timeout(request),
+                    allow_redirects=False,
+                    ssl=self._ssl() or True,
+                    server_hostname=self._config.tls_server_name or None,
+                    proxy=self._config.proxy_url or None,
+                )
         return response, version
+
+    async def _upgrade(self, request: Request, protocols: Sequence[str]) -> tuple[Upgraded, int]:
+        headers = await self._authenticator.headers()
+        version = self._authenticator.version
+        with _our_errors(request, self._server, self._authenticator):
+            async with asyncio.timeout(request.timeout):
+                upgraded = await upgrade(
+                    self._session(long_lived=True),
+                    request,
+                    self._url(request),
+                    protocols,
+                    headers=self._headers(request, headers),
+                    tls=self._ssl() or True,
+                    server_hostname=self._config.tls_server_name or None,
+                    proxy=self._config.proxy_url or None,
+                )
+        return upgraded, version
 
     def _session(self, *, long_lived: bool) -> aiohttp.ClientSession:
         """Watches have connections of their own, without a limit: they must not keep a write waiting for one."""
         if long_lived:
-            self._long = self._long or _new_session(0)
+            self._long = self._long or _new_session(0, hand_over_refusal)
             return self._long
         self._short = self._short or _new_session(_MAX_CONNECTIONS)
         return self._short
@@ -129,18 +147,34 @@ def _fixed_headers(config: Config) -> CIMultiDict[str]:
     return headers
 
 
-def _new_session(limit: int) -> aiohttp.ClientSession:
+def _new_session(limit: int, *middlewares: aiohttp.ClientMiddlewareType) -> aiohttp.ClientSession:
     return aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(limit=limit, ttl_dns_cache=60),
+        connector=aiohttp.TCPConnector(limit=limit, ttl_dns_cache=60, socket_factory=_kept_alive),
+        middlewares=middlewares,
         cookie_jar=aiohttp.DummyCookieJar(),
         read_bufsize=_READ_BUFFER,
         skip_auto_headers=("Content-Type",),
     )
 
 
+def _kept_alive(address: aiohttp.AddrInfoType) -> socket.socket:
+    """A connection whose other side is gone is noticed within a minute, even if nobody has anything to say."""
+    family, kind, protocol, *_ = address
+    opened = socket.socket(family, kind, protocol)
+    opened.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for option, value in _KEEPALIVE.items():
+        opened.setsockopt(socket.IPPROTO_TCP, option, value)
+    return opened
+
+
+def _unauthorized(answer: Upgraded) -> aiohttp.ClientResponse | None:
+    return answer if isinstance(answer, aiohttp.ClientResponse) and answer.status == 401 else None
+
+
 def _timeout(request: Request) -> aiohttp.ClientTimeout:
+    total = None if request.long_lived else request.timeout
     return aiohttp.ClientTimeout(
-        total=request.timeout, sock_connect=_CONNECT_SECONDS, sock_read=request.idle_timeout, ceil_threshold=3600
+        total=total, sock_connect=_CONNECT_SECONDS, sock_read=request.idle_timeout, ceil_threshold=3600
     )
 
 

@@ -9,16 +9,17 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
-__all__ = ["Message", "Request", "Response", "Transport", "WebSocket"]
+__all__ = ["Request", "Response", "Transport", "WebSocket"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
     """One request. `timeout` bounds the whole exchange in seconds, `idle_timeout` the silence between two chunks.
 
-    `long_lived` marks a watch or log stream: those never share a connection, or a limit on connections, with the rest.
+    `long_lived` marks a watch, a log stream or a WebSocket: those never share a connection, or a limit on connections,
+    with the rest, and `timeout` bounds only their opening.
     """
 
     method: str
@@ -64,13 +65,7 @@ class Response(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
-    """One WebSocket message: bytes, whether it came as text or binary."""
-
-    data: bytes
-
-
+@runtime_checkable
 class WebSocket(Protocol):
     """An open WebSocket."""
 
@@ -80,15 +75,22 @@ class WebSocket(Protocol):
         ...
 
     async def send(self, data: bytes) -> None:
-        """Sends one binary message; raises `ConnectionLostError` when the other side is gone."""
+        """Sends one binary message; waits while the other side takes no more.
+
+        Raises `ConnectionLostError` when the other side is gone.
+        """
         ...
 
     async def receive(self) -> bytes | None:
-        """The next message, None when the other side has closed; raises `ConnectionLostError`."""
+        """The next message, text or binary; None when the other side has closed.
+
+        Raises `ConnectionLostError` when the connection ends without a goodbye. What is not received stays with the
+        sender: a WebSocket holds no more than a few messages.
+        """
         ...
 
     async def close(self) -> None:
-        """Closes the connection; may be called twice."""
+        """Closes the connection within a second or so; may be called twice, and while somebody receives."""
         ...
 
 
@@ -103,7 +105,10 @@ class Transport(Protocol):
         ...
 
     async def connect(self, request: Request, protocols: Sequence[str]) -> Response | WebSocket:
-        """Opens a WebSocket with one of the protocols; a server that refuses gives its answer instead."""
+        """Opens a WebSocket with one of the protocols; a server that refuses gives its answer instead.
+
+        Raises like `send`, and `BadAnswerError` if the server upgrades to something else.
+        """
         ...
 
     async def close(self) -> None:
