@@ -60,8 +60,11 @@ def _decoder(expected: Hashable) -> msgspec.json.Decoder[Any]:
 
 
 def encode(value: Any) -> bytes:
-    """`value` as JSON; fields that are unset are left out."""
-    return _encoder.encode(value)
+    """`value` as JSON; fields that are unset are left out. Raises `InvalidValueError` for what JSON cannot hold."""
+    try:
+        return _encoder.encode(value)
+    except (TypeError, UnicodeEncodeError, RecursionError) as error:
+        raise InvalidValueError(f"expected a value that JSON can hold: {error}") from None
 
 
 def decode(expected: type[T], data: bytes | msgspec.Raw) -> T:
