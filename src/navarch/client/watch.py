@@ -43,7 +43,7 @@ class WatchEvent(Generic[K]):
 
 
 class _Envelope(msgspec.Struct):
-    type: str
+    type: EventType | Literal["ERROR"]
     object: msgspec.Raw
 
 
