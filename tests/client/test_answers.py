@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scripted import Scripted, refusal, scripted
 
 from navarch import errors
 from navarch.api import Kind
 from navarch.client import MergePatch
 from navarch.client.echoes import is_secret, without_echoes
+from scripted import Scripted, refusal, scripted
 
 CONFIG_MAP = Kind("", "v1", "ConfigMap", plural="configmaps")
 SECRET = Kind("", "v1", "Secret", plural="secrets")
