@@ -9,6 +9,7 @@ False
 
 from __future__ import annotations
 
+from navarch.schema.cel.cost import CRD_COST_LIMIT, RULE_COST_LIMIT, cardinality_of
 from navarch.schema.cel.errors import CelError, CelEvaluationError
 from navarch.schema.cel.program import Program, compile  # noqa: A004 - read as cel.compile, like re.compile
 from navarch.schema.cel.schema_types import type_of_schema
@@ -33,11 +34,13 @@ from navarch.schema.cel.values import NONE, Duration, Optional, Timestamp, Uint,
 __all__ = [
     "BOOL",
     "BYTES",
+    "CRD_COST_LIMIT",
     "DOUBLE",
     "DURATION",
     "DYN",
     "INT",
     "NONE",
+    "RULE_COST_LIMIT",
     "STRING",
     "TIMESTAMP",
     "UINT",
@@ -50,6 +53,7 @@ __all__ = [
     "Program",
     "Timestamp",
     "Uint",
+    "cardinality_of",
     "compile",
     "converter_of",
     "list_of",

@@ -114,7 +114,7 @@ class _Parser:
         if operator is None:
             return self._member()
         count = 1
-        while not (operator.kind == "-" and self._at_negative_number()) and self._take(operator.kind):
+        while self._take(operator.kind):
             count += 1
         operand = self._member()
         if count % 2 == 0:

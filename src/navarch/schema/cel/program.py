@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 
 from navarch.schema.cel.checker import check
-from navarch.schema.cel.comprehensions import Plan
+from navarch.schema.cel.cost import estimate_cost
 from navarch.schema.cel.errors import CelEvaluationError, error_at
+from navarch.schema.cel.nodes import Node
 from navarch.schema.cel.parser import parse
 from navarch.schema.cel.planner import plan
 from navarch.schema.cel.types import CelType
@@ -16,12 +18,19 @@ from navarch.schema.cel.validators import validate
 class Program:
     """A compiled expression; evaluating it changes nothing, so one program serves any number of threads."""
 
-    def __init__(self, expression: str, result_type: CelType, used: tuple[str, ...], run: Plan, places: int) -> None:
+    def __init__(self, expression: str, root: Node, used: tuple[str, ...], self_type: CelType | None) -> None:
         self.expression = expression
-        self.result_type = result_type
+        self.result_type = root.type
+        self._root = root
+        self._self_type = self_type
         self._used = used
-        self._run = run
+        self._run, places = plan(root, used)
         self._free_places = [None] * (places - len(used))
+
+    @cached_property
+    def estimated_cost(self) -> int:
+        """The most one evaluation can cost, in the API server's units; see `RULE_COST_LIMIT`."""
+        return estimate_cost(self._root, self._self_type)
 
     def uses_variable(self, name: str) -> bool:
         """Whether the value can depend on the variable."""
@@ -63,5 +72,4 @@ def _compile(expression: str, variables: Mapping[str, CelType], result: CelType 
     validate(root, expression)
     if result is not None and root.type != result:
         raise error_at(expression, root.start, f"the rule gives {root.type}", expected=str(result))
-    run, places = plan(root, used)
-    return Program(expression, root.type, used, run, places)
+    return Program(expression, root, used, variables.get("self"))

@@ -10,8 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
-UNBOUNDED = (1 << 63) - 1
-
 
 class Kind(Enum):
     DYN = auto()
@@ -40,8 +38,8 @@ class CelType:
     name: str
     params: tuple[CelType, ...] = ()
     fields: Mapping[str, CelType] | None = field(default=None, hash=False, repr=False)
-    max_elements: int = field(default=UNBOUNDED, compare=False, repr=False)
-    """The longest value a schema lets through: characters of a string, items of a list, entries of a map."""
+    max_elements: int = field(default=0, compare=False, repr=False)
+    """The longest value a schema lets through: characters of a string, items of a list, entries of a map; else 0."""
     min_size: int = field(default=1, compare=False, repr=False)
     """The fewest bytes a value takes as JSON."""
 
