@@ -25,7 +25,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_class_gives_the_crd_of_its_golden_file(name):
+def test_a_class_gives_the_crd_of_its_golden_file(name: str) -> None:
     """A change of the generator shows in a file that can be read, not in an assertion."""
     file = GOLDEN / f"{name}.yaml"
     made = yaml.safe_dump(CASES[name](), sort_keys=False, allow_unicode=True, width=120)

@@ -16,7 +16,6 @@ from navarch.api.codec import to_builtins
 from navarch.api.dynamic import Dynamic
 from navarch.api.markers import (
     Column,
-    Embedded,
     Immutable,
     IntOrStringMarker,
     Meta,
@@ -29,6 +28,7 @@ from navarch.api.model import Default, fields_of
 from navarch.api.resource import Object
 from navarch.errors import DefinitionError
 from navarch.schema.annotations import Annotation, take_apart, union_members
+from navarch.schema.default_inspection import broken_rules
 from navarch.schema.docstrings import class_description, field_descriptions, shortened
 from navarch.schema.marking import apply_markers, one_of_rule, removal_guard, rule_schema
 from navarch.schema.scalars import JsonSchema, enum_schema, scalar_schema
@@ -40,6 +40,8 @@ __all__ = ["Draft", "draft"]
 _LISTS = {list, tuple, set, frozenset, Sequence, AbstractSet}
 _SETS = {set, frozenset, AbstractSet}
 _MAPS = {dict, Mapping, MutableMapping}
+_BUILT_IN = "navarch.k8s."
+_KEY_DEFAULTS = {"protocol": "TCP"}
 _TYPE_FIELDS = ("api_version", "kind", "metadata")
 
 
@@ -90,6 +92,7 @@ class _Builder:
         self.draft.places[where.path] = where.place
         schema = self._described(self._core(apart, where), apart.meta(), description)
         apply_markers(schema, apart, where)
+        _complete_keys(schema, apart.core)
         self._collect(apart, where)
         return schema
 
@@ -117,8 +120,6 @@ class _Builder:
             return copy.deepcopy(raw[-1].schema)
         if apart.has(IntOrStringMarker):
             return {"x-kubernetes-int-or-string": True}
-        if apart.has(Embedded) and not _is_struct(apart.core):
-            return {"type": "object"}
         known = scalar_schema(apart.core)
         if known is not None:
             return known
@@ -218,10 +219,8 @@ class _Builder:
             inner = where.field(info.name, info.encode_name)
             schema = self.value(info.type, inner, description=descriptions.get(info.name, ""))
             properties[info.encode_name] = schema
-            if info.required and not apart.optional:
+            if (info.required and not apart.optional) or (defaults and not _add_default(schema, info, inner)):
                 required.append(info.encode_name)
-            elif defaults:
-                _add_default(schema, info, inner)
         return properties, required
 
     def _rules(self, struct: Any, where: Where) -> list[JsonSchema]:
@@ -256,15 +255,32 @@ class _Builder:
         return [known[name].encode_name for name in group.fields]
 
 
-def _add_default(schema: JsonSchema, info: msgspec.structs.FieldInfo, where: Where) -> None:
-    """A default of the class becomes one of the schema. A status has none: a new object has no status."""
+def _complete_keys(schema: JsonSchema, core: Any) -> None:
+    """Keys of a map list that built-in kinds leave open get the default that Kubernetes itself gives them."""
+    keys = schema.get("x-kubernetes-list-map-keys", ())
+    item = _class_of(take_apart(typing.get_args(core)[0]).core) if keys and typing.get_args(core) else None
+    if not getattr(item, "__module__", "").startswith(_BUILT_IN):
+        return
+    for key in keys:
+        if key not in schema["items"].get("required", ()):
+            schema["items"]["properties"][key]["default"] = _KEY_DEFAULTS.get(key, "")
+
+
+def _add_default(schema: JsonSchema, info: msgspec.structs.FieldInfo, where: Where) -> bool:
+    """A default of the class becomes one of the schema. A status has none: a new object has no status.
+
+    Whether the field can be left out: not if it is a spec whose own rules (exactly one of ...) refuse an empty one.
+    """
     given = info.default_factory() if _has_default(info) else msgspec.UNSET
     if given is msgspec.UNSET or where.json_path == ".status":
-        return
+        return True
     default = to_builtins(given)
-    if where.json_path == ".spec" and "x-kubernetes-validations" not in schema:
-        default = {}
+    if where.json_path == ".spec":
+        if broken_rules(schema, default):
+            return False
+        default = default if "x-kubernetes-validations" in schema else {}
     schema["default"] = default
+    return True
 
 
 def _has_default(info: msgspec.structs.FieldInfo) -> bool:
@@ -282,6 +298,9 @@ def _class_of(struct: Any) -> Any:
 
 
 def _name(core: Any) -> str:
+    members = union_members(core)
+    if len(members) > 1:
+        return " | ".join(map(_name, members))
     return getattr(core, "__name__", None) or str(core).replace("typing.", "")
 
 

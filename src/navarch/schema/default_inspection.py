@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
+from typing import Any
 
 from navarch.errors import DefinitionError
 from navarch.schema.checks import compile_check
@@ -16,7 +17,7 @@ from navarch.schema.shaping import prune_unknown
 from navarch.schema.structural import children
 from navarch.schema.violations import Violation
 
-__all__ = ["default_faults"]
+__all__ = ["broken_rules", "default_faults"]
 
 
 def default_faults(schema: JsonSchema, path: str) -> Iterator[DefinitionFault]:
@@ -44,15 +45,18 @@ def _violations(schema: JsonSchema) -> list[Violation]:
     found = list(compile_check(schema)(given, MISSING))
     embedded = compile_embedded(schema, root=False)
     found += embedded(given) if embedded is not None else ()
-    if found:
-        return found
+    return found or broken_rules(schema, given)
+
+
+def broken_rules(schema: JsonSchema, value: Any) -> list[Violation]:
+    """The rules of a schema that `value` breaks, as a new value or as one that has not changed."""
     try:
         rules = compile_rules(schema, is_object=False)
     except DefinitionError:
         return []  # said where the rules are looked at
     if rules is None:
         return []
-    return rules.check(given, given, lambda: False) or rules.check(given, MISSING, lambda: False)
+    return rules.check(value, value, lambda: False) or rules.check(value, MISSING, lambda: False)
 
 
 def _fault(path: str, expected: str, got: str, remedy: str) -> DefinitionFault:

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import msgspec
 
 from navarch.api.meta import ObjectMeta
-from navarch.schema.naming import is_dns_label, is_dns_subdomain, is_resource_name
+from navarch.api.names import DNS_1035_LABEL, DNS_LABEL, LABEL_KEY, LABEL_VALUE
 from navarch.schema.scalars import JsonSchema
 from navarch.schema.violations import Violation, invalid, required
 
 __all__ = ["compile_embedded"]
 
 Check = Callable[[Any], list[Violation]]
-_NAME = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
 _MOST_ANNOTATIONS = 256 * 1024
 
 
@@ -64,8 +62,11 @@ def _object_faults(value: dict[str, Any]) -> Iterator[Violation]:
     version, kind = value.get("apiVersion"), value.get("kind")
     if isinstance(version, str) and version.count("/") > 1:
         yield _at(".apiVersion", invalid(version, f"unexpected GroupVersion string: {version}"))
-    if isinstance(kind, str) and kind and not is_resource_name(kind.lower()):
-        yield _at(".kind", invalid(kind, "may have mixed case, but should otherwise be a DNS label"))
+    if isinstance(kind, str) and kind:
+        faults = DNS_1035_LABEL.faults(kind.lower())
+        if faults:
+            detail = f"may have mixed case, but should otherwise match: {','.join(faults)}"
+            yield _at(".kind", invalid(kind, detail))
     if "metadata" in value:
         yield from _metadata_faults(value["metadata"])
 
@@ -76,34 +77,31 @@ def _metadata_faults(metadata: Any) -> Iterator[Violation]:
     except msgspec.ValidationError as error:
         yield _at(".metadata", invalid(metadata, str(error)))
         return
-    if parsed.name in {".", ".."} or "/" in parsed.name or "%" in parsed.name:
-        yield _at(".metadata.name", invalid(parsed.name, "may not be '.', '..' or contain '/' or '%'"))
-    if parsed.namespace and not is_dns_label(parsed.namespace):
-        yield _at(".metadata.namespace", invalid(parsed.namespace, "must be a DNS label"))
+    if parsed.name in {".", ".."}:
+        yield _at(".metadata.name", invalid(parsed.name, f"may not be '{parsed.name}'"))
+    for sign in "/%":
+        if sign in parsed.name:
+            yield _at(".metadata.name", invalid(parsed.name, f"may not contain '{sign}'"))
+    if parsed.namespace:
+        for fault in DNS_LABEL.faults(parsed.namespace):
+            yield _at(".metadata.namespace", invalid(parsed.namespace, fault))
     for key, text in parsed.labels.items():
-        if not _is_qualified_name(key):
-            yield _at(".metadata.labels", invalid(key, "must be a qualified name"))
-        if not _is_label_value(text):
-            yield _at(
-                ".metadata.labels", invalid(text, "must be a label value: at most 63 letters, digits, '-', '_', '.'")
-            )
-    for key in parsed.annotations:
-        if not _is_qualified_name(key.lower()):
-            yield _at(".metadata.annotations", invalid(key, "must be a qualified name"))
-    if sum(len(key.encode()) + len(text.encode()) for key, text in parsed.annotations.items()) > _MOST_ANNOTATIONS:
+        for fault in LABEL_KEY.faults(key):
+            yield _at(".metadata.labels", invalid(key, fault))
+        for fault in LABEL_VALUE.faults(text):
+            yield _at(".metadata.labels", invalid(text, fault))
+    yield from _annotation_faults(parsed.annotations)
+
+
+def _annotation_faults(annotations: dict[str, str]) -> Iterator[Violation]:
+    for key in annotations:
+        for fault in LABEL_KEY.faults(key.lower()):
+            yield _at(".metadata.annotations", invalid(key, fault))
+    if sum(len(key.encode()) + len(text.encode()) for key, text in annotations.items()) > _MOST_ANNOTATIONS:
         yield _at(
             ".metadata.annotations",
             Violation("FieldValueTooLong", f"Too long: may not be more than {_MOST_ANNOTATIONS} bytes"),
         )
-
-
-def _is_qualified_name(key: str) -> bool:
-    prefix, slash, name = key.rpartition("/")
-    return (not slash or is_dns_subdomain(prefix)) and len(name) <= 63 and _NAME.fullmatch(name) is not None
-
-
-def _is_label_value(text: str) -> bool:
-    return text == "" or (len(text) <= 63 and _NAME.fullmatch(text) is not None)
 
 
 def _at(path: str, fault: Violation) -> Violation:

@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Callable
 from urllib.parse import urlsplit
 
-from navarch.schema.naming import is_dns_label, is_dns_subdomain
+from navarch.api.names import DNS_LABEL, DNS_SUBDOMAIN
 
 __all__ = ["format_check", "is_known_format"]
 
@@ -193,6 +193,6 @@ _CHECKS: dict[str, Check] = {
     "date": _is_date,
     "duration": _is_duration,
     "datetime": _is_date_time,
-    "k8sshortname": is_dns_label,
-    "k8slongname": is_dns_subdomain,
+    "k8sshortname": DNS_LABEL.allows,
+    "k8slongname": DNS_SUBDOMAIN.allows,
 }

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
+from navarch.api.names import DNS_1035_LABEL, DNS_SUBDOMAIN
 from navarch.schema.default_inspection import default_faults
 from navarch.schema.faults import DefinitionFault
 from navarch.schema.keywords import keyword_faults
-from navarch.schema.naming import is_dns_subdomain, is_resource_name
 from navarch.schema.rule_inspection import rule_faults
 from navarch.schema.scalars import JsonSchema
 from navarch.schema.serving import version_faults
@@ -44,7 +44,7 @@ def schema_faults(schema: JsonSchema, path: str = "", *, has_status: bool = Fals
 
 def _group_faults(manifest: dict[str, Any], spec: dict[str, Any]) -> Iterator[DefinitionFault]:
     group, plural = spec.get("group", ""), spec.get("names", {}).get("plural", "")
-    if not is_dns_subdomain(group) or "." not in group:
+    if not DNS_SUBDOMAIN.allows(group) or "." not in group:
         yield _fault("spec.group", "a domain with at least one dot", repr(group), 'write group="cache.example.com"')
     metadata = manifest.get("metadata", {})
     if metadata.get("name") != f"{plural}.{group}":
@@ -65,13 +65,9 @@ def _name_faults(names: dict[str, Any]) -> Iterator[DefinitionFault]:
     for index, category in enumerate(names.get("categories", ())):
         given[f"categories[{index}]"] = category
     for key, name in given.items():
-        if not is_resource_name(name):
-            yield _fault(
-                f"spec.names.{key}",
-                "lower case letters, digits and dashes, starting with a letter, at most 63",
-                repr(name),
-                "choose such a name",
-            )
+        if not DNS_1035_LABEL.allows(name):
+            remedy = f"use {DNS_1035_LABEL.suggest(name)!r}" if DNS_1035_LABEL.suggest(name) else "choose another"
+            yield _fault(f"spec.names.{key}", DNS_1035_LABEL.description, repr(name), remedy)
     if kind and names.get("listKind") == kind:
         yield _fault("spec.names.listKind", "another name than the kind's", repr(kind), f"use {kind}List")
 
@@ -86,7 +82,7 @@ def _versions_faults(versions: list[dict[str, Any]]) -> Iterator[DefinitionFault
         yield _fault("spec.versions", "exactly one version with storage=True", got, "write storage=False on the others")
     for index, version in enumerate(versions):
         path = f"spec.versions[{index}]"
-        if not is_resource_name(version.get("name", "")):
+        if not DNS_1035_LABEL.allows(version.get("name", "")):
             yield _fault(f"{path}.name", "a version like v1alpha1", repr(version.get("name")), "choose such a name")
         schema = version.get("schema", {}).get("openAPIV3Schema")
         if schema is None:
@@ -129,7 +125,7 @@ def _service_faults(service: dict[str, Any], path: str) -> Iterator[DefinitionFa
 
 def _is_service_path(path: str) -> bool:
     segments = path.removeprefix("/").removesuffix("/").split("/")
-    return path.startswith("/") and all(is_dns_subdomain(segment) for segment in segments)
+    return path.startswith("/") and all(DNS_SUBDOMAIN.allows(segment) for segment in segments)
 
 
 def _url_faults(url: str, path: str) -> Iterator[DefinitionFault]:

@@ -39,7 +39,7 @@ _PLAIN: dict[Any, JsonSchema] = {
 _NAMED: dict[str, JsonSchema] = {
     "navarch.api.quantity.Quantity": {"x-kubernetes-int-or-string": True, "pattern": QUANTITY_PATTERN},
     "navarch.api.duration.Duration": {"type": "string", "pattern": _DURATION_PATTERN},
-    "navarch.api.time.MicroTime": {"type": "string", "format": "date-time"},
+    "navarch.api.times.MicroTime": {"type": "string", "format": "date-time"},
 }
 _JSON_TYPES = {str: "string", bool: "boolean", int: "integer", float: "number"}
 

@@ -1,0 +1,66 @@
+"""Descriptions read from the source of a class."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from navarch.api import Model
+from navarch.schema.docstrings import class_description, field_descriptions, shortened
+
+
+class Base(Model):
+    """The base."""
+
+    size: int = 1
+    """How large."""
+    plain: int = 1
+
+
+class Derived(Base):
+    colour: str = ""
+    """Which colour.
+
+    In several paragraphs.
+    """
+    size: int = 2
+    """How large now."""
+
+
+def test_fields_are_described_by_the_string_after_them() -> None:
+    """Inherited fields too; a field that is declared again is described again."""
+    assert field_descriptions(Derived) == {
+        "size": "How large now.",
+        "colour": "Which colour.\n\nIn several paragraphs.",
+    }
+    assert field_descriptions(Base) == {"size": "How large."}
+
+
+def test_a_class_does_not_inherit_what_is_said_of_its_base() -> None:
+    """A spec is not described as "What is wanted"."""
+    assert (class_description(Base), class_description(Derived)) == ("The base.", "")
+
+
+def test_classes_inside_functions_are_found() -> None:
+    """Each by its qualified name."""
+
+    class Local(Model):
+        value: int = 1
+        """Said inside a function."""
+
+    assert field_descriptions(Local) == {"value": "Said inside a function."}
+
+
+def test_a_class_without_source_has_no_descriptions() -> None:
+    """And nothing else is lost."""
+    names: dict[str, Any] = {"Model": Model, "__name__": "nowhere"}
+    exec("class Made(Model):\n    value: int = 1\n    'never seen'", names)
+    assert field_descriptions(names["Made"]) == {}
+
+
+def test_a_description_is_cut_between_words() -> None:
+    """At most as many characters as asked for."""
+    assert shortened("One two three", None) == "One two three"
+    assert shortened("One two three", 13) == "One two three"
+    assert shortened("One two three", 9) == "One two…"
+    assert shortened("Onetwothree", 4) == "One…"
+    assert shortened("One", 0) == ""
