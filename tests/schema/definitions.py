@@ -146,6 +146,13 @@ BAD: dict[str, Manifest] = {
     "transition rule in an atomic list": with_value(_list(_ruled(_INTEGER, "self >= oldSelf"))),
     "transition rule in a set": with_value(_list(_ruled(_INTEGER, "self >= oldSelf"), list_type="set")),
     "rule on a value without type": with_value(_ruled({"x-kubernetes-preserve-unknown-fields": True}, "self == 1")),
+    "rule that is too expensive": with_value(
+        _ruled(_list(_STRING), "self.all(a, self.all(b, a == b || a.contains(b)))"),
+    ),
+    "rule in a list without end": with_value(_list(_ruled(_STRING, "self.matches('a+b')"))),
+    "message that is too expensive": with_value(
+        _ruled(_INTEGER, "self > 0", messageExpression="'got ' + string(self) + ' and ' + string(self)")
+    ),
     "group without a dot": _changed(lambda made: made["spec"].update(group="example")),
     "name of another group": _changed(lambda made: made["metadata"].update(name="things.example.com")),
     "group of the community": _changed(
@@ -278,6 +285,9 @@ GOOD: dict[str, Manifest] = {
     "set of atomic structs": with_value(_list(_STRUCT | {"x-kubernetes-map-type": "atomic"}, list_type="set")),
     "rule with a quoted path": with_value(
         _ruled({"type": "object", "properties": {"a-b": _INTEGER}}, "true", fieldPath="['a-b']")
+    ),
+    "rule in a list with an end": with_value(
+        _list(_ruled({"type": "string", "maxLength": 9}, "self.matches('a+b')")) | {"maxItems": 9}
     ),
     "rule on the name": _changed(
         lambda made: _root(made).update({"x-kubernetes-validations": [{"rule": "self.metadata.name != 'x'"}]})

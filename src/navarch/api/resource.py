@@ -149,6 +149,10 @@ def _fix_type(namespace: dict[str, Any], kind: Kind) -> None:
 
 def _default_to_empty(namespace: dict[str, Any], owner: str, field: str, struct: Any) -> None:
     """A spec or status in which every field has a default is itself optional; a status has to be."""
+    if struct is NoneType:
+        namespace["__annotations__"][field] = None
+        namespace[field] = None
+        return
     if not (isinstance(struct, type) and issubclass(struct, Model)):
         return
     required = required_fields(struct)
