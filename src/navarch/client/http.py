@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
@@ -16,9 +17,17 @@ from yarl import URL
 
 from navarch._base.clock import Clock
 from navarch.client.config import Authenticator, Config, default_user_agent
+from navarch.client.config.model import without_password
 from navarch.client.transport import Request, Response, WebSocket
 from navarch.client.websocket import HttpWebSocket, Upgraded, hand_over_refusal, upgrade
-from navarch.errors import ConnectError, ConnectionLostError, CredentialError, DeadlineError
+from navarch.errors import (
+    BadAnswerError,
+    ConnectError,
+    ConnectionLostError,
+    CredentialError,
+    DeadlineError,
+    NavarchError,
+)
 
 __all__ = ["HttpTransport"]
 
@@ -37,6 +46,7 @@ class HttpTransport:
         self._config = config
         self._clock = clock
         self._server = config.server.rstrip("/")
+        self._shown = without_password(self._server)
         self._authenticator: Authenticator = config.authenticator(clock)
         self._fixed_headers = _fixed_headers(config)
         self._short: aiohttp.ClientSession | None = None
@@ -75,7 +85,7 @@ class HttpTransport:
     async def _attempt(self, request: Request) -> tuple[aiohttp.ClientResponse, int]:
         headers = await self._authenticator.headers()
         version = self._authenticator.version
-        with _our_errors(request, self._server, self._authenticator):
+        with _our_errors(request, self._shown, self._authenticator):
             async with asyncio.timeout(request.timeout if request.long_lived else None):
                 response = await self._session(long_lived=request.long_lived).request(
                     request.method,
@@ -93,7 +103,7 @@ class HttpTransport:
     async def _upgrade(self, request: Request, protocols: Sequence[str]) -> tuple[Upgraded, int]:
         headers = await self._authenticator.headers()
         version = self._authenticator.version
-        with _our_errors(request, self._server, self._authenticator):
+        with _our_errors(request, self._shown, self._authenticator):
             async with asyncio.timeout(request.timeout):
                 upgraded = await upgrade(
                     self._session(long_lived=True),
@@ -198,34 +208,71 @@ class _HttpResponse:
         with _our_errors(self._request, str(self._response.url.origin())):
             return await self._response.read()
 
-    async def chunks(self) -> AsyncIterator[bytes]:
-        with _our_errors(self._request, str(self._response.url.origin())):
-            async for chunk in self._response.content.iter_any():
-                yield chunk
+    def chunks(self) -> AsyncIterator[bytes]:
+        return _Chunks(self._request, self._response)
 
     async def close(self) -> None:
         self._response.close() if not self._response.content.at_eof() else self._response.release()
 
 
+class _Chunks:
+    """No generator: one that is left in the middle would have to be closed by a task of its own."""
+
+    def __init__(self, request: Request, response: aiohttp.ClientResponse) -> None:
+        self._request = request
+        self._response = response
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self
+
+    async def __anext__(self) -> bytes:
+        with _our_errors(self._request, str(self._response.url.origin())):
+            chunk = await self._response.content.readany()
+        if not chunk:
+            raise StopAsyncIteration
+        return chunk
+
+
 @contextmanager
 def _our_errors(request: Request, server: str, authenticator: Authenticator | None = None) -> Iterator[None]:
     """Aiohttp's errors as ours: whether the request may have been carried out is what tells them apart."""
-    call = f"{request.method} {request.path}"
     try:
         yield
-    except aiohttp.ClientConnectorCertificateError as error:
-        raise ConnectError(_untrusted(server, error)) from error
-    except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.ClientProxyConnectionError) as error:
-        raise ConnectError(f"{call}: nobody answered at {server} ({_reason(error)}); is the API server up?") from error
-    except aiohttp.ClientHttpProxyError as error:
-        raise ConnectError(f"{call}: the proxy refused to connect to {server} (status {error.status})") from error
-    except TimeoutError as error:
-        limit = request.timeout or request.idle_timeout or 0
-        raise DeadlineError(f"{call}: expected an answer from {server} within {limit:g} s, got none") from error
     except (aiohttp.ClientError, OSError) as error:
-        if authenticator and isinstance(error, aiohttp.ClientOSError) and (fault := authenticator.diagnose()):
-            raise CredentialError(fault) from error
-        raise ConnectionLostError(f"{call}: the connection to {server} broke off ({_reason(error)})") from error
+        blamed = authenticator is not None and isinstance(error, aiohttp.ClientConnectionError)
+        if authenticator and blamed and (fault := authenticator.diagnose()):
+            raise CredentialError(fault) from _inner(error)
+        raise _our_error(request, server, error) from _inner(error)
+
+
+def _our_error(request: Request, server: str, error: aiohttp.ClientError | OSError) -> NavarchError:
+    call = f"{request.method} {request.path}"
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        return ConnectError(_untrusted(server, error))
+    if isinstance(error, aiohttp.ClientSSLError):
+        return ConnectError(
+            f"{call}: expected TLS from {server}, got a handshake that failed ({_reason(error)}); check the address"
+        )
+    if isinstance(error, aiohttp.ClientProxyConnectionError):
+        return ConnectError(f"{call}: nobody answered at the proxy ({_reason(error)}); check proxy-url")
+    if isinstance(error, (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError)):
+        return ConnectError(f"{call}: nobody answered at {server} ({_reason(error)}); is the API server up?")
+    if isinstance(error, aiohttp.ClientHttpProxyError):
+        return ConnectError(f"{call}: the proxy refused to connect to {server} (status {error.status})")
+    if isinstance(error, TimeoutError):
+        limit = request.idle_timeout if isinstance(error, aiohttp.ServerTimeoutError) else request.timeout
+        return DeadlineError(f"{call}: expected an answer from {server} within {limit or 0:g} s, got none")
+    if isinstance(error, aiohttp.ClientResponseError):
+        return BadAnswerError(f"{call}: expected HTTP from {server}, got something else; check the address")
+    return ConnectionLostError(f"{call}: the connection to {server} broke off ({_reason(error)})")
+
+
+def _inner(error: aiohttp.ClientError | OSError) -> BaseException | None:
+    """What to chain: aiohttp's own errors know the proxy's password, or quote what the server sent."""
+    if isinstance(error, aiohttp.ClientResponseError):
+        return None
+    inner = getattr(error, "certificate_error", None) or getattr(error, "os_error", None) or error
+    return inner if isinstance(inner, BaseException) else None
 
 
 def _untrusted(server: str, error: aiohttp.ClientConnectorCertificateError) -> str:
@@ -239,4 +286,6 @@ def _untrusted(server: str, error: aiohttp.ClientConnectorCertificateError) -> s
 
 def _reason(error: BaseException) -> str:
     inner = getattr(error, "os_error", None) or error.__cause__ or error
+    if isinstance(inner, ConnectionError) and inner.errno:
+        return os.strerror(inner.errno)  # asyncio's own text repeats the address instead
     return getattr(inner, "strerror", None) or str(inner) or type(error).__name__
