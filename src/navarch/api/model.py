@@ -97,7 +97,10 @@ def required_fields(model: Any) -> list[str]:
     """The fields without a default; their types are not looked at, so they may name classes that come later."""
     names, defaults = model.__struct_fields__, model.__struct_defaults__
     without = len(names) - len(defaults)
-    return [*names[:without], *(name for name, value in zip(names[without:], defaults, strict=True) if value is msgspec.NODEFAULT)]
+    return [
+        *names[:without],
+        *(name for name, value in zip(names[without:], defaults, strict=True) if value is msgspec.NODEFAULT),
+    ]
 
 
 def _hold_defaults(namespace: dict[str, Any]) -> None:

@@ -18,6 +18,7 @@ from yarl import URL
 from navarch._base.clock import Clock
 from navarch.client.config import Authenticator, Config, default_user_agent
 from navarch.client.config.model import without_password
+from navarch.client.config.proxies import environment_proxy
 from navarch.client.transport import Request, Response, WebSocket
 from navarch.client.websocket import HttpWebSocket, Upgraded, hand_over_refusal, upgrade
 from navarch.errors import (
@@ -48,6 +49,7 @@ class HttpTransport:
         self._server = config.server.rstrip("/")
         self._shown = without_password(self._server)
         self._authenticator: Authenticator = config.authenticator(clock)
+        self._proxy = config.proxy_url or environment_proxy(config.server)
         self._fixed_headers = _fixed_headers(config)
         self._short: aiohttp.ClientSession | None = None
         self._long: aiohttp.ClientSession | None = None
@@ -96,7 +98,7 @@ class HttpTransport:
                     allow_redirects=False,
                     ssl=self._ssl() or True,
                     server_hostname=self._config.tls_server_name or None,
-                    proxy=self._config.proxy_url or None,
+                    proxy=self._proxy or None,
                 )
         return response, version
 
@@ -113,7 +115,7 @@ class HttpTransport:
                     headers=self._headers(request, headers),
                     tls=self._ssl() or True,
                     server_hostname=self._config.tls_server_name or None,
-                    proxy=self._config.proxy_url or None,
+                    proxy=self._proxy or None,
                 )
         return upgraded, version
 
