@@ -162,6 +162,35 @@ def test_nullable_items_are_null_in_rules() -> None:
         cel.compile("self.all(x, x.size() > 0)", self_type).evaluate(variables)
 
 
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "'abc'.indexOf(self[0])",
+        "'abc'.split(self[0])",
+        "isIP(self[0])",
+        "isURL(self[0])",
+        "self[0] + 'a'",
+        "self[0] < 'a'",
+        "{'a': 1}[self[0]]",
+        "self[0].matches('a')",
+        "self.join()",
+    ],
+)
+def test_null_fits_no_function_of_strings(expression: str) -> None:
+    """Python would take some of these for a default; CEL does not."""
+    schema = {"type": "array", "items": {"type": "string", "nullable": True}}
+    program = cel.compile(expression, {"self": cel.type_of_schema(schema)})
+    with pytest.raises(cel.CelEvaluationError):
+        program.evaluate({"self": cel.value_of([None], schema)})
+
+
+def test_empty_list_gives_way_to_the_list_of_the_object() -> None:
+    """What is added to nothing stays what it is, a set too."""
+    schema = {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}}
+    program = cel.compile("[] + self + ['a', 'b']", {"self": cel.type_of_schema(schema)})
+    assert program.evaluate({"self": cel.value_of(["a"], schema)}) == ["a", "b"]
+
+
 def test_hidden_fields_count_when_objects_are_compared() -> None:
     """Preserved fields cannot be read, but an object that differs in them is another object."""
     schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True, "properties": {"a": {"type": "integer"}}}

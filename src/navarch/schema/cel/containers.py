@@ -111,6 +111,8 @@ def find(entries: dict[Any, object], key: object, default: object) -> object:
     """The value at `key`; a number finds the whole number of its value, whatever the types."""
     if type(key) is str:
         return entries.get(key, default)
+    if isinstance(entries, SchemaObject):
+        raise no_such_overload()
     for known, value in entries.items():
         if equal(known, key) and (type(known) is not float or type(key) is float):
             return value
@@ -155,9 +157,11 @@ def index_if_present(container: object, key: object) -> Optional:
 
 
 def _lookup(container: object, key: object) -> object:
+    if key is None:
+        raise no_such_overload()
     if isinstance(container, dict):
         return find(container, key, _MISSING)
-    if not isinstance(container, list):
+    if not isinstance(container, list) or (isinstance(container, SchemaList) and type(key) is not int):
         raise no_such_overload()
     position = _position(key)
     return container[position] if 0 <= position < len(container) else _MISSING
@@ -185,12 +189,14 @@ def select_if_present(container: object, field: str) -> Optional:
     """CEL's `.?`."""
     if isinstance(container, Optional):
         return select_if_present(container.value, field) if container.present else NONE
-    return some(container[field]) if isinstance(container, dict) and field in container else NONE
+    return some(container[field]) if has(container, field) else NONE  # type: ignore[index]  # it is a map then
 
 
 def has(container: object, field: str) -> bool:
     if isinstance(container, Optional):
         return container.present and has(container.value, field)
+    if isinstance(container, list):
+        raise no_such_overload()
     return isinstance(container, dict) and field in container
 
 
@@ -204,8 +210,9 @@ def concatenate(left: list[object], right: list[object]) -> list[object]:
         return union
     if isinstance(left, KeyedList):
         return _merge(left, right)
-    both = [*left, *right]
-    return SchemaList(both) if isinstance(left, SchemaList) else both
+    if isinstance(left, SchemaList):
+        return SchemaList([*left, *right])
+    return [*left, *right] if left else right
 
 
 def _merge(left: KeyedList, right: list[object]) -> KeyedList:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
+from types import FunctionType
 
 from navarch.schema.cel.containers import equal
 from navarch.schema.cel.errors import CelEvaluationError
 from navarch.schema.cel.remedies import display
 from navarch.schema.cel.signatures import Implementation, Overload
 from navarch.schema.cel.types import CelType, Kind, unwrap_optional
-from navarch.schema.cel.values import Optional, runtime_type
+from navarch.schema.cel.values import Optional, no_such_overload, runtime_type
 
 _ANY = frozenset({Kind.DYN, Kind.PARAMETER})
 _TAKES_ANYTHING = frozenset({"_[_]", "_[?_]", "@in", "_==_", "_!=_"})
@@ -22,9 +23,25 @@ def implementation(overloads: tuple[Overload, ...], given: Sequence[CelType]) ->
     first = overloads[0]
     if first.function in {"_==_", "_!=_"} and _alike(given):
         return operator.eq if first.call is equal else operator.ne
-    if first.function in _TAKES_ANYTHING or (len(overloads) == 1 and all(map(_certain, given, first.params))):
+    if first.function in _TAKES_ANYTHING:
         return first.call
-    return _by_values(overloads)
+    if len(overloads) > 1 or not all(map(_certain, given, first.params)):
+        return _by_values(overloads)
+    return _refusing_null(first) if isinstance(first.call, FunctionType) and first.function[0].isalpha() else first.call
+
+
+def _refusing_null(overload: Overload) -> Implementation:
+    """An item of a nullable list is null whatever its type says; Python's own functions refuse it by themselves."""
+    typed = [position for position, param in enumerate(overload.params) if param.kind not in _ANY]
+    call = overload.call
+
+    def run(*values: object) -> object:
+        for position in typed:
+            if values[position] is None:
+                raise no_such_overload()
+        return call(*values)
+
+    return run if typed else call
 
 
 def not_equal(left: object, right: object) -> bool:

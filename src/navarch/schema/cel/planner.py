@@ -6,11 +6,11 @@ checker is sure of is called directly; only arguments that may be of several typ
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 
 from navarch.schema.cel.comprehensions import Frame, Plan, plan_comprehension
-from navarch.schema.cel.containers import has, select, select_if_present
+from navarch.schema.cel.containers import has, index, index_if_present, select, select_if_present
 from navarch.schema.cel.dispatch import implementation
 from navarch.schema.cel.errors import CelEvaluationError
 from navarch.schema.cel.nodes import (
@@ -27,6 +27,8 @@ from navarch.schema.cel.nodes import (
 from navarch.schema.cel.signatures import Implementation
 from navarch.schema.cel.types import CelType, Kind, unwrap_optional
 from navarch.schema.cel.values import NONE, Optional, no_such_overload, some
+
+_NO_KEYS = (list, dict, bytes)
 
 
 def plan(root: Node, variables: tuple[str, ...]) -> tuple[Plan, int]:
@@ -91,6 +93,8 @@ class _Planner:
                 return _fall_back(*operands, unwrap=False)
             case "orValue":
                 return _fall_back(*operands, unwrap=True)
+            case "_[_]" | "_[?_]" if node.args[0].type.kind in {Kind.OPAQUE, Kind.DYN}:
+                return _index(operands[0], operands[1], index if node.function == "_[_]" else index_if_present)
         call = implementation(node.overloads, [operand.type for operand in node.operands()])
         return _apply(call, operands, node.operands())
 
@@ -116,6 +120,8 @@ class _Planner:
             for key, value, optional in plans:
                 found: list[object] = []
                 name = key(frame)
+                if isinstance(name, _NO_KEYS):
+                    raise no_such_overload()
                 _add(found, value(frame), optional)
                 for item in found:
                     entries[name] = item
@@ -228,13 +234,27 @@ def _choose(condition: Plan, chosen: Plan, otherwise: Plan) -> Plan:
 
 
 def _fall_back(first: Plan, second: Plan, *, unwrap: bool) -> Plan:
-    """`or` and `orValue`: the second is evaluated only if the first has no value."""
+    """`or` and `orValue`: the second is evaluated only if the first is an optional without a value."""
 
     def run(frame: Frame) -> object:
-        wrapped = _as_optional(first(frame))
+        wrapped = first(frame)
+        if not isinstance(wrapped, Optional):
+            return wrapped
         if not wrapped.present:
             return second(frame)
         return wrapped.value if unwrap else wrapped
+
+    return run
+
+
+def _index(container: Plan, key: Plan, look_up: Callable[[object, object], object]) -> Plan:
+    """Of an optional without a value nothing more is evaluated."""
+
+    def run(frame: Frame) -> object:
+        found = container(frame)
+        if isinstance(found, Optional) and not found.present:
+            return NONE
+        return look_up(found, key(frame))
 
     return run
 

@@ -38,6 +38,8 @@ class _Validator:
             self._pattern(node)
         if node.function in CONVERSIONS:
             self._conversion(node)
+        if node.function in {"_[_]", "_[?_]"}:
+            self._key(node.args[1])
 
     def _pattern(self, node: Call) -> None:
         pattern = node.operands()[1]
@@ -47,11 +49,17 @@ class _Validator:
             except CelEvaluationError as error:
                 raise error_at(self._source, pattern.at, str(error), remedy="RE2 knows no lookaround") from None
 
-    def _conversion(self, node: Call) -> None:
+    def _conversion(self, node: Node) -> None:
         try:
             folded(node)
         except CelEvaluationError as error:
-            raise error_at(self._source, node.args[0].at, str(error)) from None
+            raise error_at(self._source, node.at, str(error)) from None
+
+    def _key(self, node: Node) -> None:
+        self._conversion(node)
+        literal = folded(node)
+        if literal is not None and (literal.value is None or isinstance(literal.value, list)):
+            raise error_at(self._source, node.at, f"{node.type} is no index", expected="an int, or the key of a map")
 
     def _alike(self, node: ListLiteral | MapLiteral) -> None:
         if isinstance(node, ListLiteral):

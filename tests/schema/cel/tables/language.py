@@ -139,6 +139,10 @@ VALUES: list[tuple[str, str, object]] = [
     ("5.0 / 0.0", "double", float("inf")),
     ("-5.0 / 0.0", "double", float("-inf")),
     ("1e308 * 10.0", "double", float("inf")),
+    ("---1", "int", -1),
+    ("[].map(x, x > 1.5).size()", "int", 0),
+    ("[].filter(x, x > 1.5)", "list(int)", []),
+    ("[].map(x, x + x)", "list(bytes)", []),
 ]
 """Expression, type, value."""
 
@@ -279,5 +283,7 @@ REJECTED: list[str] = [
     "cel.bind(x, 1, x)",
     "math.greatest(1, 2)",
     "base64.encode(b'a')",
+    "--9223372036854775808",
+    "[1][uint('a')]",
 ]
 """Expressions that do not compile."""

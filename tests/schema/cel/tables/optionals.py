@@ -81,6 +81,11 @@ VALUES: list[tuple[str, str, object]] = [
     ("optional.of(optional.of(1))", "optional_type(optional_type(int))", some(some(1))),
     ("optional.of(1).optMap(x, x + 1).orValue(0) == 2", "bool", True),
     ("dyn(optional.of(1)).orValue(2)", "int", 1),
+    ("dyn(1).orValue(2)", "int", 1),
+    ("dyn(1).or(optional.of(2))", "optional_type(int)", 1),
+    ("optional.of(1).optFlatMap(x, dyn(x)).orValue(3)", "int", 1),
+    ("optional.none()[1 / 0]", "optional_type(dyn)", NONE),
+    ("dyn(1).?a[1 / 0]", "dyn", NONE),
 ]
 """Expression, type, value."""
 
@@ -88,6 +93,8 @@ FAILING: list[str] = [
     "optional.none().value()",
     "dyn(1).hasValue()",
     "dyn(1)[0]",
+    "dyn([1]).?a",
+    "has(dyn([1]).a)",
 ]
 """Expressions that compile, but give no value."""
 
@@ -104,5 +111,8 @@ REJECTED: list[str] = [
     "1.hasValue()",
     "[1][?'a']",
     "optional.foo()",
+    "dyn([1])[null]",
+    "[1][dyn(null)]",
+    "dyn(1)[?[1]]",
 ]
 """Expressions that do not compile."""

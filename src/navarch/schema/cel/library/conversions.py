@@ -126,7 +126,7 @@ OVERLOADS = [
     function("uint", "string -> uint", _string_to_uint),
     *(
         overload
-        for sized in ("string", "bytes", "list(A)", "map(A, B)")
+        for sized in ("bytes", "list(A)", "map(A, B)", "string")
         for overload in (function("size", f"{sized} -> int", len), method("size", f"{sized} -> int", len))
     ),
 ]

@@ -21,7 +21,17 @@ from navarch.schema.cel.values import (
     checked_uint,
 )
 
-_ORDERED = ("bool", "int", "uint", "string", "bytes", "timestamp", "duration")
+# In the order in which the server tries them: a value of unknown type takes the first that fits.
+_ORDERED = {
+    "bool": ("bool",),
+    "int": ("int", "double", "uint"),
+    "uint": ("uint", "double", "int"),
+    "double": ("double", "int", "uint"),
+    "string": ("string",),
+    "bytes": ("bytes",),
+    "timestamp": ("timestamp",),
+    "duration": ("duration",),
+}
 _RELATIONS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 
 
@@ -80,38 +90,39 @@ def _numeric(relation: Callable[[float, float], bool]) -> Callable[[float, float
 
 def _ordering(symbol: str) -> list[Overload]:
     relation, name = _RELATIONS[symbol], f"_{symbol}_"
-    same = [function(name, f"{each}, {each} -> bool", relation) for each in _ORDERED]
-    whole = [function(name, f"{pair} -> bool", relation) for pair in ("int, uint", "uint, int")]
-    pairs = ("double, double", "int, double", "double, int", "uint, double", "double, uint")
-    return same + whole + [function(name, f"{pair} -> bool", _numeric(relation)) for pair in pairs]
+    numeric = _numeric(relation)
+    return [
+        function(name, f"{pair} -> bool", numeric if "double" in pair else relation)
+        for pair in (f"{left}, {right}" for left, rights in _ORDERED.items() for right in rights)
+    ]
 
 
 _ARITHMETIC = [
-    function("_+_", "int, int -> int", lambda left, right: checked_int(left + right)),
-    function("_+_", "uint, uint -> uint", lambda left, right: checked_uint(left + right)),
-    function("_+_", "double, double -> double", operator.add),
-    function("_+_", "string, string -> string", operator.add),
     function("_+_", "bytes, bytes -> bytes", operator.add),
-    function("_+_", "list(A), list(A) -> list(A)", concatenate),
+    function("_+_", "double, double -> double", operator.add),
     function("_+_", "duration, duration -> duration", lambda left, right: checked_duration(left.nanos + right.nanos)),
-    function("_+_", "timestamp, duration -> timestamp", _later),
     function("_+_", "duration, timestamp -> timestamp", lambda by, moment: _later(moment, by)),
-    function("_-_", "int, int -> int", lambda left, right: checked_int(left - right)),
-    function("_-_", "uint, uint -> uint", lambda left, right: checked_uint(left - right)),
+    function("_+_", "timestamp, duration -> timestamp", _later),
+    function("_+_", "int, int -> int", lambda left, right: checked_int(left + right)),
+    function("_+_", "list(A), list(A) -> list(A)", concatenate),
+    function("_+_", "string, string -> string", operator.add),
+    function("_+_", "uint, uint -> uint", lambda left, right: checked_uint(left + right)),
     function("_-_", "double, double -> double", operator.sub),
     function("_-_", "duration, duration -> duration", lambda left, right: checked_duration(left.nanos - right.nanos)),
-    function("_-_", "timestamp, timestamp -> duration", lambda left, right: checked_duration(left.nanos - right.nanos)),
+    function("_-_", "int, int -> int", lambda left, right: checked_int(left - right)),
     function("_-_", "timestamp, duration -> timestamp", lambda moment, by: _later(moment, Duration(-by.nanos))),
+    function("_-_", "timestamp, timestamp -> duration", lambda left, right: checked_duration(left.nanos - right.nanos)),
+    function("_-_", "uint, uint -> uint", lambda left, right: checked_uint(left - right)),
+    function("_*_", "double, double -> double", operator.mul),
     function("_*_", "int, int -> int", lambda left, right: checked_int(left * right)),
     function("_*_", "uint, uint -> uint", lambda left, right: checked_uint(left * right)),
-    function("_*_", "double, double -> double", operator.mul),
+    function("_/_", "double, double -> double", _divide_double),
     function("_/_", "int, int -> int", _divide_int),
     function("_/_", "uint, uint -> uint", _divide_uint),
-    function("_/_", "double, double -> double", _divide_double),
     function("_%_", "int, int -> int", _modulo_int),
     function("_%_", "uint, uint -> uint", _modulo_uint),
-    function("-_", "int -> int", lambda value: checked_int(-value)),
     function("-_", "double -> double", operator.neg),
+    function("-_", "int -> int", lambda value: checked_int(-value)),
 ]
 
 OVERLOADS = [
