@@ -215,6 +215,21 @@ async def test_proxy_carries_the_connection_and_sees_no_token(ca: Signed, server
     assert not server.requests[0].header("Proxy-Authorization")
 
 
+async def test_proxy_of_the_environment_is_used(
+    ca: Signed, server_tls: Any, reaching: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """HTTPS_PROXY holds where the configuration names no proxy."""
+    async with (
+        faulty(ANSWER, tls=server_tls(sign("server", ca, host="api.example"))) as server,
+        proxy(server.port) as (address, seen),
+    ):
+        monkeypatch.setenv("HTTPS_PROXY", f"http://{address}")
+        async with reaching("https://api.example:6443", ca_data=ca.pem) as client:
+            assert (await client.get(KIND, "a")).name == "a"
+        await until_closed(server)
+    assert seen[0].startswith("CONNECT api.example:6443 ")
+
+
 async def test_tls_server_name_holds_behind_a_proxy(ca: Signed, server_tls: Any, reaching: Any) -> None:
     """It names the server, not the proxy."""
     async with (
