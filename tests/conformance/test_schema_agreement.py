@@ -98,6 +98,11 @@ def causes_of(answer: dict[str, Any]) -> list[tuple[str, str, str]]:
     return sorted((cause["reason"], cause["message"], cause.get("field", "")) for cause in causes)
 
 
+def as_go_reads(value: Any) -> Any:
+    """Integers beyond 64 bits are floats to the server."""
+    return json.loads(json.dumps(value), parse_int=lambda text: int(text) if abs(int(text)) < 1 << 63 else float(text))
+
+
 def same_causes(theirs: list[tuple[str, str, str]], ours: list[Cause]) -> bool:
     """Whether reasons and messages are the same, and the fields where the server names one."""
     unplaced = {message for _, message, place in theirs if place == "<nil>"}
@@ -166,7 +171,7 @@ def test_generated_objects_get_the_same_verdict(server: Server, shape: str) -> N
             if code == 422:
                 assert same_causes(causes_of(answer), causes), (spec, answer, causes)
             if code == 201:
-                assert answer["spec"] == value["spec"]
+                assert as_go_reads(answer["spec"]) == as_go_reads(value["spec"])
 
         compare()
     assert {201, 422} <= verdicts

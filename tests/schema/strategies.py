@@ -23,6 +23,22 @@ _JUNK = st.one_of(
     st.lists(st.integers(0, 3), max_size=3),
     st.dictionaries(st.sampled_from(["name", "a"]), st.integers(0, 3), max_size=2),
 )
+_METADATA = st.fixed_dictionaries(
+    {},
+    optional={
+        "name": st.sampled_from(["a", "a/b", ".."]),
+        "generateName": st.sampled_from(["a-", "a%"]),
+        "labels": st.dictionaries(
+            st.sampled_from(["a", "a b", "c.d/e"]), st.sampled_from(["", "x", "x y"]), max_size=2
+        ),
+        "finalizers": st.lists(st.sampled_from(["a.b/c", "a b"]), max_size=2),
+        "colour": st.just("red"),
+    },
+)
+_EMBEDDED = st.fixed_dictionaries(
+    {"apiVersion": st.sampled_from(["v1", "a/b/c"]), "kind": st.sampled_from(["Pod", "a pod"])},
+    optional={"metadata": _METADATA, "spec": st.fixed_dictionaries({}, optional={"x": st.integers(0, 3), "y": _JUNK})},
+)
 FORMATS: dict[str, st.SearchStrategy[str]] = {
     "byte": st.sampled_from(["aGk=", "", "aGk", "!", "YWJj"]),
     "date-time": st.sampled_from(
@@ -104,6 +120,8 @@ def _object(schema: JsonSchema, depth: int) -> st.SearchStrategy[Any]:
     values_schema = schema.get("additionalProperties")
     if isinstance(values_schema, dict):
         return st.dictionaries(st.sampled_from(["a", "b-c", "d.e"]), values(values_schema, depth + 1), max_size=3)
+    if schema.get("x-kubernetes-embedded-resource"):
+        return st.one_of(_EMBEDDED, _EMBEDDED, _JUNK)
     fields = {name: values(child, depth + 1) for name, child in schema.get("properties", {}).items()}
     needed = {name: fields[name] for name in schema.get("required", ()) if name in fields}
     rest = {name: strategy for name, strategy in fields.items() if name not in needed}

@@ -143,6 +143,17 @@ def test_an_embedded_object_needs_a_type_and_sound_metadata() -> None:
     assert faults(schema, {"kind": "Pod"}) == ["spec.value.apiVersion: Required value"]
     bad = {"apiVersion": "v1", "kind": "Pod", "metadata": {"labels": {"a b": "c"}}}
     assert faults(schema, bad)[0].startswith("spec.value.metadata.labels: Invalid value")
+    for metadata in ({"name": "a/b"}, {"generateName": "a%"}, {"finalizers": ["a b"]}, {"namespace": "A"}, {"name": 1}):
+        assert faults(schema, {"apiVersion": "v1", "kind": "Pod", "metadata": metadata})
+
+
+def test_pruning_knows_the_fields_of_metadata() -> None:
+    """Of the object itself and of those inside of it."""
+    schema = Schema(schema_for(SHAPES["open"]["properties"]["d"]))
+    inner = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x", "colour": "red", "labels": None}}
+    value = {"metadata": {"name": "y", "extra": 1}, "spec": {"value": inner}}
+    assert schema.prune(value) == ["metadata.extra", "spec.value.metadata.colour"]
+    assert value["spec"]["value"]["metadata"] == {"name": "x"}  # type: ignore[index]  # a dict as written above
 
 
 def test_defaults_fill_what_is_missing_and_what_may_not_be_null() -> None:

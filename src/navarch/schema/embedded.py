@@ -77,31 +77,38 @@ def _metadata_faults(metadata: Any) -> Iterator[Violation]:
     except msgspec.ValidationError as error:
         yield _at(".metadata", invalid(metadata, str(error)))
         return
+    yield from _name_faults(parsed)
+    for key, text in parsed.labels.items():
+        yield from _each(".metadata.labels", key, LABEL_KEY.faults(key))
+        yield from _each(".metadata.labels", text, LABEL_VALUE.faults(text))
+    for finalizer in parsed.finalizers:
+        yield from _each(".metadata.finalizers", finalizer, LABEL_KEY.faults(finalizer))
+    yield from _annotation_faults(parsed.annotations)
+
+
+def _name_faults(parsed: ObjectMeta) -> Iterator[Violation]:
+    """An embedded object may have any name that fits into a URL path, and may have none."""
     if parsed.name in {".", ".."}:
         yield _at(".metadata.name", invalid(parsed.name, f"may not be '{parsed.name}'"))
-    for sign in "/%":
-        if sign in parsed.name:
-            yield _at(".metadata.name", invalid(parsed.name, f"may not contain '{sign}'"))
+    for field, name in (("generateName", parsed.generate_name), ("name", parsed.name)):
+        signs = [f"may not contain '{sign}'" for sign in "/%" if sign in name]
+        yield from _each(f".metadata.{field}", name, signs)
     if parsed.namespace:
-        for fault in DNS_LABEL.faults(parsed.namespace):
-            yield _at(".metadata.namespace", invalid(parsed.namespace, fault))
-    for key, text in parsed.labels.items():
-        for fault in LABEL_KEY.faults(key):
-            yield _at(".metadata.labels", invalid(key, fault))
-        for fault in LABEL_VALUE.faults(text):
-            yield _at(".metadata.labels", invalid(text, fault))
-    yield from _annotation_faults(parsed.annotations)
+        yield from _each(".metadata.namespace", parsed.namespace, DNS_LABEL.faults(parsed.namespace))
 
 
 def _annotation_faults(annotations: dict[str, str]) -> Iterator[Violation]:
     for key in annotations:
-        for fault in LABEL_KEY.faults(key.lower()):
-            yield _at(".metadata.annotations", invalid(key, fault))
+        yield from _each(".metadata.annotations", key, LABEL_KEY.faults(key.lower()))
     if sum(len(key.encode()) + len(text.encode()) for key, text in annotations.items()) > _MOST_ANNOTATIONS:
         yield _at(
             ".metadata.annotations",
             Violation("FieldValueTooLong", f"Too long: may not be more than {_MOST_ANNOTATIONS} bytes"),
         )
+
+
+def _each(path: str, value: str, faults: list[str]) -> list[Violation]:
+    return [_at(path, invalid(value, fault)) for fault in faults]
 
 
 def _at(path: str, fault: Violation) -> Violation:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+from navarch.api.meta import ObjectMeta
+from navarch.api.model import fields_of
 from navarch.schema.keywords import TYPE_FIELDS
 from navarch.schema.scalars import JsonSchema
 
 __all__ = ["drop_nulls", "fill_defaults", "prune_unknown"]
 
 _OPEN: JsonSchema = {}
+_METADATA_FIELDS = frozenset(info.encode_name for info in fields_of(ObjectMeta))
 
 
 def fill_defaults(value: Any, schema: JsonSchema | None) -> None:
@@ -88,15 +91,27 @@ def _prune_fields(
 ) -> None:
     known = schema or _OPEN
     for name in list(value):
-        if known.get("x-kubernetes-embedded-resource") and name in TYPE_FIELDS:
-            continue
         inner_path = f"{path}.{name}" if path else name
+        if known.get("x-kubernetes-embedded-resource") and name in TYPE_FIELDS:
+            _prune_metadata(value[name], inner_path, dropped)
+            continue
         child, found = _child(known, name)
         if found:
             _prune(value[name], child, inner_path, dropped)
         elif not keeps:
             dropped.append(inner_path)
             del value[name]
+
+
+def _prune_metadata(metadata: Any, path: str, dropped: list[str]) -> None:
+    """The metadata of an object has the fields it always has, whatever the schema says; a null there is nothing."""
+    if not isinstance(metadata, dict):
+        return
+    for name in list(metadata):
+        if name not in _METADATA_FIELDS:
+            dropped.append(f"{path}.{name}")
+        if name not in _METADATA_FIELDS or metadata[name] is None:
+            del metadata[name]
 
 
 def _child(schema: JsonSchema, name: str) -> tuple[JsonSchema | None, bool]:
