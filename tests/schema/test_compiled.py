@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from navarch.api import Immutable, Meta, Resource, Spec, Status
 from navarch.errors import ValidationError
 from navarch.schema import Schema, check, default, prune, validate
-from navarch.schema.formats import format_check, is_known_format
+from navarch.schema.values.formats import format_check, is_known_format
 from schema import kinds
 from schema.definitions import with_value
 from schema.shapes import SHAPES

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from navarch.api import Model
-from navarch.schema.docstrings import class_description, field_descriptions, shortened
+from navarch.schema.generation.docstrings import class_description, field_descriptions, shortened
 
 
 class Base(Model):

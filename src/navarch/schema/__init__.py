@@ -1,9 +1,10 @@
 """Structural schemas: CRDs from classes, and values validated, defaulted and pruned as the API server does it."""
 
-from navarch.schema.compiled import Schema, check, default, prune, validate
-from navarch.schema.definition import Webhook, crd, schema_of
-from navarch.schema.faults import DefinitionFault
-from navarch.schema.inspection import definition_faults
+from navarch.schema.generation.definition import Webhook, crd, schema_of
+from navarch.schema.inspection.faults import DefinitionFault
+from navarch.schema.inspection.manifest import definition_faults
+from navarch.schema.objects import check
+from navarch.schema.values.compiled import Schema, default, prune, validate
 
 __all__ = [
     "DefinitionFault",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from navarch.errors import InvalidValueError
-from navarch.schema.scalars import JsonSchema
+from navarch.schema.document import JsonSchema
 
 __all__ = ["at_json_path", "field_path"]
 

@@ -24,7 +24,10 @@ MISTAKES = [
     ("self.replcas > 1", "1:6: self has no field 'replcas'; did you mean 'replicas'?"),
     ("self.inner.sze > 1", "1:12: self.inner has no field 'sze'; did you mean 'size'?"),
     ("self.inner.zzz > 1", "1:12: self.inner has no field 'zzz'; it has size"),
-    ("self.foo-bar == ''", "1:6: self has no field 'foo'; it has foo__dash__bar, inner, name, ratio, replicas, tags"),
+    (
+        "self.foo-bar == ''",
+        "1:6: self has no field 'foo'; write 'foo__dash__bar', which is how rules spell the name of that field",
+    ),
     ("replicas > 1", "1:1: nothing is called 'replicas'; write self.replicas"),
     ("sef.replicas > 1", "1:1: nothing is called 'sef'; did you mean 'self'?"),
     ("xyz", "1:1: nothing is called 'xyz'; the rule knows oldSelf, self"),
@@ -44,7 +47,8 @@ MISTAKES = [
     ),
     ("self.in", "1:6: unexpected 'in'; expected a field or function name; write `__in__` for a field of that name"),
     ("let > 1", "1:1: 'let' is a reserved word; choose another name"),
-    ("self.replicas > 'a'", "1:15: `>` does not take (int, string)"),
+    ("self.replicas > 'a'", "1:15: `>` does not take (int, string); convert one side, for instance string(…)"),
+    ("self.name - 'a' == ''", "1:11: `-` does not take (string, string)"),
     ("self.replicas == 'a'", "1:15: `==` does not take (int, string); convert one side, for instance string(…)"),
     ("self.replicas == self.ratio", "1:15: `==` does not take (int, double); convert one side, for instance double(…)"),
     (

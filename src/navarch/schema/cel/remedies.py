@@ -10,6 +10,7 @@ from navarch.schema.cel.signatures import Overload
 from navarch.schema.cel.types import CelType, Kind, unwrap_optional
 
 _NUMBERS = frozenset({Kind.INT, Kind.UINT, Kind.DOUBLE})
+_COMPARISONS = frozenset({"_==_", "_!=_", "_<_", "_<=_", "_>_", "_>=_"})
 _LISTED = 8
 _OPERATORS = {"@in": "in", "_?_:_": "?:", "_[_]": "[]", "_[?_]": "[?]"}
 
@@ -31,9 +32,10 @@ def closest(name: str, known: Iterable[str]) -> str:
 
 def for_field(name: str, fields: Sequence[str]) -> str:
     """The remedy for a field that is not there."""
-    escaped = escape(name)
-    if escaped != name and escaped in fields:
-        return f"write {escaped!r}, the form a field called {name!r} has in rules"
+    cut_off = [field for field in fields if field.startswith((f"{name}__dash__", f"{name}__dot__", f"{name}__slash__"))]
+    escaped = next((field for field in [escape(name), *cut_off] if field != name and field in fields), None)
+    if escaped is not None:
+        return f"write {escaped!r}, which is how rules spell the name of that field"
     if suggestion := closest(name, fields):
         return suggestion
     listed = ", ".join(sorted(fields)[:_LISTED]) + (", …" if len(fields) > _LISTED else "")
@@ -53,8 +55,6 @@ def for_name(name: str, scope: Iterable[str], self_type: CelType | None) -> str:
 def signature(overload: Overload) -> str:
     """An overload as its caller would write it."""
     params = [str(param) for param in overload.params]
-    if is_operator(overload.function):
-        return f"({', '.join(params)})"
     if overload.method:
         return f"{params[0]}.{overload.function}({', '.join(params[1:])})"
     return f"{overload.function}({', '.join(params)})"
@@ -68,7 +68,7 @@ def for_call(function: str, given: Sequence[CelType], style: Sequence[Overload],
         return "take the value out of the optional first, with orValue(…)"
     if Kind.NULL in {each.kind for each in given} and function in {"_==_", "_!=_"}:
         return "a value of that type is never null: test it with has(…)"
-    if function in {"_==_", "_!=_"} or (is_operator(function) and {each.kind for each in given} <= _NUMBERS):
+    if function in _COMPARISONS or (is_operator(function) and {each.kind for each in given} <= _NUMBERS):
         return f"convert one side, for instance {_conversion(given)}"
     return ""
 
@@ -84,7 +84,7 @@ def _conversion(given: Sequence[CelType]) -> str:
 
 def expected_by(overloads: Sequence[Overload]) -> str:
     """The signatures that would have fitted, few enough to read."""
-    if is_operator(overloads[0].function) if overloads else False:
+    if any(is_operator(overload.function) for overload in overloads):
         return ""
-    unique = list(dict.fromkeys(signature(overload) for overload in overloads))
-    return " or ".join(unique[:4]) if len(unique) <= 4 else ""
+    unique = dict.fromkeys(signature(overload) for overload in overloads)
+    return " or ".join(unique) if len(unique) <= _LISTED // 2 else ""

@@ -10,11 +10,11 @@ from typing import Any
 
 import msgspec
 
-from navarch.schema.annotations import literal_values, union_members
+from navarch.schema.document import JsonSchema
+from navarch.schema.generation.annotations import literal_values, union_members
 
-__all__ = ["QUANTITY_PATTERN", "JsonSchema", "enum_schema", "scalar_schema"]
+__all__ = ["QUANTITY_PATTERN", "enum_schema", "scalar_schema"]
 
-JsonSchema = dict[str, Any]
 
 QUANTITY_PATTERN = (
     r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))"

@@ -8,10 +8,10 @@ from typing import Any
 
 from navarch.errors import InvalidValueError
 from navarch.schema import cel
-from navarch.schema.correlation import MISSING, old_items, same
+from navarch.schema.document import JsonSchema
 from navarch.schema.fieldpaths import field_path
-from navarch.schema.scalars import JsonSchema
-from navarch.schema.violations import Violation, invalid, shown
+from navarch.schema.values.correlation import MISSING, old_items, same
+from navarch.schema.values.violations import Violation, invalid, shown
 
 __all__ = ["CompiledRule", "RuleNode", "compile_rule", "compile_rules"]
 

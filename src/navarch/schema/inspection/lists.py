@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from navarch.schema.faults import DefinitionFault
-from navarch.schema.scalars import JsonSchema
+from navarch.schema.document import JsonSchema
+from navarch.schema.inspection.faults import DefinitionFault
 
 __all__ = ["list_type_faults"]
 

@@ -6,15 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from navarch.schema.faults import DefinitionFault
-from navarch.schema.lists import list_type_faults
-from navarch.schema.scalars import JsonSchema
-from navarch.schema.structural import children, junctors
+from navarch.schema.document import TYPE_FIELDS, JsonSchema
+from navarch.schema.inspection.faults import DefinitionFault
+from navarch.schema.inspection.lists import list_type_faults
+from navarch.schema.inspection.structural import children, junctors
 
-__all__ = ["JSON_TYPES", "TYPE_FIELDS", "keyword_faults"]
+__all__ = ["JSON_TYPES", "keyword_faults"]
 
 JSON_TYPES = ("string", "number", "integer", "boolean", "array", "object")
-TYPE_FIELDS = ("apiVersion", "kind", "metadata")
 _KNOWN = {
     "description",
     "type",

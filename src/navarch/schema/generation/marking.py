@@ -8,10 +8,10 @@ from typing import Any
 from navarch.api.codec import to_builtins
 from navarch.api.markers import NO_EXAMPLE, Atomic, Embedded, Immutable, ListMap, ListSet, Meta, OneOf, Preserve, Rule
 from navarch.errors import DefinitionError
-from navarch.schema.annotations import Annotation
 from navarch.schema.cel.escaping import escape
-from navarch.schema.scalars import JsonSchema
-from navarch.schema.where import Where
+from navarch.schema.document import JsonSchema
+from navarch.schema.generation.annotations import Annotation
+from navarch.schema.generation.where import Where
 
 __all__ = ["apply_markers", "one_of_rule", "removal_guard", "rule_schema"]
 

@@ -10,12 +10,12 @@ from typing import Any
 from navarch.api.markers import Column, Scale
 from navarch.api.resource import Object
 from navarch.errors import DefinitionError
-from navarch.schema.build import Draft, draft
-from navarch.schema.columns import column_schemas
-from navarch.schema.inspection import DefinitionFault, definition_faults
-from navarch.schema.scalars import JsonSchema
-from navarch.schema.sense import name_collisions, senseless, warn_of_unknown_formats
-from navarch.schema.where import author_place
+from navarch.schema.document import JsonSchema
+from navarch.schema.generation.build import Draft, draft
+from navarch.schema.generation.columns import column_schemas
+from navarch.schema.generation.sense import name_collisions, senseless, warn_of_unknown_formats
+from navarch.schema.generation.where import author_place
+from navarch.schema.inspection.manifest import DefinitionFault, definition_faults
 
 __all__ = ["Webhook", "crd", "schema_of"]
 

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
-from navarch.schema.scalars import JsonSchema
-from navarch.schema.violations import Violation, go_number, in_body
+from navarch.schema.document import JsonSchema
+from navarch.schema.values.violations import Violation, go_number, in_body
 
 __all__ = ["LARGEST_INT", "SMALLEST_INT", "is_whole", "number_check"]
 

@@ -7,8 +7,7 @@ from typing import Any
 
 from navarch.api.meta import ObjectMeta
 from navarch.api.model import fields_of
-from navarch.schema.keywords import TYPE_FIELDS
-from navarch.schema.scalars import JsonSchema
+from navarch.schema.document import TYPE_FIELDS, JsonSchema
 
 __all__ = ["drop_nulls", "fill_defaults", "prune_unknown"]
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from navarch.schema.faults import DefinitionFault
-from navarch.schema.patterns import pattern_error
-from navarch.schema.scalars import JsonSchema
+from navarch.schema.document import JsonSchema
+from navarch.schema.inspection.faults import DefinitionFault
+from navarch.schema.values.patterns import pattern_error
 
 __all__ = ["INT_OR_STRING", "children", "junctors", "structural_faults"]
 

@@ -6,11 +6,11 @@ import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from navarch.schema.faults import DefinitionFault
-from navarch.schema.formats import is_known_format
-from navarch.schema.scalars import JsonSchema
-from navarch.schema.structural import children
-from navarch.schema.where import author_place
+from navarch.schema.document import JsonSchema
+from navarch.schema.generation.where import author_place
+from navarch.schema.inspection.faults import DefinitionFault
+from navarch.schema.inspection.structural import children
+from navarch.schema.values.formats import is_known_format
 
 __all__ = ["name_collisions", "senseless", "warn_of_unknown_formats"]
 

@@ -7,15 +7,15 @@ from collections.abc import Iterator
 from typing import Any
 
 from navarch.errors import DefinitionError
-from navarch.schema.checks import compile_check
-from navarch.schema.correlation import MISSING, same
-from navarch.schema.embedded import compile_embedded
-from navarch.schema.faults import DefinitionFault
-from navarch.schema.rules import compile_rules
-from navarch.schema.scalars import JsonSchema
-from navarch.schema.shaping import prune_unknown
-from navarch.schema.structural import children
-from navarch.schema.violations import Violation
+from navarch.schema.document import JsonSchema
+from navarch.schema.inspection.faults import DefinitionFault
+from navarch.schema.inspection.structural import children
+from navarch.schema.values.checks import compile_check
+from navarch.schema.values.correlation import MISSING, same
+from navarch.schema.values.embedded import compile_embedded
+from navarch.schema.values.rules import compile_rules
+from navarch.schema.values.shaping import prune_unknown
+from navarch.schema.values.violations import Violation
 
 __all__ = ["broken_rules", "default_faults"]
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from navarch.errors import InvalidValueError
-from navarch.schema.faults import DefinitionFault
+from navarch.schema.document import JsonSchema
 from navarch.schema.fieldpaths import field_path
-from navarch.schema.scalars import JsonSchema
+from navarch.schema.inspection.faults import DefinitionFault
 
 __all__ = ["version_faults"]
 

@@ -7,13 +7,13 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from navarch.api.names import DNS_1035_LABEL, DNS_SUBDOMAIN
-from navarch.schema.default_inspection import default_faults
-from navarch.schema.faults import DefinitionFault
-from navarch.schema.keywords import keyword_faults
-from navarch.schema.rule_inspection import rule_faults
-from navarch.schema.scalars import JsonSchema
-from navarch.schema.serving import version_faults
-from navarch.schema.structural import structural_faults
+from navarch.schema.document import JsonSchema
+from navarch.schema.inspection.defaults import default_faults
+from navarch.schema.inspection.faults import DefinitionFault
+from navarch.schema.inspection.keywords import keyword_faults
+from navarch.schema.inspection.rules import rule_faults
+from navarch.schema.inspection.serving import version_faults
+from navarch.schema.inspection.structural import structural_faults
 
 __all__ = ["DefinitionFault", "definition_faults", "schema_faults"]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from navarch.schema.scalars import JsonSchema
+from navarch.schema.document import JsonSchema
 
 __all__ = ["MISSING", "old_items", "same"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from navarch.errors import DefinitionError
-from navarch.schema.scalars import JsonSchema
-from navarch.schema.where import Where
+from navarch.schema.document import JsonSchema
+from navarch.schema.generation.where import Where
 
 __all__ = ["merge_tagged"]
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from navarch.schema.correlation import MISSING, old_items, same
-from navarch.schema.formats import format_check, is_known_format
-from navarch.schema.numbers import LARGEST_INT, SMALLEST_INT, is_whole, number_check
-from navarch.schema.patterns import matcher
-from navarch.schema.scalars import JsonSchema
-from navarch.schema.violations import (
+from navarch.schema.document import JsonSchema
+from navarch.schema.values.correlation import MISSING, old_items, same
+from navarch.schema.values.formats import format_check, is_known_format
+from navarch.schema.values.numbers import LARGEST_INT, SMALLEST_INT, is_whole, number_check
+from navarch.schema.values.patterns import matcher
+from navarch.schema.values.violations import (
     Violation,
     in_body,
     not_supported,

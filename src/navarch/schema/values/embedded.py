@@ -9,8 +9,8 @@ import msgspec
 
 from navarch.api.meta import ObjectMeta
 from navarch.api.names import DNS_1035_LABEL, DNS_LABEL, LABEL_KEY, LABEL_VALUE
-from navarch.schema.scalars import JsonSchema
-from navarch.schema.violations import Violation, invalid, required
+from navarch.schema.document import JsonSchema
+from navarch.schema.values.violations import Violation, invalid, required
 
 __all__ = ["compile_embedded"]
 

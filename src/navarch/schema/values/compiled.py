@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import copy
-from functools import lru_cache
 from typing import Any
 
-from navarch.api.codec import to_builtins
-from navarch.api.resource import Object
-from navarch.errors import Cause, ValidationError
-from navarch.schema.checks import compile_check
-from navarch.schema.correlation import MISSING
-from navarch.schema.definition import schema_of
-from navarch.schema.embedded import compile_embedded
-from navarch.schema.rules import compile_rules
-from navarch.schema.scalars import JsonSchema
-from navarch.schema.shaping import drop_nulls, fill_defaults, prune_unknown
-from navarch.schema.uniqueness import compile_uniqueness
-from navarch.schema.violations import Violation, causes, invalid
+from navarch.errors import Cause
+from navarch.schema.document import JsonSchema
+from navarch.schema.values.checks import compile_check
+from navarch.schema.values.correlation import MISSING
+from navarch.schema.values.embedded import compile_embedded
+from navarch.schema.values.rules import compile_rules
+from navarch.schema.values.shaping import drop_nulls, fill_defaults, prune_unknown
+from navarch.schema.values.uniqueness import compile_uniqueness
+from navarch.schema.values.violations import Violation, causes, invalid
 
-__all__ = ["Schema", "check", "default", "prune", "validate"]
+__all__ = ["Schema", "default", "prune", "validate"]
 
 _BLOCKING = {
     "FieldValueNotSupported",
@@ -117,16 +113,3 @@ def prune(value: Any, schema: JsonSchema) -> Any:
     pruned = copy.deepcopy(value)
     prune_unknown(pruned, schema)
     return pruned
-
-
-def check(obj: Object, old: Object | None = None) -> None:
-    """Raises `ValidationError` with every cause if `obj` does not satisfy the schema of its own class."""
-    found = _schema_of_class(type(obj)).validate(to_builtins(obj), None if old is None else to_builtins(old))
-    if found:
-        kind = type(obj).__kind__
-        raise ValidationError(f"{kind.kind} {obj.name!r} is not valid", found)
-
-
-@lru_cache(maxsize=256)
-def _schema_of_class(kind: type[Object]) -> Schema:
-    return Schema(schema_of(kind, description_limit=0))

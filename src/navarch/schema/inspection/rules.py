@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 
 from navarch.errors import DefinitionError, InvalidValueError
 from navarch.schema import cel
-from navarch.schema.faults import DefinitionFault
+from navarch.schema.document import JsonSchema
 from navarch.schema.fieldpaths import field_path
-from navarch.schema.rules import CompiledRule, compile_rule
-from navarch.schema.scalars import JsonSchema
-from navarch.schema.structural import children
+from navarch.schema.inspection.faults import DefinitionFault
+from navarch.schema.inspection.structural import children
+from navarch.schema.values.rules import CompiledRule, compile_rule
 
 __all__ = ["rule_faults"]
 

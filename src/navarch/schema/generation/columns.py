@@ -6,8 +6,8 @@ from typing import Any
 
 from navarch.api.markers import Column
 from navarch.errors import DefinitionError
+from navarch.schema.document import JsonSchema
 from navarch.schema.fieldpaths import at_json_path
-from navarch.schema.scalars import JsonSchema
 
 __all__ = ["column_schemas"]
 

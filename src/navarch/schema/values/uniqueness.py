@@ -6,8 +6,8 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from navarch.schema.scalars import JsonSchema
-from navarch.schema.violations import Violation, duplicate, invalid
+from navarch.schema.document import JsonSchema
+from navarch.schema.values.violations import Violation, duplicate, invalid
 
 __all__ = ["compile_uniqueness"]
 

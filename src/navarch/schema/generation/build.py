@@ -27,13 +27,14 @@ from navarch.api.markers import (
 from navarch.api.model import Default, fields_of
 from navarch.api.resource import Object
 from navarch.errors import DefinitionError
-from navarch.schema.annotations import Annotation, take_apart, union_members
-from navarch.schema.default_inspection import broken_rules
-from navarch.schema.docstrings import class_description, field_descriptions, shortened
-from navarch.schema.marking import apply_markers, one_of_rule, removal_guard, rule_schema
-from navarch.schema.scalars import JsonSchema, enum_schema, scalar_schema
-from navarch.schema.tagged import merge_tagged
-from navarch.schema.where import Where
+from navarch.schema.document import JsonSchema
+from navarch.schema.generation.annotations import Annotation, take_apart, union_members
+from navarch.schema.generation.docstrings import class_description, field_descriptions, shortened
+from navarch.schema.generation.marking import apply_markers, one_of_rule, removal_guard, rule_schema
+from navarch.schema.generation.scalars import enum_schema, scalar_schema
+from navarch.schema.generation.tagged import merge_tagged
+from navarch.schema.generation.where import Where
+from navarch.schema.inspection.defaults import broken_rules
 
 __all__ = ["Draft", "draft"]
 

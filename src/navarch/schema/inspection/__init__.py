@@ -1,0 +1,1 @@
+"""CustomResourceDefinitions looked at as the API server would, before they are sent."""

@@ -1,0 +1,26 @@
+"""Typed objects held against the schema of their own class."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from navarch.api.codec import to_builtins
+from navarch.api.resource import Object
+from navarch.errors import ValidationError
+from navarch.schema.generation.definition import schema_of
+from navarch.schema.values.compiled import Schema
+
+__all__ = ["check"]
+
+
+def check(obj: Object, old: Object | None = None) -> None:
+    """Raises `ValidationError` with every cause if `obj` does not satisfy the schema of its own class."""
+    found = _schema_of_class(type(obj)).validate(to_builtins(obj), None if old is None else to_builtins(old))
+    if found:
+        kind = type(obj).__kind__
+        raise ValidationError(f"{kind.kind} {obj.name!r} is not valid", found)
+
+
+@lru_cache(maxsize=256)
+def _schema_of_class(kind: type[Object]) -> Schema:
+    return Schema(schema_of(kind, description_limit=0))

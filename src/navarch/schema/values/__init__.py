@@ -1,0 +1,1 @@
+"""Values held against a schema: validated, defaulted, pruned as the API server does it."""
