@@ -6,8 +6,10 @@ import asyncio
 import contextlib
 import inspect
 import itertools
+import os
 from collections.abc import AsyncIterator, Iterator
 
+import hypothesis
 import pytest
 
 import rig
@@ -15,6 +17,12 @@ from navarch.api import Dynamic, Kind
 from navarch.client import Client, Options, connect, load
 
 _numbers = itertools.count(1)
+
+# The same examples in every run, and no test that fails because a machine is slow. New ones are looked for with
+# HYPOTHESIS_PROFILE=explore, and what that finds becomes an example of its own.
+hypothesis.settings.register_profile("repeatable", derandomize=True, deadline=None)
+hypothesis.settings.register_profile("explore", deadline=None, max_examples=1000)
+hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
 
 @pytest.fixture(autouse=True)
