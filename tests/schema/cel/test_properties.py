@@ -8,7 +8,7 @@ import operator
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from navarch.schema import cel
@@ -129,6 +129,7 @@ def test_any_text_compiles_or_is_refused_with_a_place(text: str) -> None:
         st.sampled_from([*"()[]{}.,?:+-*/%<>!", "self", "1", "'a'", "&&", "||", "==", "in", "all(x, x)"]), max_size=12
     )
 )
+@example(["!", "-"])
 def test_any_tokens_parse_or_are_refused(words: list[str]) -> None:
     """The parser gets past the lexer here."""
     with contextlib.suppress(cel.CelError):

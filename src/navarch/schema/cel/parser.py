@@ -169,7 +169,7 @@ class _Parser:
 
     def _primary(self) -> Node:
         token = self._peek
-        if token.kind in _LITERALS or token.kind == "-":
+        if token.kind in _LITERALS or self._at_negative_number():
             return self._literal()
         if token.kind in {".", "name"}:
             return self._name()
