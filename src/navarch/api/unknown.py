@@ -36,7 +36,7 @@ def carry(original: Any, then: Any, now: Any, shape: Shape = _OPAQUE) -> Any:
     >>> carry({"size": 1, "unknown": True}, {"size": 1}, {"size": 3})
     {'size': 3, 'unknown': True}
     """
-    if then == now and type(then) is type(now):
+    if _same(then, now):
         return original
     if isinstance(original, dict) and isinstance(then, dict) and isinstance(now, dict):
         return _carry_dict(original, then, now, shape)
@@ -45,12 +45,17 @@ def carry(original: Any, then: Any, now: Any, shape: Shape = _OPAQUE) -> Any:
     return now
 
 
+def _same(then: Any, now: Any) -> bool:
+    """Equal, and of the same types all the way down: to Python 1, 1.0 and True are one."""
+    return bool(then == now) and encode(then) == encode(now)
+
+
 def _carry_dict(original: dict[str, Any], then: dict[str, Any], now: dict[str, Any], shape: Shape) -> dict[str, Any]:
     kept = {key: value for key, value in original.items() if key in now or key not in then}
     for key, value in now.items():
         if key not in then:
             kept[key] = value
-        elif key in original or then[key] != value:
+        elif key in original or not _same(then[key], value):
             kept[key] = carry(original.get(key), then[key], value, _child(shape, key))
     return kept
 
