@@ -29,6 +29,7 @@ class Shape:
     items: Shape | None = None
     keys: tuple[str, ...] = ()
     nullable: bool = False
+    nullable_fields: frozenset[str] = frozenset()
 
     def with_zero_values(self, value: Any) -> Any:
         """`value` without nulls the model does not know, and with Go's zero values for required fields."""
@@ -47,10 +48,11 @@ class Shape:
         filled = {
             name: fields[name].with_zero_values(item) if name in fields else item
             for name, item in value.items()
-            if item is not None
+            if item is not None or name in self.nullable_fields
         }
         for name in self.required - filled.keys():
-            filled[name] = fields[name].with_zero_values(fields[name].zero)
+            zero = None if name in self.nullable_fields else fields[name].zero
+            filled[name] = fields[name].with_zero_values(zero)
         return filled
 
 
@@ -110,4 +112,11 @@ class _Builder:
         infos = msgspec.structs.fields(annotation)
         shape.fields = {info.encode_name: self.build(info.type) for info in infos}
         shape.required = frozenset(info.encode_name for info in infos if info.required)
+        shape.nullable_fields = frozenset(info.encode_name for info in infos if _may_be_null(info.type))
         return shape
+
+
+def _may_be_null(annotation: Any) -> bool:
+    if typing.get_origin(annotation) is typing.Annotated:
+        return _may_be_null(typing.get_args(annotation)[0])
+    return annotation is Any or types.NoneType in typing.get_args(annotation)
