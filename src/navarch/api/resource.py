@@ -73,7 +73,9 @@ class ObjectType(ModelType):
     ) -> Any:
         options: dict[str, Any] = {"rules": rules, "one_of": one_of, "dict": True}
         if version is None:
-            _refuse_without_version(name, group, declared)
+            given = {"group": group, "kind": kind, "plural": plural, "has_status": has_status}
+            scope = {} if namespaced else {"namespaced": namespaced}
+            _refuse_without_version(name, given | scope | declared)
             return super().__new__(mcls, name, bases, namespace, **options)
         kind = kind or name
         spec_and_status = _spec_and_status(namespace)
@@ -108,8 +110,8 @@ _OPTIONAL: Any = None  # whether a spec may be left out depends on its fields; t
 _METADATA_SHORTCUTS = ("name", "namespace", "labels", "annotations")
 
 
-def _refuse_without_version(name: str, group: str | None, declared: dict[str, Any]) -> None:
-    keywords = [*(["group"] if group is not None else []), *declared]
+def _refuse_without_version(name: str, declared: dict[str, Any]) -> None:
+    keywords = [keyword for keyword, value in declared.items() if value is not None]
     if keywords:
         raise DefinitionError(f'class {name}: expected version= beside {", ".join(keywords)}=; add version="v1alpha1"')
 
