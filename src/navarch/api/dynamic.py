@@ -30,27 +30,36 @@ class Dynamic(dict[str, Any]):
     @property
     def metadata(self) -> dict[str, Any]:
         """The metadata, as a dict; made if it was not there."""
-        metadata: dict[str, Any] = self.setdefault("metadata", {})
-        return metadata
+        return _made(self, "metadata")
 
     @property
     def name(self) -> str:
         """`metadata.name`, empty if unset."""
-        return str(self.metadata.get("name") or "")
+        return self._looked_up("name")
 
     @property
     def namespace(self) -> str:
         """`metadata.namespace`, empty if unset."""
-        return str(self.metadata.get("namespace") or "")
+        return self._looked_up("namespace")
 
     @property
     def labels(self) -> dict[str, str]:
         """`metadata.labels`, made if they were not there."""
-        labels: dict[str, str] = self.metadata.setdefault("labels", {})
-        return labels
+        return _made(self.metadata, "labels")
 
     @property
     def annotations(self) -> dict[str, str]:
         """`metadata.annotations`, made if they were not there."""
-        annotations: dict[str, str] = self.metadata.setdefault("annotations", {})
-        return annotations
+        return _made(self.metadata, "annotations")
+
+    def _looked_up(self, field: str) -> str:
+        """Looking must not change what is written."""
+        return str((self.get("metadata") or {}).get(field) or "")
+
+
+def _made(parent: dict[str, Any], field: str) -> dict[str, Any]:
+    """What stands there; an empty dict in its place where nothing does, or null."""
+    if parent.get(field) is None:
+        parent[field] = {}
+    found: dict[str, Any] = parent[field]
+    return found
