@@ -43,8 +43,10 @@ def set_controller(child: Object, owner: Object) -> None:
         raise InvalidValueError(
             f"{child.kind} {child.name!r} is controlled by {known.kind} {known.name!r}; an object has one controller"
         )
-    others = [reference for reference in child.metadata.owner_references if reference.uid != owner.metadata.uid]
-    child.metadata.owner_references = [*others, owner_reference(owner)]
+    reference, references = owner_reference(owner), child.metadata.owner_references
+    if not is_owned_by(child, owner):
+        references = [*references, reference]
+    child.metadata.owner_references = [reference if known.uid == reference.uid else known for known in references]
 
 
 def _refuse_across_namespaces(child: Object, owner: Object) -> None:
