@@ -1,0 +1,118 @@
+"""Lists: pages, namespaces, selectors."""
+
+import json
+import urllib.request
+
+import pytest
+
+import rig
+from gadgets import CONFIG_MAP, Gadget, GadgetSpec, config_map, installed
+from navarch.api import Dynamic
+from navarch.client import ALL, Client, MetadataOnly
+from navarch.errors import BadRequest, NavarchError
+from navarch.k8s.core.v1 import ConfigMap
+
+pytestmark = pytest.mark.real
+
+
+async def filled(client: Client, count: int = 5) -> list[str]:
+    names = [f"item-{number}" for number in range(count)]
+    for name in names:
+        await client.create(config_map(name, metadata={"labels": {"listed": "yes", "number": name[-1]}}))
+    return names
+
+
+async def test_list_has_everything_in_order(client: Client) -> None:
+    """With a class and without; each knows its kind."""
+    names = await filled(client)
+    typed = await client.list(ConfigMap, labels="listed")
+    dynamic = await client.list(CONFIG_MAP, labels="listed")
+    assert [item.name for item in typed] == [item.name for item in dynamic] == names
+    assert {item.kind for item in typed} == {item.kind for item in dynamic} == {"ConfigMap"}
+    assert int(typed.resource_version) >= int(typed[-1].metadata.resource_version)
+
+
+async def test_pages_make_the_same_list(client: Client) -> None:
+    """Whatever their size."""
+    names = await filled(client)
+    for size in (1, 2, 5, 500, 0):
+        assert [item.name async for item in client.list(ConfigMap, labels="listed", page_size=size)] == names
+        found = await client.list(ConfigMap, labels="listed", page_size=size)
+        assert [item.name for item in found] == names
+        assert found.resource_version
+
+
+async def test_empty_list_has_a_revision(client: Client) -> None:
+    """From which a watch can go on."""
+    found = await client.list(ConfigMap, labels="nothing=here")
+    assert len(found) == 0
+    assert found.resource_version
+
+
+async def test_all_namespaces_are_listed(client: Client) -> None:
+    """Beside those of one's own."""
+    other = f"{client.options.namespace}-other"
+    await client.create(Dynamic({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": other}}))
+    for namespace in (client.options.namespace, other):
+        await client.using(namespace=namespace).create(config_map("a", metadata={"labels": {"both": "yes"}}))
+    found = await client.list(ConfigMap, namespace=ALL, labels="both=yes", page_size=1)
+    assert {item.namespace for item in found} >= {client.options.namespace, other}
+    assert [item.namespace for item in await client.list(ConfigMap, labels="both=yes")] == [client.options.namespace]
+
+
+async def test_selectors_choose(client: Client) -> None:
+    """By labels as a mapping and as text, and by fields."""
+    await filled(client)
+
+    async def chosen(**how: object) -> list[str]:
+        return [item.name async for item in client.list(ConfigMap, **how)]  # type: ignore[arg-type]  # selectors only
+
+    assert await chosen(labels={"listed": "yes", "number": "3"}) == ["item-3"]
+    assert await chosen(labels="number in (1,2)") == ["item-1", "item-2"]
+    assert await chosen(labels="listed,number notin (0,1,2)") == ["item-3", "item-4"]
+    assert await chosen(fields={"metadata.name": "item-4"}) == ["item-4"]
+    assert await chosen(fields="metadata.name!=item-0", labels="listed") == ["item-1", "item-2", "item-3", "item-4"]
+
+
+async def test_custom_kinds_are_chosen_by_the_fields_they_offer(client: Client) -> None:
+    """Others are refused."""
+    await installed(client)
+    for name, colour in (("a", "red"), ("b", "blue")):
+        await client.create(Gadget(name=name, spec=GadgetSpec(colour=colour)))
+    assert [item.name async for item in client.list(Gadget, fields={"spec.colour": "blue"})] == ["b"]
+    with pytest.raises(BadRequest, match="field label not supported"):
+        await client.list(Gadget, fields={"spec.size": "1"})
+
+
+async def test_selector_that_is_none_is_refused(client: Client) -> None:
+    """Here or by the server."""
+    with pytest.raises(NavarchError):
+        await client.list(ConfigMap, labels="a=b=c")
+
+
+async def test_metadata_alone_is_listed(client: Client) -> None:
+    """Of every page."""
+    names = await filled(client)
+    found = await client.list(MetadataOnly(ConfigMap), labels="listed", page_size=2)
+    assert [item.name for item in found] == names
+    assert {item.kind for item in found} == {"PartialObjectMetadata"}
+
+
+def compact(cluster: rig.Cluster, revision: str) -> None:
+    """Makes etcd forget everything before that revision."""
+    body = json.dumps({"revision": revision, "physical": True}).encode()
+    with urllib.request.urlopen(f"{cluster.etcd_url}/v3/kv/compaction", body, timeout=10) as answer:
+        assert answer.status == 200
+
+
+async def test_list_goes_on_when_its_revision_is_forgotten(client: Client, rig_cluster: rig.Cluster) -> None:
+    """What exists throughout comes once; the rest may come from a newer revision."""
+    names = await filled(client)
+    seen = []
+    async for item in client.list(ConfigMap, labels="listed", page_size=2):
+        seen.append(item.name)
+        if len(seen) == 1:
+            await client.create(config_map("item-9", metadata={"labels": {"listed": "yes"}}))
+            newest = await client.list(ConfigMap, page_size=1)
+            compact(rig_cluster, newest.resource_version)
+    assert seen in ([*names], [*names, "item-9"])
