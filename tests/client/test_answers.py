@@ -85,6 +85,13 @@ async def test_html_is_not_taken_for_an_answer(status: int) -> None:
     assert "secret page" not in text
 
 
+async def test_group_that_is_not_served_is_told_as_such() -> None:
+    """The server has no Status for it; what is missing is most often a CRD."""
+    client, _ = scripted(Scripted(404, [b"404 page not found\n"], {"Content-Type": "text/plain"}))
+    with pytest.raises(errors.NotFound, match=r"does not serve /apis/x\.example/v1/.*is the CRD installed"):
+        await client.get(Kind("x.example", "v1", "X", plural="xs"), "a")
+
+
 NOT_KUBERNETES: list[bytes] = [b"", b"[]", b"1", b'"ok"', b"null", b"{}", b'{"error":"down"}', b'{"kind":""}', b'{"kind":7}',
                                b'{"kind":"ConfigMap"', b"\xff", b"[" * 100_000, b'{"kind":"\xff"}', b'{"kind":7, "x']  # fmt: skip
 

@@ -50,6 +50,7 @@ _BY_CODE: dict[int, type[ApiError]] = {
     504: Unavailable,
 }
 _BY_REASON: dict[str, type[ApiError]] = {"AlreadyExists": AlreadyExists, "Expired": Gone, "Gone": Gone}
+_UNSERVED = b"404 page not found\n"  # what an API server says of a group or version that it does not know
 _MANAGER = re.compile(r'conflict with "((?:[^"\\]|\\.)*)"')
 
 
@@ -97,9 +98,9 @@ def error_from_answer(request: Request, what: str, code: int, headers: Mapping[s
     try:
         status: StatusBody = _status_decoder.decode(body)
     except (msgspec.DecodeError, msgspec.ValidationError, UnicodeDecodeError):
-        return _class_for(code, "")(
-            f"{what}: {_not_kubernetes(request, code, headers, body)}", code=code, retry_after=retry_after
-        )
+        unserved = code == 404 and body == _UNSERVED
+        text = _not_served(request) if unserved else _not_kubernetes(request, code, headers, body)
+        return _class_for(code, "")(f"{what}: {text}", code=code, retry_after=retry_after)
     return error_from_status(what, status, code, retry_after, secret=is_secret(request.path))
 
 
@@ -151,6 +152,10 @@ def _retry_after(headers: Mapping[str, str]) -> float | None:
 def bad_answer(request: Request, code: int, headers: Mapping[str, str], body: bytes, fault: Any = "") -> BadAnswerError:
     """For an answer that claims success but is not what Kubernetes would send."""
     return BadAnswerError(_not_kubernetes(request, code, headers, body) + (f" ({fault})" if fault else ""))
+
+
+def _not_served(request: Request) -> str:
+    return f"the server does not serve {request.path}; is the CRD installed, and does it have this version?"
 
 
 def _not_kubernetes(request: Request, code: int, headers: Mapping[str, str], body: bytes) -> str:
