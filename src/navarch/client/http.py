@@ -287,6 +287,8 @@ def _untrusted(server: str, error: aiohttp.ClientConnectorCertificateError) -> s
 
 
 def _reason(error: BaseException) -> str:
+    if isinstance(error, aiohttp.ClientPayloadError):
+        return "the answer was cut short"
     inner = getattr(error, "os_error", None) or error.__cause__ or error
     if isinstance(inner, ConnectionError) and inner.errno:
         return os.strerror(inner.errno)  # asyncio's own text repeats the address instead
