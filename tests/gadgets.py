@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import urllib.request
 from typing import Annotated, Any
 
+import rig
 from navarch.api import Dynamic, Kind, ListMap, Model, Resource, Spec, Status
 from navarch.client import Client
 
@@ -30,6 +33,8 @@ class Gadget(Resource[GadgetSpec, GadgetStatus], group="test.example.com", versi
 
 GADGET = Gadget.__kind__
 CONFIG_MAP = Kind("", "v1", "ConfigMap", plural="configmaps")
+EVENT = Kind("", "v1", "Event", plural="events")
+"""The one kind that the API server does not cache: what etcd remembers of it is what counts."""
 
 _CONDITION: dict[str, Any] = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 _PART: dict[str, Any] = {
@@ -99,3 +104,16 @@ async def installed(client: Client) -> None:
 def config_map(name: str, **fields: Any) -> Dynamic:
     metadata = {"name": name, **fields.pop("metadata", {})}
     return Dynamic({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, **fields})
+
+
+def note(client: Client, name: str) -> Dynamic:
+    """An Event in the client's namespace."""
+    about = {"kind": "Namespace", "namespace": client.options.namespace, "name": client.options.namespace}
+    return Dynamic({"apiVersion": "v1", "kind": "Event", "metadata": {"name": name}, "involvedObject": about})
+
+
+def compact(cluster: rig.Cluster, revision: str) -> None:
+    """Makes etcd forget everything before that revision."""
+    body = json.dumps({"revision": revision, "physical": True}).encode()
+    with urllib.request.urlopen(f"{cluster.etcd_url}/v3/kv/compaction", body, timeout=10) as answer:
+        assert answer.status == 200, answer.read()

@@ -1,12 +1,9 @@
 """Lists: pages, namespaces, selectors."""
 
-import json
-import urllib.request
-
 import pytest
 
 import rig
-from gadgets import CONFIG_MAP, Gadget, GadgetSpec, config_map, installed
+from gadgets import CONFIG_MAP, EVENT, Gadget, GadgetSpec, compact, config_map, installed, note
 from navarch.api import Dynamic
 from navarch.client import ALL, Client, MetadataOnly
 from navarch.errors import BadRequest, NavarchError
@@ -98,21 +95,14 @@ async def test_metadata_alone_is_listed(client: Client) -> None:
     assert {item.kind for item in found} == {"PartialObjectMetadata"}
 
 
-def compact(cluster: rig.Cluster, revision: str) -> None:
-    """Makes etcd forget everything before that revision."""
-    body = json.dumps({"revision": revision, "physical": True}).encode()
-    with urllib.request.urlopen(f"{cluster.etcd_url}/v3/kv/compaction", body, timeout=10) as answer:
-        assert answer.status == 200
-
-
 async def test_list_goes_on_when_its_revision_is_forgotten(client: Client, rig_cluster: rig.Cluster) -> None:
-    """What exists throughout comes once; the rest may come from a newer revision."""
-    names = await filled(client)
-    seen = []
-    async for item in client.list(ConfigMap, labels="listed", page_size=2):
+    """What exists throughout comes once; the rest comes from a newer revision, here with an object more."""
+    for number in range(5):
+        await client.create(note(client, f"item-{number}"))
+    seen, listing = [], client.list(EVENT, page_size=2)
+    async for item in listing:
         seen.append(item.name)
         if len(seen) == 1:
-            await client.create(config_map("item-9", metadata={"labels": {"listed": "yes"}}))
-            newest = await client.list(ConfigMap, page_size=1)
-            compact(rig_cluster, newest.resource_version)
-    assert seen in ([*names], [*names, "item-9"])
+            newest = await client.create(note(client, "item-9"))
+            compact(rig_cluster, newest.metadata["resourceVersion"])
+    assert seen == ["item-0", "item-1", "item-2", "item-3", "item-4", "item-9"]
