@@ -1,6 +1,6 @@
 """How benchmarks measure, compare and report.
 
-A worker is a program of its own: it does one job with one library and prints JSON. Its CPU seconds and peak memory are
+A worker is a program of its own: it does one job with one library and reports. Its CPU seconds and peak memory are
 those of the whole process, as the kernel counts them. Workers take turns, so that noise falls on all alike.
 """
 
@@ -17,7 +17,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -33,7 +32,7 @@ class Run:
     wall: float
     cpu: float
     peak_mb: float
-    answer: dict[str, Any]
+    count: int
 
 
 def run_worker(arguments: Sequence[str], environment: Mapping[str, str]) -> Run:
@@ -49,7 +48,7 @@ def run_worker(arguments: Sequence[str], environment: Mapping[str, str]) -> Run:
         if process.returncode:
             raise RuntimeError(f"{' '.join(arguments)} failed:\n{complaints.read().decode()[-2000:]}")
         answer = json.loads(output.read())
-    return Run(answer["wall"], usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, answer)
+    return Run(answer["wall"], usage.ru_utime + usage.ru_stime, answer["peak_mb"], answer["count"])
 
 
 def in_turns(workers: Mapping[str, Callable[[], Run]], rounds: int, title: str) -> dict[str, list[Run]]:

@@ -1,12 +1,12 @@
 """The bare download: the same pages over the same HTTP library, and nothing made of them."""
 
-import json
 import time
 
 import aiohttp
 import uvloop
 
 from navarch import load
+from peers import work
 from widgets import GROUP, NAMESPACE, PLURAL, VERSION
 
 
@@ -24,7 +24,7 @@ async def main() -> None:
             token = next_token(body)
             if not token:
                 break
-        print(json.dumps({"wall": time.perf_counter() - began, "count": size}))
+        work.report(began, size)
 
 
 def next_token(body: bytes) -> str:

@@ -14,10 +14,16 @@ from widgets import GROUP, NAMESPACE, PLURAL, VERSION, manifest
 Widget = new_class("Widget", f"{GROUP}/{VERSION}", asyncio=True, namespaced=True, plural=PLURAL)
 
 
-async def list_all(api: kr8s.asyncio.Api) -> None:
+async def list_all(api: kr8s.asyncio.Api, *, read: bool = False) -> None:
     began = time.perf_counter()
     found = [one async for one in api.get(Widget, namespace=NAMESPACE)]
+    if read:
+        assert sum(one.spec.replicas for one in found)
     work.report(began, len(found))
+
+
+async def read_all(api: kr8s.asyncio.Api) -> None:
+    await list_all(api, read=True)
 
 
 async def apply_all(api: kr8s.asyncio.Api) -> None:
@@ -47,7 +53,7 @@ async def apply_all(api: kr8s.asyncio.Api) -> None:
 
 async def main() -> None:
     api = await kr8s.asyncio.api()
-    await {"list": list_all, "apply": apply_all}[sys.argv[1]](api)
+    await {"list": list_all, "read": read_all, "apply": apply_all}[sys.argv[1]](api)
 
 
 asyncio.run(main())

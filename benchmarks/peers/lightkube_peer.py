@@ -14,10 +14,16 @@ from widgets import GROUP, NAMESPACE, PLURAL, VERSION, manifest
 Widget = create_namespaced_resource(GROUP, VERSION, "Widget", PLURAL)
 
 
-async def list_all(client: AsyncClient) -> None:
+async def list_all(client: AsyncClient, *, read: bool = False) -> None:
     began = time.perf_counter()
     found = [one async for one in client.list(Widget, namespace=NAMESPACE, chunk_size=500)]
+    if read:
+        assert sum(one.spec["replicas"] for one in found)
     work.report(began, len(found))
+
+
+async def read_all(client: AsyncClient) -> None:
+    await list_all(client, read=True)
 
 
 async def apply_all(client: AsyncClient) -> None:
@@ -37,7 +43,7 @@ async def apply_all(client: AsyncClient) -> None:
 
 async def main() -> None:
     client = AsyncClient(field_manager=work.MANAGER)
-    await {"list": list_all, "apply": apply_all}[sys.argv[1]](client)
+    await {"list": list_all, "read": read_all, "apply": apply_all}[sys.argv[1]](client)
 
 
 uvloop.run(main())

@@ -10,7 +10,7 @@ from peers import work
 from widgets import GROUP, NAMESPACE, PLURAL, VERSION, manifest
 
 
-def list_all(api: client.CustomObjectsApi) -> None:
+def list_all(api: client.CustomObjectsApi, *, read: bool = False) -> None:
     began = time.perf_counter()
     found, token = [], None
     while True:
@@ -19,7 +19,13 @@ def list_all(api: client.CustomObjectsApi) -> None:
         token = page["metadata"].get("continue")
         if not token:
             break
+    if read:
+        assert sum(one["spec"]["replicas"] for one in found)
     work.report(began, len(found))
+
+
+def read_all(api: client.CustomObjectsApi) -> None:
+    list_all(api, read=True)
 
 
 def apply_all(api: client.CustomObjectsApi) -> None:
@@ -47,4 +53,6 @@ def apply_all(api: client.CustomObjectsApi) -> None:
 config.load_kube_config()
 settings = client.Configuration.get_default_copy()
 settings.connection_pool_maxsize = work.AT_A_TIME
-{"list": list_all, "apply": apply_all}[sys.argv[1]](client.CustomObjectsApi(client.ApiClient(settings)))
+{"list": list_all, "read": read_all, "apply": apply_all}[sys.argv[1]](
+    client.CustomObjectsApi(client.ApiClient(settings))
+)

@@ -11,7 +11,7 @@ from peers import work
 from widgets import GROUP, NAMESPACE, PLURAL, VERSION, manifest
 
 
-async def list_all(api: client.CustomObjectsApi) -> None:
+async def list_all(api: client.CustomObjectsApi, *, read: bool = False) -> None:
     began = time.perf_counter()
     found, token = [], None
     while True:
@@ -21,7 +21,13 @@ async def list_all(api: client.CustomObjectsApi) -> None:
         token = page["metadata"].get("continue")
         if not token:
             break
+    if read:
+        assert sum(one["spec"]["replicas"] for one in found)
     work.report(began, len(found))
+
+
+async def read_all(api: client.CustomObjectsApi) -> None:
+    await list_all(api, read=True)
 
 
 async def apply_all(api: client.CustomObjectsApi) -> None:
@@ -52,7 +58,7 @@ async def apply_all(api: client.CustomObjectsApi) -> None:
 async def main() -> None:
     await config.load_kube_config()
     async with client.ApiClient() as connection:
-        await {"list": list_all, "apply": apply_all}[sys.argv[1]](client.CustomObjectsApi(connection))
+        await {"list": list_all, "read": read_all, "apply": apply_all}[sys.argv[1]](client.CustomObjectsApi(connection))
 
 
 uvloop.run(main())

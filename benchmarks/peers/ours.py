@@ -11,11 +11,17 @@ from peers import work
 from widgets import NAMESPACE, Widget, widget
 
 
-async def list_all() -> None:
+async def list_all(*, read: bool = False) -> None:
     async with connect(load()) as client:
         began = time.perf_counter()
         found = await client.list(Widget, namespace=NAMESPACE)
+        if read:
+            assert sum(one.spec.replicas for one in found)
         work.report(began, len(found))
+
+
+async def read_all() -> None:
+    await list_all(read=True)
 
 
 async def apply_all() -> None:
@@ -33,4 +39,4 @@ async def apply_all() -> None:
         work.report(began, len(wanted))
 
 
-uvloop.run({"list": list_all, "apply": apply_all}[sys.argv[1]]())
+uvloop.run({"list": list_all, "read": read_all, "apply": apply_all}[sys.argv[1]]())

@@ -1,8 +1,9 @@
 """The job that every peer does, and how it reports."""
 
-import json
 import os
 import time
+
+from reporting import report_run
 
 APPLIES = 2000
 AT_A_TIME = 32
@@ -16,4 +17,4 @@ def replicas() -> int:
 
 def report(began: float, count: int) -> None:
     """How long the job took, and how many objects it was about."""
-    print(json.dumps({"wall": time.perf_counter() - began, "count": count}))
+    report_run(time.perf_counter() - began, count)
