@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from navarch.api import ListMap, Model, Resource, Spec, Status, decode, encode, full_wire
 from navarch.api.unknown import carry
+from navarch.errors import MalformedJsonError
 
 
 class Part(Model):
@@ -197,6 +198,13 @@ def test_explicit_value_that_equals_the_default_stays_when_its_neighbour_changes
     widget = read({"metadata": {}, "spec": {"size": 1}})
     widget.spec.colour = "red"
     assert full_wire(widget)["spec"] == {"size": 1, "colour": "red"}
+
+
+def test_unknown_bytes_that_are_no_text_are_an_error_of_ours() -> None:
+    """They are not looked at when the object is read, but cannot be written."""
+    widget = Widget.from_json(b'{"metadata":{},"spec":{},"x":"\xff"}')
+    with pytest.raises(MalformedJsonError):
+        full_wire(widget)
 
 
 def test_new_object_is_written_with_its_defaults() -> None:

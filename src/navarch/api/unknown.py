@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
-
 from navarch.api.codec import decode, encode, to_builtins
 from navarch.api.resource import Object
 from navarch.api.shape import Shape, shape_of
@@ -27,7 +25,7 @@ def full_wire(changed: Object) -> Any:
     if wire is None:
         return now
     then = to_builtins(decode(type(changed), wire))
-    return carry(msgspec.json.decode(wire), then, now, shape_of(type(changed)))
+    return carry(decode(dict[str, Any], wire), then, now, shape_of(type(changed)))
 
 
 def carry(original: Any, then: Any, now: Any, shape: Shape = _OPAQUE) -> Any:
