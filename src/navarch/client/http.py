@@ -35,7 +35,7 @@ __all__ = ["HttpTransport"]
 _CONNECT_SECONDS = 10.0
 _MAX_CONNECTIONS = 100
 _READ_BUFFER = 2**20
-_KEEPALIVE = {socket.TCP_KEEPIDLE: 20, socket.TCP_KEEPINTVL: 10, socket.TCP_KEEPCNT: 3}
+_KEEPALIVE = {"TCP_KEEPIDLE": 20, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}
 
 A = TypeVar("A", bound=Upgraded)
 
@@ -175,7 +175,8 @@ def _kept_alive(address: aiohttp.AddrInfoType) -> socket.socket:
     opened = socket.socket(family, kind, protocol)
     opened.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for option, value in _KEEPALIVE.items():
-        opened.setsockopt(socket.IPPROTO_TCP, option, value)
+        if hasattr(socket, option):  # not every system has them all
+            opened.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
     return opened
 
 
