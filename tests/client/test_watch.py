@@ -157,6 +157,15 @@ async def test_streams_that_end_at_once_are_not_asked_for_in_a_hurry() -> None:
     assert clock.slept[-1] > 10 * clock.slept[0]
 
 
+async def test_event_makes_the_waits_short_again() -> None:
+    """A watch that works is not punished for what was long ago."""
+    broken = [stream(added(version), LOST) for version in range(2, 12)]
+    client, _ = scripted(*broken, stream(added(12)), clock=(clock := LeapingClock()))
+    await names(client.watch(KIND, resource_version="1"), 11)
+    assert len(clock.slept) == 10
+    assert max(clock.slept) <= 0.1
+
+
 async def test_errors_as_events_are_not_retried_in_a_hurry() -> None:
     """A line that says no is no progress."""
     fault = stream(event("ERROR", {"kind": "Status", "code": 500, "message": "no"}))
