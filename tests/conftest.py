@@ -14,7 +14,7 @@ import pytest
 
 import rig
 from navarch.api import Dynamic, Kind
-from navarch.client import Client, Options, connect, load
+from navarch.client import Client, connect, load
 
 _numbers = itertools.count(1)
 
@@ -59,7 +59,7 @@ def rig_cluster_with_node() -> Iterator[rig.Cluster]:
 @contextlib.asynccontextmanager
 async def _in_new_namespace(cluster: rig.Cluster) -> AsyncIterator[Client]:
     name = f"test-{next(_numbers)}"
-    async with connect(load(cluster.kubeconfig), Options(namespace=name)) as client:
+    async with connect(load(cluster.kubeconfig)).using(namespace=name) as client:
         await client.create(Dynamic({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}))
         yield client
         await client.delete(Kind("", "v1", "Namespace", plural="namespaces", namespaced=False), name)

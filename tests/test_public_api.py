@@ -31,7 +31,7 @@ PUBLIC = {
         AlreadyExists ApiError BadAnswerError BadRequest Cause ConfigError Conflict ConnectError
         ConnectionLostError CredentialError DeadlineError DecodeError DefinitionError Forbidden Gone Invalid
         InvalidValueError MalformedJsonError MethodNotAllowed NavarchError NotAcceptable NotFound PatchError
-        ServerError TooLarge TooManyRequests TransportError Unauthorized Unavailable UnsupportedMediaType
+        ServerError TlsError TooLarge TooManyRequests TransportError Unauthorized Unavailable UnsupportedMediaType
         ValidationError
     """,
 }

@@ -14,6 +14,7 @@ tokens, keys, passwords and the bodies of Secrets are left out.
     │   └── MalformedJsonError   bytes that are not even JSON
     ├── TransportError           no answer could be had
     │   ├── ConnectError         nobody answered at that address
+    │   │   └── TlsError         whoever answered is not trusted, or does not speak TLS
     │   ├── ConnectionLostError  the answer broke off
     │   ├── DeadlineError        the answer did not come in time
     │   └── BadAnswerError       something answered that does not speak Kubernetes
@@ -102,6 +103,10 @@ class TransportError(NavarchError):
 
 class ConnectError(TransportError):
     """Nobody answered at that address; the request was never sent."""
+
+
+class TlsError(ConnectError):
+    """Whoever answered shows a certificate that does not verify, or does not speak TLS; nothing was sent."""
 
 
 class ConnectionLostError(TransportError):

@@ -10,7 +10,7 @@ import pytest
 import rig
 from gadgets import config_map
 from navarch.api import Dynamic
-from navarch.client import Client, Config, Impersonation, Options, connect, load
+from navarch.client import Client, Config, Impersonation, connect, load
 from navarch.errors import Forbidden, Unauthorized
 from navarch.k8s.authentication.v1 import SelfSubjectReview, TokenRequest, TokenRequestSpec
 from navarch.k8s.core.v1 import ConfigMap, ServiceAccount
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.real
 
 @asynccontextmanager
 async def connected(client: Client, config: Config) -> AsyncIterator[Client]:
-    async with connect(config, Options(namespace=client.options.namespace)) as other:
+    async with connect(config).using(namespace=client.options.namespace) as other:
         yield other
 
 

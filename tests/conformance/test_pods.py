@@ -17,7 +17,7 @@ import pytest
 import rig
 from navarch import errors
 from navarch.api import Dynamic
-from navarch.client import Client, ExecResult, Impersonation, Listener, Options, Output, WatchOptions, connect, load
+from navarch.client import Client, ExecResult, Impersonation, Listener, Output, WatchOptions, connect, load
 from navarch.client.target import Readable
 from navarch.k8s.apps.v1 import Deployment
 from navarch.k8s.core.v1 import Pod, ServiceAccount
@@ -183,7 +183,7 @@ async def test_command_that_cannot_run_is_an_error(node_client: Client) -> None:
 async def test_command_that_is_not_allowed_is_forbidden(rig_cluster_with_node: rig.Cluster) -> None:
     """The WebSocket is refused with the server's words."""
     config = msgspec.structs.replace(load(rig_cluster_with_node.kubeconfig), impersonate=Impersonation(user="guest"))
-    async with connect(config, Options()) as guest:
+    async with connect(config) as guest:
         with pytest.raises(errors.Forbidden, match='User "guest" cannot get resource "pods/exec"'):
             await guest.exec("web", ["/probe"])
 
@@ -317,8 +317,8 @@ async def test_pods_page_runs_from_top_to_bottom(
 ) -> None:
     """Every function on docs/pods.md does what it says."""
     await start(node_client, "serve", "8080", name="server")
-    options = Options(namespace=node_client.options.namespace)
-    monkeypatch.setattr("navarch.connect", lambda: connect(load(rig_cluster_with_node.kubeconfig), options))
+    config = msgspec.structs.replace(load(rig_cluster_with_node.kubeconfig), namespace=node_client.options.namespace)
+    monkeypatch.setattr("navarch.connect", lambda: connect(config))
     source = "\n".join(re.findall(r"```python\n(.*?)```", (DOCS / "pods.md").read_text(), re.DOTALL))
     names: dict[str, Any] = {}
     exec(compile(source, "pods.md", "exec", dont_inherit=True), names)

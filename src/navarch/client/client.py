@@ -47,6 +47,7 @@ class Client(Reads, Installs, Subresources, Pods):
         dry_run: bool | None = None,
         timeout: float | None = None,
         field_validation: FieldValidation | None = None,
+        page_size: int | None = None,
     ) -> Client:
         """The same client with some options changed, over the same connections: `client.using(dry_run=True)`."""
         given: dict[str, Any] = {
@@ -55,6 +56,7 @@ class Client(Reads, Installs, Subresources, Pods):
             "dry_run": dry_run,
             "timeout": timeout,
             "field_validation": field_validation,
+            "page_size": page_size,
         }
         twin = copy.copy(self)
         twin.options = replace(self.options, **{name: value for name, value in given.items() if value is not None})
@@ -74,13 +76,14 @@ class Client(Reads, Installs, Subresources, Pods):
         await self._caller.transport.close()
 
 
-def connect(config: Config | None = None, options: Options | None = None) -> Client:
+def connect(config: Config | None = None) -> Client:
     """A client for the cluster that kubectl would talk to, or for the one `config` names.
 
+    Its namespace and time limit are those of the configuration; `connect().using(manager="me")` changes options.
     Nothing is opened before the first call. Raises `ConfigError` if there is no usable configuration.
     """
     from navarch.client.http import HttpTransport  # noqa: PLC0415 - embedded clusters never need it
 
     config = config or load()
-    options = options or Options(namespace=config.namespace, timeout=config.timeout)
+    options = Options(namespace=config.namespace, timeout=config.timeout)
     return Client(HttpTransport(config, SystemClock()), options)

@@ -28,6 +28,7 @@ from navarch.errors import (
     CredentialError,
     DeadlineError,
     NavarchError,
+    TlsError,
 )
 
 __all__ = ["HttpTransport"]
@@ -251,9 +252,9 @@ def _our_errors(request: Request, server: str, authenticator: Authenticator | No
 def _our_error(request: Request, server: str, error: aiohttp.ClientError | OSError) -> NavarchError:
     call = f"{request.method} {request.path}"
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
-        return ConnectError(_untrusted(server, error))
+        return TlsError(_untrusted(server, error))
     if isinstance(error, aiohttp.ClientSSLError):
-        return ConnectError(
+        return TlsError(
             f"{call}: expected TLS from {server}, got a handshake that failed ({_reason(error)}); check the address"
         )
     if isinstance(error, aiohttp.ClientProxyConnectionError):

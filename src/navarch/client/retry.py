@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import ssl
 from dataclasses import dataclass
 
 from navarch._base.backoff import Backoff, Delays
@@ -16,6 +15,7 @@ from navarch.errors import (
     ConnectionLostError,
     DeadlineError,
     NavarchError,
+    TlsError,
     TransportError,
 )
 
@@ -70,9 +70,7 @@ def may_pass(error: NavarchError) -> bool:
     """Whether waiting may mend it. Who shows a wrong certificate, or does not speak Kubernetes, will do so again."""
     if isinstance(error, ApiError):
         return error.code == 429 or error.code >= 500
-    if isinstance(error, BadAnswerError) or isinstance(error.__cause__, ssl.SSLError):
-        return False
-    return isinstance(error, TransportError)
+    return isinstance(error, TransportError) and not isinstance(error, (BadAnswerError, TlsError))
 
 
 def _may_repeat(request: Request, error: NavarchError) -> bool:

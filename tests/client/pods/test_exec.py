@@ -13,7 +13,7 @@ from client.pods.pod_server import V4, Script, exited, refuses, serving, status
 from faulty_server import faulty, says_nothing
 from navarch import errors
 from navarch._base.clock import ManualClock
-from navarch.client import Client, Config, ExecResult, Options, Output, connect
+from navarch.client import Client, Config, ExecResult, Output, connect
 
 COMMAND = ["probe"]
 
@@ -111,7 +111,7 @@ async def test_silent_server_ends_with_the_time_limit() -> None:
 
 async def test_server_that_never_upgrades_ends_with_the_time_limit() -> None:
     """The opening has the same limit."""
-    async with faulty(says_nothing()) as server, connect(Config(server=server.url), Options(timeout=0.1)) as client:
+    async with faulty(says_nothing()) as server, connect(Config(server=server.url, timeout=0.1)) as client:
         with pytest.raises(errors.DeadlineError):
             async with client.exec_session("web", COMMAND):
                 pytest.fail("expected no session")

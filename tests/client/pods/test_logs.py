@@ -8,7 +8,7 @@ import pytest
 
 from faulty_server import chunked, faulty, says, says_and_ends, says_nothing
 from navarch import errors
-from navarch.client import Config, Options, connect
+from navarch.client import Config, connect
 from scripted import Scripted, refusal, scripted
 
 TEXT = {"Content-Type": "text/plain"}
@@ -101,8 +101,7 @@ async def test_broken_connection_is_not_the_end_of_the_log() -> None:
 
 async def test_following_has_a_time_limit_for_its_opening_alone() -> None:
     """A server that says nothing is given up, a container that says nothing is not."""
-    options = Options(timeout=0.1)
-    async with faulty(says_nothing()) as server, connect(Config(server=server.url), options) as client:
+    async with faulty(says_nothing()) as server, connect(Config(server=server.url, timeout=0.1)) as client:
         with pytest.raises(errors.DeadlineError):
             async with client.follow_logs("web"):
                 pytest.fail("expected no log")
