@@ -46,7 +46,7 @@ async def test_server_that_cannot_be_trusted_is_refused_at_once(
         faulty(ANSWER, tls=server_tls(make(ca))) as server,
         reaching(server.url, ca_data=ca.pem, token="hunter2") as client,
     ):
-        with pytest.raises(errors.ConnectError, match=why) as caught:
+        with pytest.raises(errors.TlsError, match=why) as caught:
             await client.get(KIND, "a")
         assert not client._caller.clock.slept
     assert server.url in str(caught.value)
@@ -62,7 +62,7 @@ async def test_watch_does_not_wait_for_a_server_that_cannot_be_trusted(
         faulty(ANSWER, tls=server_tls(sign("server", sign("other")))) as server,
         reaching(server.url, ca_data=ca.pem) as client,
     ):
-        with pytest.raises(errors.ConnectError, match="not verify"):
+        with pytest.raises(errors.TlsError, match="not verify"):
             await anext(client.watch(KIND, resource_version="1"))
 
 
@@ -74,7 +74,7 @@ async def test_tls_server_name_says_which_name_the_certificate_must_have(
         async with reaching(server.url, ca_data=ca.pem, tls_server_name="api.example") as client:
             assert (await client.get(KIND, "a")).name == "a"
         async with reaching(server.url, ca_data=ca.pem, tls_server_name="other.example") as client:
-            with pytest.raises(errors.ConnectError, match=r"api\.example|mismatch"):
+            with pytest.raises(errors.TlsError, match=r"api\.example|mismatch"):
                 await client.get(KIND, "a")
 
 
@@ -113,5 +113,5 @@ async def test_plain_http_from_a_tls_address_is_told_apart_from_nobody(reaching:
     async with await asyncio.start_server(greet, "127.0.0.1", 0) as server:
         address = f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}"
         async with reaching(address, ca_data=ca.pem) as client:
-            with pytest.raises(errors.ConnectError, match="expected TLS from"):
+            with pytest.raises(errors.TlsError, match="expected TLS from"):
                 await client.get(KIND, "a")
