@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
-from navarch.schema.cel.containers import find
+from navarch.schema.cel.containers import find, readable
 from navarch.schema.cel.dispatch import implementation
 from navarch.schema.cel.errors import CelEvaluationError
 from navarch.schema.cel.nodes import Comprehension
@@ -31,7 +31,7 @@ def plan_comprehension(
         case "existsOne":
             return _exactly_one(steps, body)
         case "filter":
-            return _collect(steps, body, lambda frame: frame[places[0]])
+            return _collect(steps, body, lambda frame: readable(frame[places[0]]))
         case "map" | "transformList":
             return _collect(steps, condition, body)
         case "transformMap":

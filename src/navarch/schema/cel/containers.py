@@ -59,6 +59,32 @@ class SchemaObject(dict[str, object]):
         self.hidden = hidden
 
 
+class Unreadable:
+    """Stands for a part of an object that does not fit its type, such as an integer written as 3.0.
+
+    Rules that look at it, if only with `has`, fail; all others never notice.
+    """
+
+    __slots__ = ("error",)
+    __hash__ = None  # type: ignore[assignment]  # whatever compares it, looks at it
+
+    def __init__(self, error: CelEvaluationError) -> None:
+        self.error = error
+
+    def __eq__(self, other: object) -> bool:
+        raise self.error
+
+    def __getitem__(self, key: object) -> object:
+        raise self.error
+
+
+def readable(value: object) -> object:
+    """`value` itself. Raises `CelEvaluationError` if it is unreadable."""
+    if type(value) is Unreadable:
+        raise value.error
+    return value
+
+
 def equal(left: object, right: object) -> bool:
     """CEL's `==`: numbers of different types compare by value, other types are never equal to each other."""
     kind = type(left)
@@ -74,7 +100,7 @@ def equal(left: object, right: object) -> bool:
         return left.present == right.present and equal(left.value, right.value)
     if isinstance(left, CelType) and isinstance(right, CelType):
         return left.name == right.name
-    return kind is type(right) and left == right
+    return type(readable(left)) is type(readable(right)) and left == right
 
 
 def _numbers_equal(left: Any, right: Any) -> bool:
@@ -130,7 +156,7 @@ def member_of(wanted: object, container: object) -> bool:
     if isinstance(container, list):
         return contains(container, wanted)
     if isinstance(container, dict):
-        return find(container, wanted, _MISSING) is not _MISSING
+        return readable(find(container, wanted, _MISSING)) is not _MISSING
     raise no_such_overload()
 
 
@@ -140,7 +166,7 @@ def index(container: object, key: object) -> object:
         return index_if_present(container, key)
     found = _lookup(container, key)
     if found is not _MISSING:
-        return found
+        return readable(found)
     if isinstance(container, list):
         raise CelEvaluationError(f"index out of bounds: {key} in a list of {len(container)}")
     raise CelEvaluationError(f"no such key: {key}")
@@ -153,7 +179,7 @@ def index_if_present(container: object, key: object) -> Optional:
     if not isinstance(container, list | dict):
         return NONE
     found = _lookup(container, key)
-    return NONE if found is _MISSING else some(found)
+    return NONE if found is _MISSING else some(readable(found))
 
 
 def _lookup(container: object, key: object) -> object:
@@ -182,14 +208,14 @@ def select(container: object, field: str) -> object:
     found: object = container.get(field, _MISSING)
     if found is _MISSING:
         raise CelEvaluationError(f"no such key: {field}")
-    return found
+    return readable(found)
 
 
 def select_if_present(container: object, field: str) -> Optional:
     """CEL's `.?`."""
     if isinstance(container, Optional):
         return select_if_present(container.value, field) if container.present else NONE
-    return some(container[field]) if has(container, field) else NONE  # type: ignore[index]  # it is a map then
+    return some(readable(container[field])) if has(container, field) else NONE  # type: ignore[index]  # it is a map then
 
 
 def has(container: object, field: str) -> bool:
@@ -197,7 +223,7 @@ def has(container: object, field: str) -> bool:
         return container.present and has(container.value, field)
     if isinstance(container, list):
         raise no_such_overload()
-    return isinstance(container, dict) and field in container
+    return isinstance(container, dict) and readable(container.get(field, _MISSING)) is not _MISSING
 
 
 def concatenate(left: list[object], right: list[object]) -> list[object]:

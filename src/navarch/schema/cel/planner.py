@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from navarch.schema.cel.comprehensions import Frame, Plan, plan_comprehension
-from navarch.schema.cel.containers import has, index, index_if_present, select, select_if_present
+from navarch.schema.cel.containers import Unreadable, has, index, index_if_present, select, select_if_present
 from navarch.schema.cel.dispatch import implementation
 from navarch.schema.cel.errors import CelEvaluationError
 from navarch.schema.cel.nodes import (
@@ -156,7 +156,13 @@ def _constant(value: object) -> Plan:
 
 
 def _variable(place: int) -> Plan:
-    return lambda frame: frame[place]
+    def run(frame: Frame) -> object:
+        value = frame[place]
+        if type(value) is Unreadable:
+            raise value.error
+        return value
+
+    return run
 
 
 def _path(node: Select) -> tuple[Node, tuple[str, ...]] | None:
@@ -181,6 +187,8 @@ def _follow(base: Plan, fields: tuple[str, ...]) -> Plan:
             raise CelEvaluationError(f"no such key: {error.args[0]}") from None
         except TypeError as error:
             raise no_such_overload() from error
+        if type(value) is Unreadable:
+            raise value.error
         return value
 
     return run

@@ -1,6 +1,7 @@
 """JSON to the values that rules work on, as its schema says.
 
-The schema is read once: `converter_of` gives a function that converts any number of values.
+The schema is read once: `converter_of` gives a function that converts any number of values. What does not fit its
+schema inside of an object, map or list becomes `Unreadable`, which fails only the rules that look at it.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
-from navarch.schema.cel.containers import KeyedList, SchemaList, SchemaObject, SetList
+from navarch.schema.cel.containers import KeyedList, SchemaList, SchemaObject, SetList, Unreadable
 from navarch.schema.cel.errors import CelEvaluationError
 from navarch.schema.cel.escaping import escape
 from navarch.schema.cel.library.formats import is_date
@@ -32,13 +33,14 @@ _HUMAN_UNITS = {
     ("d", "day"): 86_400 * NANOS,
     ("w", "wk", "week"): 604_800 * NANOS,
 }
+_GO_NAMES = {float: "float64", int: "int64", str: "string"}
 _BASE64 = re.compile(r"[A-Za-z0-9_-]*={0,2}\Z")
 
 
 def value_of(json_value: Any, schema: Schema, *, resource: bool = False) -> object:
     """The value of a variable for `Program.evaluate`; `resource` for the root of a custom resource.
 
-    Raises `CelEvaluationError` if the value does not satisfy its schema.
+    Raises `CelEvaluationError` if the value itself is not of the type of its schema.
     """
     return converter_of(schema, resource=resource)(json_value)
 
@@ -87,7 +89,9 @@ def _expect(*kinds: type) -> Converter:
     def run(value: Any) -> object:
         if type(value) in kinds:
             return value
-        raise CelEvaluationError(f"a {type(value).__name__} is given where the schema wants {names}")
+        raise CelEvaluationError(
+            f"invalid data, expected {names}, got {_GO_NAMES.get(type(value), type(value).__name__)}"
+        )
 
     return run
 
@@ -120,7 +124,7 @@ def _object(schema: Schema) -> Converter:
             if field is None:
                 hidden[name] = item
             elif item is not None:
-                found[field[0]] = field[1](item)
+                found[field[0]] = _part(item, field[1])
         return SchemaObject(found, hidden or None)
 
     return run
@@ -136,8 +140,15 @@ def _mapping(value: Any) -> Mapping[str, Any]:
     raise CelEvaluationError(f"a {type(value).__name__} is given where the schema wants an object")
 
 
+def _part(value: Any, convert: Converter) -> object:
+    try:
+        return convert(value)
+    except CelEvaluationError as error:
+        return Unreadable(error)
+
+
 def _map(convert: Converter) -> Converter:
-    return lambda value: SchemaObject({key: convert(item) for key, item in _mapping(value).items()})
+    return lambda value: SchemaObject({key: _part(item, convert) for key, item in _mapping(value).items()})
 
 
 def _list(schema: Schema) -> Converter:
@@ -145,9 +156,12 @@ def _list(schema: Schema) -> Converter:
     keys = tuple(escape(key) or key for key in schema.get("x-kubernetes-list-map-keys") or ())
 
     def items(value: Any) -> list[object]:
-        if isinstance(value, list | tuple):
+        if not isinstance(value, list | tuple):
+            raise CelEvaluationError(f"a {type(value).__name__} is given where the schema wants an array")
+        try:
             return [convert(item) for item in value]
-        raise CelEvaluationError(f"a {type(value).__name__} is given where the schema wants an array")
+        except CelEvaluationError:
+            return [_part(item, convert) for item in value]
 
     match schema.get("x-kubernetes-list-type"):
         case "set":
