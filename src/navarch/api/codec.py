@@ -36,8 +36,9 @@ class WireValue(Protocol):
 
 
 def _enc_hook(value: Any) -> Any:
-    if isinstance(value, WireValue):
-        return value.to_wire()
+    to_wire = getattr(value, "to_wire", None)  # isinstance with a Protocol would cost more than all the rest
+    if to_wire is not None:
+        return to_wire()
     if isinstance(value, msgspec.Raw):
         return msgspec.json.decode(value)
     raise InvalidValueError(f"expected a value that JSON can hold, got {type(value).__name__}")
