@@ -37,7 +37,7 @@ from navarch.api.model import ModelType
 from navarch.api.quantity import Quantity
 from navarch.api.resource import ObjectType
 from navarch.errors import DefinitionError
-from navarch.k8s.core.v1 import PodTemplateSpec
+from navarch.k8s.core.v1 import ContainerPort, PodTemplateSpec
 from navarch.schema import Webhook, crd, schema_of
 
 Name = NewType("Name", str)
@@ -311,6 +311,10 @@ def test_a_type_that_no_schema_can_describe_is_refused(annotation: Any, message:
         (
             Annotated[list[Point], ListMap("z")] | None,
             "keys that are fields of the items, got 'z'; use wire names: x, y",
+        ),
+        (
+            Annotated[list[ContainerPort], ListMap("container_port")] | None,
+            "keys that are fields of the items, got 'container_port'; use wire names: containerPort",
         ),
         (Annotated[list[Point], ListSet()] | None, "expected scalars in a set, got objects; use ListMap"),
         (Annotated[int, Rule("self.size > 1")] | None, "a CEL rule that fits the schema, got 'self.size > 1'"),

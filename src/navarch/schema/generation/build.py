@@ -262,9 +262,10 @@ def _complete_keys(schema: JsonSchema, core: Any) -> None:
     item = _class_of(take_apart(typing.get_args(core)[0]).core) if keys and typing.get_args(core) else None
     if not getattr(item, "__module__", "").startswith(_BUILT_IN):
         return
+    properties = schema["items"]["properties"]
     for key in keys:
-        if key not in schema["items"].get("required", ()):
-            schema["items"]["properties"][key]["default"] = _KEY_DEFAULTS.get(key, "")
+        if key in properties and key not in schema["items"].get("required", ()):
+            properties[key]["default"] = _KEY_DEFAULTS.get(key, "")
 
 
 def _add_default(schema: JsonSchema, info: msgspec.structs.FieldInfo, where: Where) -> bool:
