@@ -1,12 +1,10 @@
-"""Types and markers turned into schemas, and what is refused on the way."""
+"""Types and markers turned into schemas."""
 
 from __future__ import annotations
 
 import datetime as dt
-import decimal
-import enum
 import uuid
-from typing import Annotated, Any, Literal, NewType, cast
+from typing import Annotated, Any, Literal
 
 import pytest
 
@@ -17,83 +15,19 @@ from navarch.api import (
     Embedded,
     Immutable,
     IntOrString,
-    ListMap,
-    ListSet,
     Meta,
-    Model,
-    Object,
-    ObjectMeta,
     OneOf,
     RawSchema,
     Resource,
     Rule,
-    Scale,
-    Selectable,
     Spec,
     Status,
 )
 from navarch.api.duration import Duration
-from navarch.api.model import ModelType
 from navarch.api.quantity import Quantity
-from navarch.api.resource import ObjectType
-from navarch.errors import DefinitionError
-from navarch.k8s.core.v1 import ContainerPort, PodTemplateSpec
-from navarch.schema import Webhook, crd, schema_of
-
-Name = NewType("Name", str)
-
-
-class Shade(enum.Enum):
-    LIGHT = "light"
-    DARK = "dark"
-
-
-class Mixed(enum.Enum):
-    ONE = 1
-    TWO = "two"
-
-
-class Point(Model):
-    x: int
-    y: int = 0
-
-
-class Node(Model):
-    inner: Node | None = None
-
-
-class Own:
-    """A type that says itself what it looks like on the wire."""
-
-    @classmethod
-    def json_schema(cls) -> dict[str, Any]:
-        return {"type": "string", "pattern": "^own$"}
-
-    @classmethod
-    def from_wire(cls, value: object) -> Own:
-        return cls()
-
-    def to_wire(self) -> str:
-        return "own"
-
-
-def kind_with(annotation: Any, *, default: Any = None, **keywords: Any) -> type[Object]:
-    """A kind whose spec has one field, `value`."""
-    model_type, object_type = cast(Any, ModelType), cast(Any, ObjectType)
-    spec = model_type("ThingSpec", (Spec,), {"__annotations__": {"value": annotation}, "value": default})
-    bases = {
-        "__orig_bases__": (cast(Any, Resource)[spec, Status],),
-        "__annotations__": {"spec": spec, "status": Status},
-    }
-    named = {"group": "things.example.com", "version": "v1"} | keywords
-    return cast(type[Object], object_type("Thing", (Resource,), bases, **named))
-
-
-def value_schema(annotation: Any, **keywords: Any) -> dict[str, Any]:
-    """The schema of `value`."""
-    schema = schema_of(kind_with(annotation, **keywords))
-    found: dict[str, Any] = schema["properties"]["spec"]["properties"]["value"]
-    return found
+from navarch.k8s.core.v1 import PodTemplateSpec
+from navarch.schema import crd, schema_of
+from schema.thing import Name, Own, Point, Shade, kind_with, value_schema
 
 
 @pytest.mark.parametrize(
@@ -257,163 +191,3 @@ def test_descriptions_are_cut_for_a_field_and_for_all() -> None:
     fields = schema_of(Told, description_limit=9)["properties"]["spec"]["properties"]
     assert (fields["short"]["description"], fields["long"]["description"]) == ("One two…", "One two…")
     assert "description" not in schema_of(Told, description_limit=0)
-
-
-@pytest.mark.parametrize(
-    ("annotation", "message"),
-    [
-        (
-            decimal.Decimal | None,
-            "expected a type that JSON can hold, got Decimal; use a Model, or say what it is with RawSchema",
-        ),
-        (dt.timedelta | None, "expected a type that JSON can hold, got timedelta"),
-        (
-            Node | None,
-            r"Thing\.spec\.value\.inner: expected a schema that ends, got Node inside itself; mark .* Preserve\(\)",
-        ),
-        (
-            Point | Node | None,
-            r"expected one type, got Point \| Node; use one Model with .*one_of=\(OneOf\('point', 'node'\)",
-        ),
-        (int | bool | None, "expected one type, got"),
-        (tuple[int, str] | None, "expected items of one type"),
-        (dict[int, str] | None, "expected a map with string keys"),
-        (Mixed | None, "expected an enum whose values are all"),
-        (Annotated[str, Meta(ge=1)] | None, "expected a bound .* on a number, got type string"),
-        (Annotated[int, Meta(ge=1, gt=1)] | None, "expected one bound on each side"),
-        (Annotated[int, Meta(min_length=1)] | None, "expected min_length on a string, list or map, got type integer"),
-        (Annotated[int, Meta(pattern="a")] | None, "expected a pattern on a string, got type integer"),
-        (Annotated[str, ListSet()] | None, "expected ListSet on a list, got type string"),
-        (Annotated[str, Atomic()] | None, "expected Atomic on a list, map or struct"),
-        (Annotated[str, Embedded()] | None, "expected Embedded on an object, got type string"),
-        (
-            list[Annotated[str, Column("A")]] | None,
-            r"Thing\.spec\.value\[\]: expected Column on a field with one place",
-        ),
-        (list[Annotated[str, Selectable()]] | None, "expected Selectable on a field with one place"),
-    ],
-    ids=str,
-)
-def test_a_type_that_no_schema_can_describe_is_refused(annotation: Any, message: str) -> None:
-    """With the place and the remedy."""
-    with pytest.raises(DefinitionError, match=message):
-        value_schema(annotation)
-
-
-@pytest.mark.parametrize(
-    ("annotation", "message"),
-    [
-        (Annotated[int, Meta(ge=3, le=2)] | None, r"Thing\.spec\.value: expected minimum up to maximum 2, got 3"),
-        (Annotated[int, Meta(ge=0.5)] | None, "expected a whole number on an integer, got 0.5"),
-        (Annotated[float, Meta(multiple_of=0.5)] | None, "expected a positive whole number, got 0.5; write a Rule"),
-        (Annotated[int, Meta(enum=("a",))] | None, "expected values of type integer, got 'a'"),
-        (Annotated[str, Meta(pattern="(?=a)")] | None, "expected a regular expression in RE2's syntax"),
-        (
-            Annotated[list[Point], ListMap("z")] | None,
-            "keys that are fields of the items, got 'z'; use wire names: x, y",
-        ),
-        (
-            Annotated[list[ContainerPort], ListMap("container_port")] | None,
-            "keys that are fields of the items, got 'container_port'; use wire names: containerPort",
-        ),
-        (Annotated[list[Point], ListSet()] | None, "expected scalars in a set, got objects; use ListMap"),
-        (Annotated[int, Rule("self.size > 1")] | None, "a CEL rule that fits the schema, got 'self.size > 1'"),
-        (Annotated[Point, Rule("self.z > 1")] | None, "a CEL rule that fits the schema, got 'self.z > 1'"),
-        (list[Annotated[int, Immutable()]] | None, r"Thing\.spec\.value\[\]: expected no oldSelf inside a list"),
-        (Annotated[Any, RawSchema({"$ref": "#"})], "got \\$ref"),
-    ],
-    ids=str,
-)
-def test_a_schema_that_the_server_would_refuse_is_refused(annotation: Any, message: str) -> None:
-    """At the place that the author of the class knows."""
-    with pytest.raises(DefinitionError, match=message):
-        value_schema(annotation)
-
-
-def test_a_default_that_does_not_validate_is_refused() -> None:
-    """The server would refuse it for the same reason."""
-    with pytest.raises(
-        DefinitionError, match=r"Thing\.spec\.value: expected a default that is valid, got 9: .*less than"
-    ):
-        value_schema(Annotated[int, Meta(le=3)], default=9)
-
-
-def test_every_fault_is_told_at_once() -> None:
-    """Nobody corrects one to learn of the next."""
-
-    class ManySpec(Spec):
-        first: Annotated[int, Meta(le=3)] = 9
-        second_one: Annotated[str, Meta(pattern="(")] = ""
-
-    class Many(Resource[ManySpec, Status], group="things.example.com", version="v1", short_names=("Mn",)): ...
-
-    with pytest.raises(DefinitionError) as caught:
-        crd(Many)
-    assert "Many.spec.second_one: expected a regular expression" in str(caught.value)
-    assert "got 'Mn'; use 'mn'" in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("keywords", "message"),
-    [
-        ({"group": "example"}, "expected a domain with at least one dot, got 'example'"),
-        ({"version": "1"}, "expected a version like v1alpha1, got '1'"),
-        ({"storage": False}, "expected exactly one version with storage=True, got none"),
-        ({"short_names": ("thing",)}, "expected a name not used yet, got 'thing'"),
-        ({"deprecated": "x" * 300}, "expected 1 to 256 printable characters"),
-        ({"scale": Scale(spec_replicas=".status.x")}, r"expected a path under \.spec\."),
-        ({"columns": (Column("A", path=".spec.nothing"),)}, "expected column 'A' to have a type"),
-        ({"columns": (Column("A", path="spec.value", type="string"),)}, r"expected a path like \.spec\.size"),
-    ],
-)
-def test_a_kind_that_cannot_be_served_is_refused(keywords: dict[str, Any], message: str) -> None:
-    """Names, versions, columns and subresources alike."""
-    with pytest.raises(DefinitionError, match=message):
-        crd(kind_with(int, default=1, **keywords))
-
-
-def test_versions_of_one_kind_agree_on_what_it_is() -> None:
-    """A manifest has one group, one kind and one scope."""
-    first = kind_with(int, default=1)
-    second = kind_with(int, default=1, version="v2", namespaced=False, storage=False)
-    with pytest.raises(DefinitionError, match="expected every version to have namespaced=True"):
-        crd(first, second)
-    with pytest.raises(DefinitionError, match="expected exactly one version with storage=True, got v1, v2"):
-        crd(first, kind_with(int, default=1, version="v2"))
-
-
-def test_a_class_without_a_kind_is_refused() -> None:
-    """It is no kind before it has a group and a version."""
-    with pytest.raises(DefinitionError, match="expected a class with group= and version=, got Resource"):
-        crd(Resource)
-    with pytest.raises(DefinitionError, match="expected at least one class"):
-        crd()
-
-
-def test_a_webhook_needs_one_address() -> None:
-    """A service or a URL."""
-    with pytest.raises(DefinitionError, match="expected a service or a url, got neither"):
-        crd(kind_with(int, default=1), conversion=Webhook())
-
-
-def test_an_unknown_format_is_kept_with_a_warning() -> None:
-    """As the server does."""
-    with pytest.warns(UserWarning, match=r"Thing\.spec\.value: the API server does not know the format 'colour'"):
-        assert value_schema(Annotated[str, Meta(format="colour")] | None)["format"] == "colour"
-
-
-def test_metadata_can_be_constrained_in_its_names_only() -> None:
-    """By a schema written by hand."""
-
-    class Named(Object, group="things.example.com", version="v1", has_status=False):
-        metadata: Annotated[
-            ObjectMeta, RawSchema({"type": "object", "properties": {"name": {"type": "string", "maxLength": 9}}})
-        ]
-
-    assert schema_of(Named)["properties"]["metadata"]["properties"]["name"]["maxLength"] == 9
-
-    class Labelled(Object, group="things.example.com", version="v1", has_status=False):
-        metadata: Annotated[ObjectMeta, RawSchema({"type": "object", "properties": {"labels": {"type": "object"}}})]
-
-    with pytest.raises(DefinitionError, match="expected metadata to constrain only name and generateName, got labels"):
-        crd(Labelled)
