@@ -16,6 +16,7 @@ from navarch.api import (
     Immutable,
     IntOrString,
     Meta,
+    Model,
     OneOf,
     RawSchema,
     Resource,
@@ -157,6 +158,21 @@ def test_one_of_counts_the_fields_that_are_set() -> None:
     rule = schema["properties"]["spec"]["x-kubernetes-validations"][0]
     assert rule["rule"] == "[has(self.hostName), has(self.__namespace__)].filter(x, x).size() == 1"
     assert schema["required"] == ["spec"], "an empty spec breaks the rule, so it cannot be the default"
+
+
+def test_members_of_a_union_may_describe_a_common_field_differently() -> None:
+    """The field has what all of them say of it."""
+
+    class Bucket(Model, tag="s3", tag_field="store"):
+        place: str
+        """The bucket."""
+
+    class Folder(Model, tag="local", tag_field="store"):
+        place: str
+        """The folder."""
+
+    union = value_schema(Bucket | Folder | None)
+    assert union["properties"]["place"] == {"description": "The bucket.\nThe folder.", "type": "string"}
 
 
 def test_columns_of_fields_know_their_path_and_type() -> None:

@@ -33,11 +33,27 @@ def merge_tagged(members: list[tuple[Any, JsonSchema]], where: Where) -> JsonSch
 
 def _merge(properties: JsonSchema, added: JsonSchema, where: Where) -> None:
     for name, schema in added.items():
-        if properties.setdefault(name, schema) != schema:
+        known: JsonSchema = properties.get(name) or schema
+        properties[name] = known
+        if _undescribed(known) != _undescribed(schema):
             raise DefinitionError(
                 f"{where.place}: expected one schema for {name!r} in every member of the union, got several; "
                 f"rename the field in one of them, or use one Model with one_of=(OneOf(...),)"
             )
+        text = schema.get("description", "")
+        if text not in known.get("description", ""):
+            known["description"] = f"{known.get('description', '')}\n{text}".strip()
+
+
+def _undescribed(schema: JsonSchema) -> JsonSchema:
+    """Members may say different things of a field that has the same values."""
+    bare = {key: value for key, value in schema.items() if key != "description"}
+    for key in ("items", "additionalProperties"):
+        if isinstance(bare.get(key), dict):
+            bare[key] = _undescribed(bare[key])
+    if "properties" in bare:
+        bare["properties"] = {name: _undescribed(child) for name, child in bare["properties"].items()}
+    return bare
 
 
 def _alternative(tag_field: str, tag: Any, schema: JsonSchema, properties: JsonSchema) -> JsonSchema:
