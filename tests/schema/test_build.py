@@ -59,6 +59,11 @@ from schema.thing import Name, Own, Point, Shade, kind_with, value_schema
         (Any, {"x-kubernetes-preserve-unknown-fields": True}),
         (Own | None, {"type": "string", "pattern": "^own$"}),
         (Annotated[str, Meta(nullable=True)] | None, {"type": "string", "nullable": True}),
+        (list[str | None] | None, {"type": "array", "items": {"type": "string", "nullable": True}}),
+        (
+            dict[str, Annotated[bool, Meta(title="On")] | None] | None,
+            {"type": "object", "additionalProperties": {"type": "boolean", "title": "On", "nullable": True}},
+        ),
         (
             Annotated[list[str], Meta(max_length=3)] | None,
             {"type": "array", "items": {"type": "string"}, "maxItems": 3},

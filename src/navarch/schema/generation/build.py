@@ -165,8 +165,7 @@ class _Builder:
         arguments = typing.get_args(core)
         if origin is tuple and (len(arguments) != 2 or arguments[1] is not ...):
             return _refuse(where, "items of one type", core, "use list[...], or a Model with a field for each")
-        items = self.value(arguments[0] if arguments else Any, where.item())
-        schema: JsonSchema = {"type": "array", "items": items}
+        schema: JsonSchema = {"type": "array", "items": self._element(arguments[0] if arguments else Any, where.item())}
         return schema | ({"x-kubernetes-list-type": "set"} if origin in _SETS else {})
 
     def _map(self, core: Any, origin: Any, where: Where) -> JsonSchema:
@@ -182,7 +181,12 @@ class _Builder:
             return _refuse(where, "a map with string keys", core, "use dict[str, ...]")
         if take_apart(values).core in {Any, object} and take_apart(values).markers == ():
             return {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-        return {"type": "object", "additionalProperties": self.value(values, where.value())}
+        return {"type": "object", "additionalProperties": self._element(values, where.value())}
+
+    def _element(self, annotation: Any, where: Where) -> JsonSchema:
+        """An item of a list or a value of a map: it cannot be unset, so None is null there."""
+        schema = self.value(annotation, where)
+        return schema | ({"nullable": True} if take_apart(annotation).optional else {})
 
     def _union(self, core: Any, where: Where) -> JsonSchema:
         members = union_members(core)
