@@ -18,6 +18,7 @@ from navarch.api import (
     Meta,
     Object,
     ObjectMeta,
+    OneOf,
     RawSchema,
     Resource,
     Rule,
@@ -58,6 +59,14 @@ from schema.thing import Mixed, Node, Point, kind_with, value_schema
         (Annotated[int, Meta(pattern="a")] | None, "expected a pattern on a string, got type integer"),
         (Annotated[str, ListSet()] | None, "expected ListSet on a list, got type string"),
         (Annotated[str, Atomic()] | None, "expected Atomic on a list, map or struct"),
+        (
+            Annotated[bytes, Rule("self.size() < 9")] | None,
+            "expected rules on values that they can read, got bytes; use",
+        ),
+        (
+            Annotated[dict[str, bytes], Immutable()] | None,
+            "expected rules on values that they can read, got bytes; use",
+        ),
         (Annotated[str, Embedded()] | None, "expected Embedded on an object, got type string"),
         (
             list[Annotated[str, Column("A")]] | None,
@@ -161,6 +170,21 @@ def test_a_class_without_a_kind_is_refused() -> None:
         crd(Resource)
     with pytest.raises(DefinitionError, match="expected at least one class"):
         crd()
+
+
+def test_a_group_of_fields_cannot_have_bytes() -> None:
+    """The server fails a rule that asks whether they are set, if they have + or / in base64."""
+
+    class KeySpec(Spec, one_of=(OneOf("name", "key"),)):
+        name: str | None = None
+        key: bytes | None = None
+
+    class Key(Resource[KeySpec, Status], group="things.example.com", version="v1"): ...
+
+    with pytest.raises(
+        DefinitionError, match=r"Key\.spec\.key: expected a field of one_of that rules can read, got bytes"
+    ):
+        crd(Key)
 
 
 def test_a_webhook_needs_one_address() -> None:

@@ -30,7 +30,7 @@ from navarch.errors import DefinitionError
 from navarch.schema.document import JsonSchema
 from navarch.schema.generation.annotations import Annotation, take_apart, union_members
 from navarch.schema.generation.docstrings import class_description, field_descriptions, shortened
-from navarch.schema.generation.marking import apply_markers, one_of_rule, removal_guard, rule_schema
+from navarch.schema.generation.marking import UNREADABLE_BYTES, apply_markers, one_of_rule, removal_guard, rule_schema
 from navarch.schema.generation.scalars import enum_schema, scalar_schema
 from navarch.schema.generation.tagged import merge_tagged
 from navarch.schema.generation.where import Where
@@ -257,6 +257,8 @@ class _Builder:
                     known[name].type,
                     "write `| None = None`",
                 )
+            if take_apart(known[name].type).core is bytes:
+                _refuse(where.field(name, name), "a field of one_of that rules can read", "bytes", UNREADABLE_BYTES)
         return [known[name].encode_name for name in group.fields]
 
 

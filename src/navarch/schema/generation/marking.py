@@ -12,9 +12,11 @@ from navarch.schema.cel.escaping import escape
 from navarch.schema.document import JsonSchema
 from navarch.schema.generation.annotations import Annotation
 from navarch.schema.generation.where import Where
+from navarch.schema.inspection.structural import children
 
-__all__ = ["apply_markers", "one_of_rule", "removal_guard", "rule_schema"]
+__all__ = ["UNREADABLE_BYTES", "apply_markers", "one_of_rule", "removal_guard", "rule_schema"]
 
+UNREADABLE_BYTES = "use str: the server's rules fail for base64 that has + or /"
 _NUMBERS = {"integer", "number", None}
 _STRINGS = {"string", None}
 _LENGTHS = {"array": "Items", "object": "Properties", "string": "Length", None: "Length"}
@@ -30,6 +32,8 @@ def apply_markers(schema: JsonSchema, annotation: Annotation, where: Where) -> N
         schema["x-kubernetes-preserve-unknown-fields"] = True
     if annotation.has(Embedded):
         _embed(schema, where)
+    unreadable = _holds_bytes(schema) if annotation.has(Immutable) else annotation.has(Rule) and _is_bytes(schema)
+    _require(not unreadable, where, "rules on values that they can read", "bytes", UNREADABLE_BYTES)
     rules = [rule_schema(rule) for rule in annotation.every(Rule)]
     rules += [{"rule": "self == oldSelf", "message": marker.message} for marker in annotation.every(Immutable)]
     if rules:
@@ -163,6 +167,15 @@ def removal_guard(wire_name: str, message: str) -> JsonSchema:
         "message": message,
         "fieldPath": f".{wire_name}",
     }
+
+
+def _is_bytes(schema: JsonSchema) -> bool:
+    return bool(schema.get("format") == "byte")
+
+
+def _holds_bytes(schema: JsonSchema) -> bool:
+    """Whether a comparison of two values would look at bytes."""
+    return _is_bytes(schema) or any(_holds_bytes(child) for child, _ in children(schema, ""))
 
 
 def _identifier(wire_name: str) -> str:
