@@ -150,6 +150,13 @@ def test_an_optional_immutable_field_is_guarded_against_removal() -> None:
     assert schema["x-kubernetes-validations"][0]["rule"] == "!has(oldSelf.value) || has(self.value)"
 
 
+def test_a_nullable_immutable_field_is_guarded_against_null() -> None:
+    """Nor is the rule asked about null, whatever the default of the field."""
+    nullable = Annotated[str, Immutable(), Meta(nullable=True)]
+    schema = schema_of(kind_with(nullable, default="a"))["properties"]["spec"]
+    assert schema["x-kubernetes-validations"][0]["rule"] == "!has(oldSelf.value) || has(self.value)"
+
+
 def test_one_of_counts_the_fields_that_are_set() -> None:
     """Python names are translated, reserved words escaped."""
 

@@ -234,7 +234,7 @@ class _Builder:
         rules += [one_of_rule(group, self._group(struct, group, where)) for group in getattr(cls, "__one_of__", ())]
         for info in fields_of(struct):
             apart = take_apart(info.type)
-            removable = apart.optional or not (info.required or _has_default(info))
+            removable = apart.optional or apart.meta().nullable or not (info.required or _has_default(info))
             if removable:
                 rules += [removal_guard(info.encode_name, marker.message) for marker in apart.every(Immutable)]
         return rules
