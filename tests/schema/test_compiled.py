@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from navarch.api import Immutable, Meta, Resource, Spec, Status
+from navarch.api import Immutable, ListMap, Meta, Resource, Rule, Spec, Status
 from navarch.errors import ValidationError
+from navarch.k8s.core.v1 import ContainerPort
 from navarch.schema import Schema, check, default, prune, validate
 from navarch.schema.values.formats import format_check, is_known_format
 from schema import kinds
@@ -211,6 +212,22 @@ def test_a_typed_object_is_checked_by_its_own_class() -> None:
     assert [cause.field for cause in caught.value.causes] == ["spec.size"]
     with pytest.raises(ValidationError, match=r"spec\.place: Invalid value: \"there\": is immutable"):
         check(Limited(name="x", spec=LimitedSpec(place="there")), good)
+
+
+class ExposedSpec(Spec, rules=(Rule("self.ports.all(port, port.protocol != 'SCTP')"),)):
+    ports: Annotated[list[ContainerPort], ListMap("containerPort", "protocol"), Meta(max_length=3)] = []
+
+
+class Exposed(Resource[ExposedSpec, Status], group="limits.example.com", version="v1"):
+    """A kind with fields of a built-in type, to which its schema gives defaults."""
+
+
+def test_a_typed_object_is_checked_with_its_defaults() -> None:
+    """The server fills them in before it asks rules or looks for keys that are there twice."""
+    open_, tcp = ContainerPort(container_port=80), ContainerPort(container_port=80, protocol="TCP")
+    check(Exposed(name="x", spec=ExposedSpec(ports=[open_])))
+    with pytest.raises(ValidationError, match=r"spec\.ports\[1\]: Duplicate value"):
+        check(Exposed(name="x", spec=ExposedSpec(ports=[open_, tcp])))
 
 
 def test_the_kind_with_everything_accepts_its_own_objects() -> None:

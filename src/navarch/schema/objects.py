@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import Any
 
 from navarch.api.codec import to_builtins
 from navarch.api.resource import Object
@@ -14,11 +15,21 @@ __all__ = ["check"]
 
 
 def check(obj: Object, old: Object | None = None) -> None:
-    """Raises `ValidationError` with every cause if `obj` does not satisfy the schema of its own class."""
-    found = _schema_of_class(type(obj)).validate(to_builtins(obj), None if old is None else to_builtins(old))
+    """Raises `ValidationError` with every cause if `obj` does not satisfy the schema of its own class.
+
+    It is judged as a server would, after its defaults are filled in; `old` is the object before an update.
+    """
+    schema = _schema_of_class(type(obj))
+    found = schema.validate(_admitted(obj, schema), None if old is None else _admitted(old, schema))
     if found:
         kind = type(obj).__kind__
         raise ValidationError(f"{kind.kind} {obj.name!r} is not valid", found)
+
+
+def _admitted(obj: Object, schema: Schema) -> Any:
+    body = to_builtins(obj)
+    schema.admit(body)
+    return body
 
 
 @lru_cache(maxsize=256)
