@@ -194,6 +194,16 @@ def test_nulls_that_mean_nothing_are_dropped_on_the_way_in() -> None:
     assert value == {"spec": {"b": "b", "g": {"x": None}, "d": "d", "e": {"f": 1}}}
 
 
+def test_items_without_their_key_belong_to_those_with_its_default() -> None:
+    """What was stored before the default is filled in is the same item."""
+    item = {
+        "type": "object",
+        "properties": {"k": {"type": "string", "default": "a"}, "v": {"type": "integer", "maximum": 3}},
+    }
+    keyed = {"type": "array", "items": item, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"]}
+    assert faults(keyed, [{"k": "b"}, {"k": "a", "v": 9}], [{"v": 9}]) == []
+
+
 class LimitedSpec(Spec):
     size: Annotated[int, Meta(le=3)] = 1
     place: Annotated[str, Immutable()] = "here"

@@ -37,7 +37,8 @@ def old_items(schema: JsonSchema, old: Any) -> Callable[[Any], Any]:
     def identity(item: Any) -> Any:
         if not isinstance(item, dict):
             return None
-        return tuple((type(item.get(key)), repr(item.get(key, defaults[key]))) for key in keys)
+        values = [item.get(key, defaults[key]) for key in keys]
+        return tuple((type(value), repr(value)) for value in values)
 
     known = {identity(item): item for item in reversed(old) if isinstance(item, dict)}
     return lambda item: known.get(identity(item), MISSING)
