@@ -37,10 +37,12 @@ from schema.thing import Mixed, Node, Point, kind_with, value_schema
     ("annotation", "message"),
     [
         (
-            decimal.Decimal | None,
-            "expected a type that JSON can hold, got Decimal; use a Model, or say what it is with RawSchema",
+            complex | None,
+            "expected a type that JSON can hold, got complex; use a Model, or say what it is with RawSchema",
         ),
-        (dt.timedelta | None, "expected a type that JSON can hold, got timedelta"),
+        (decimal.Decimal | None, "expected a type that JSON can hold, got Decimal; use Quantity, or str"),
+        (dt.timedelta | None, "expected a type that JSON can hold, got timedelta; use Duration"),
+        (str | list[str] | None, r"expected one type, got str \| list\[str\]; use IntOrString"),
         (
             Node | None,
             r"Thing\.spec\.value\.inner: expected a schema that ends, got Node inside itself; mark .* Preserve\(\)",
@@ -50,8 +52,8 @@ from schema.thing import Mixed, Node, Point, kind_with, value_schema
             r"expected one type, got Point \| Node; use one Model with .*one_of=\(OneOf\('point', 'node'\)",
         ),
         (int | bool | None, "expected one type, got"),
-        (tuple[int, str] | None, "expected items of one type"),
-        (dict[int, str] | None, "expected a map with string keys"),
+        (tuple[int, str] | None, r"expected items of one type, got tuple\[int, str\]"),
+        (dict[int, str] | None, r"expected a map with string keys, got dict\[int, str\]"),
         (Mixed | None, "expected an enum whose values are all"),
         (Annotated[str, Meta(ge=1)] | None, "expected a bound .* on a number, got type string"),
         (Annotated[int, Meta(ge=1, gt=1)] | None, "expected one bound on each side"),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import datetime as dt
+import decimal
 import types
 import typing
 from collections.abc import Mapping, MutableMapping, Sequence
@@ -28,7 +30,7 @@ from navarch.api.model import Default, fields_of
 from navarch.api.resource import Object
 from navarch.errors import DefinitionError
 from navarch.schema.document import JsonSchema
-from navarch.schema.generation.annotations import Annotation, take_apart, union_members
+from navarch.schema.generation.annotations import Annotation, literal_values, take_apart, union_members
 from navarch.schema.generation.docstrings import class_description, field_descriptions, shortened
 from navarch.schema.generation.marking import UNREADABLE_BYTES, apply_markers, one_of_rule, removal_guard, rule_schema
 from navarch.schema.generation.scalars import enum_schema, scalar_schema
@@ -41,6 +43,7 @@ __all__ = ["Draft", "draft"]
 _LISTS = {list, tuple, set, frozenset, Sequence, AbstractSet}
 _SETS = {set, frozenset, AbstractSet}
 _MAPS = {dict, Mapping, MutableMapping}
+_REMEDIES = {dt.timedelta: "use Duration", decimal.Decimal: "use Quantity, or str"}
 _BUILT_IN = "navarch.k8s."
 _KEY_DEFAULTS = {"protocol": "TCP"}
 _TYPE_FIELDS = ("api_version", "kind", "metadata")
@@ -147,7 +150,8 @@ class _Builder:
             return self._union(core, where)
         if core is types.NoneType:
             return _refuse(where, "a type with values", "None", "remove the field")
-        return _refuse(where, "a type that JSON can hold", core, "use a Model, or say what it is with RawSchema({...})")
+        remedy = _REMEDIES.get(core, "use a Model, or say what it is with RawSchema({...})")
+        return _refuse(where, "a type that JSON can hold", core, remedy)
 
     def _nested(self, apart: Annotation, where: Where) -> JsonSchema:
         core = apart.core
@@ -309,7 +313,9 @@ def _name(core: Any) -> str:
     members = union_members(core)
     if len(members) > 1:
         return " | ".join(map(_name, members))
-    return getattr(core, "__name__", None) or str(core).replace("typing.", "")
+    plain = "..." if core is ... else getattr(core, "__name__", None) or str(core).replace("typing.", "")
+    arguments = () if literal_values(core) else typing.get_args(core)
+    return f"{plain}[{', '.join(map(_name, arguments))}]" if arguments else plain
 
 
 def _refuse(where: Where, expected: str, got: Any, remedy: str) -> JsonSchema:
