@@ -11,14 +11,19 @@ from navarch.errors import DefinitionError
 from navarch.schema.cel.escaping import escape
 from navarch.schema.document import JsonSchema
 from navarch.schema.generation.annotations import Annotation
+from navarch.schema.generation.scalars import QUANTITY_PATTERN
 from navarch.schema.generation.where import Where
 from navarch.schema.inspection.structural import children
 
 __all__ = ["UNREADABLE_BYTES", "apply_markers", "one_of_rule", "removal_guard", "rule_schema"]
 
 UNREADABLE_BYTES = "use str: the server's rules fail for base64 that has + or /"
+_QUANTITY_RULE = (
+    """write Rule("quantity(string(self)).compareTo(quantity('1Gi')) >= 0"): the server compares only numbers"""
+)
 _NUMBERS = {"integer", "number", None}
 _STRINGS = {"string", None}
+_SCALARS = {"string", "integer", "number", "boolean"}
 _LENGTHS = {"array": "Items", "object": "Properties", "string": "Length", None: "Length"}
 _COUNTS = {"exactly": "==", "at most": "<=", "at least": ">="}
 
@@ -29,6 +34,8 @@ def apply_markers(schema: JsonSchema, annotation: Annotation, where: Where) -> N
     for marker in annotation.markers:
         _apply_list_or_map_type(schema, marker, where)
     if annotation.has(Preserve):
+        kind = schema.get("type")
+        _require(kind not in _SCALARS, where, "Preserve on a struct", f"type {kind}", "remove it: it has no fields")
         schema["x-kubernetes-preserve-unknown-fields"] = True
     if annotation.has(Embedded):
         _embed(schema, where)
@@ -41,33 +48,30 @@ def apply_markers(schema: JsonSchema, annotation: Annotation, where: Where) -> N
 
 
 def _apply_meta(schema: JsonSchema, meta: Meta, where: Where) -> None:
-    kind = schema.get("type")
-    bounds = {"minimum": (meta.ge, meta.gt), "maximum": (meta.le, meta.lt)}
-    for keyword, (inclusive, exclusive) in bounds.items():
-        _require(
-            inclusive is None or exclusive is None,
-            where,
-            "one bound on each side",
-            "both an inclusive and an exclusive one",
-            "keep one",
-        )
-        bound = inclusive if inclusive is not None else exclusive
-        if bound is not None:
-            _require(
-                kind in _NUMBERS,
-                where,
-                "a bound (ge, gt, le, lt) on a number",
-                f"type {kind}",
-                "use min_length or max_length",
-            )
-            schema[keyword] = _whole(bound)
-            if exclusive is not None:
-                schema[f"exclusive{keyword.capitalize()}"] = True
+    _apply_bound(schema, "minimum", meta.ge, meta.gt, where)
+    _apply_bound(schema, "maximum", meta.le, meta.lt, where)
     if meta.multiple_of is not None:
+        kind = schema.get("type")
         _require(kind in _NUMBERS, where, "multiple_of on a number", f"type {kind}", "remove it")
         schema["multipleOf"] = _whole(meta.multiple_of)
     _apply_lengths(schema, meta, where)
     _apply_text(schema, meta, where)
+
+
+def _apply_bound(
+    schema: JsonSchema, keyword: str, inclusive: float | None, exclusive: float | None, where: Where
+) -> None:
+    bound = inclusive if exclusive is None else exclusive
+    if bound is None:
+        return
+    both = inclusive is not None and exclusive is not None
+    _require(not both, where, "one bound on each side", "both an inclusive and an exclusive one", "keep one")
+    _require(not _is_quantity(schema), where, "a rule as the bound of a quantity", keyword, _QUANTITY_RULE)
+    kind, remedy = schema.get("type"), "use min_length or max_length"
+    _require(kind in _NUMBERS, where, "a bound (ge, gt, le, lt) on a number", f"type {kind}", remedy)
+    schema[keyword] = _whole(bound)
+    if exclusive is not None:
+        schema[f"exclusive{keyword.capitalize()}"] = True
 
 
 def _apply_lengths(schema: JsonSchema, meta: Meta, where: Where) -> None:
@@ -167,6 +171,10 @@ def removal_guard(wire_name: str, message: str) -> JsonSchema:
         "message": message,
         "fieldPath": f".{wire_name}",
     }
+
+
+def _is_quantity(schema: JsonSchema) -> bool:
+    return bool(schema.get("pattern") == QUANTITY_PATTERN)
 
 
 def _is_bytes(schema: JsonSchema) -> bool:
