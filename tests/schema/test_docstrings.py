@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 from navarch.api import Model
@@ -64,3 +66,17 @@ def test_a_description_is_cut_between_words() -> None:
     assert shortened("One two three", 9) == "One two…"
     assert shortened("Onetwothree", 4) == "One…"
     assert shortened("One", 0) == ""
+
+
+def test_class_typed_at_a_prompt_has_no_descriptions_and_no_trouble() -> None:
+    """Its module has no file to read the source from."""
+    program = """
+from navarch import Resource, Spec, Status
+from navarch.schema import crd
+class CacheSpec(Spec):
+    size: int = 1
+class Cache(Resource[CacheSpec, Status], group="example.com", version="v1"): ...
+print(crd(Cache)["metadata"]["name"])
+"""
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (ran.stdout, ran.stderr) == ("caches.example.com\n", "")

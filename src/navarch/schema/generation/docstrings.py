@@ -44,7 +44,7 @@ def shortened(description: str, limit: int | None) -> str:
 def _own_fields(cls: type) -> dict[str, str]:
     try:
         file = inspect.getsourcefile(cls)
-    except TypeError:
+    except (TypeError, OSError):  # a class typed at a prompt has no source
         return {}
     definition = _definitions(file, "".join(linecache.getlines(file))).get(cls.__qualname__) if file else None
     return {} if definition is None else _documented(definition)
