@@ -6,6 +6,7 @@ import datetime as dt
 import decimal
 from typing import Annotated, Any
 
+import msgspec
 import pytest
 
 from navarch.api import (
@@ -59,6 +60,12 @@ from schema.thing import Mixed, Node, Point, kind_with, value_schema
         (Mixed | None, "expected an enum whose values are all"),
         (Annotated[str, Meta(ge=1)] | None, "expected a bound .* on a number, got type string"),
         (Annotated[Quantity, Meta(le=1)] | None, "expected a rule as the bound of a quantity, got maximum; write Rule"),
+        (
+            Annotated[int, Immutable] | None,
+            r"expected a marker, got the class Immutable itself; write Immutable\(\.\.\.\)",
+        ),
+        (Annotated[int, msgspec.Meta(ge=1)] | None, "expected navarch's Meta, got msgspec's; import it from navarch"),
+        (Annotated[int, OneOf("a", "b")] | None, "expected a marker of a field, got OneOf; give it to the class"),
         (Annotated[int, Preserve()] | None, "expected Preserve on a struct, got type integer; remove it"),
         (Annotated[int, Meta(ge=1, gt=1)] | None, "expected one bound on each side"),
         (Annotated[int, Meta(min_length=1)] | None, "expected min_length on a string, list or map, got type integer"),

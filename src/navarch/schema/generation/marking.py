@@ -5,8 +5,22 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+import msgspec
+
 from navarch.api.codec import to_builtins
-from navarch.api.markers import NO_EXAMPLE, Atomic, Embedded, Immutable, ListMap, ListSet, Meta, OneOf, Preserve, Rule
+from navarch.api.markers import (
+    NO_EXAMPLE,
+    Atomic,
+    Embedded,
+    Immutable,
+    ListMap,
+    ListSet,
+    Meta,
+    OneOf,
+    Preserve,
+    Rule,
+    Scale,
+)
 from navarch.errors import DefinitionError
 from navarch.schema.cel.escaping import escape
 from navarch.schema.document import JsonSchema
@@ -30,6 +44,8 @@ _COUNTS = {"exactly": "==", "at most": "<=", "at least": ">="}
 
 def apply_markers(schema: JsonSchema, annotation: Annotation, where: Where) -> None:
     """Adds to `schema` what the markers say."""
+    for marker in annotation.markers:
+        _require_field_marker(marker, where)
     _apply_meta(schema, annotation.meta(), where)
     for marker in annotation.markers:
         _apply_list_or_map_type(schema, marker, where)
@@ -45,6 +61,25 @@ def apply_markers(schema: JsonSchema, annotation: Annotation, where: Where) -> N
     rules += [{"rule": "self == oldSelf", "message": marker.message} for marker in annotation.every(Immutable)]
     if rules:
         schema.setdefault("x-kubernetes-validations", []).extend(rules)
+
+
+def _require_field_marker(marker: Any, where: Where) -> None:
+    """What only looks like a marker would be passed over without a word."""
+    name = getattr(marker, "__name__", type(marker).__name__)
+    forgotten = isinstance(marker, type) and marker.__module__ == Meta.__module__
+    _require(not forgotten, where, "a marker", f"the class {name} itself", f"write {name}(...)")
+    foreign = isinstance(marker, msgspec.Meta)
+    _require(
+        not foreign, where, "navarch's Meta", "msgspec's", "import it from navarch: msgspec's refuses stored objects"
+    )
+    misplaced = isinstance(marker, OneOf | Scale)
+    _require(
+        not misplaced,
+        where,
+        "a marker of a field",
+        name,
+        "give it to the class: one_of=(OneOf(...),), scale=Scale(...)",
+    )
 
 
 def _apply_meta(schema: JsonSchema, meta: Meta, where: Where) -> None:
