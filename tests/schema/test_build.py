@@ -7,6 +7,7 @@ import uuid
 from typing import Annotated, Any, Literal
 
 import pytest
+from typing_extensions import TypeAliasType
 
 from navarch.api import (
     Atomic,
@@ -30,6 +31,9 @@ from navarch.k8s.core.v1 import PodTemplateSpec
 from navarch.schema import crd, schema_of
 from schema.thing import Name, Own, Point, Shade, kind_with, value_schema
 
+Port = TypeAliasType("Port", Annotated[int, Meta(ge=1)])
+"""What `type Port = Annotated[int, Meta(ge=1)]` makes, from Python 3.12 on."""
+
 
 @pytest.mark.parametrize(
     ("annotation", "expected"),
@@ -38,6 +42,8 @@ from schema.thing import Name, Own, Point, Shade, kind_with, value_schema
         (Name | None, {"type": "string"}),
         (int | None, {"type": "integer", "format": "int64"}),
         (Annotated[int, Meta(format="int32")] | None, {"type": "integer", "format": "int32"}),
+        (Port | None, {"type": "integer", "format": "int64", "minimum": 1}),
+        (list[Port] | None, {"type": "array", "items": {"type": "integer", "format": "int64", "minimum": 1}}),
         (float | None, {"type": "number"}),
         (int | float | None, {"type": "number"}),
         (bool | None, {"type": "boolean"}),

@@ -55,6 +55,8 @@ def take_apart(annotation: Any) -> Annotation:
         return Annotation(inner.core, (*inner.markers, *markers), inner.optional)
     if isinstance(annotation, typing.NewType):
         return take_apart(annotation.__supertype__)
+    if hasattr(annotation, "__value__"):  # type Port = Annotated[int, Meta(ge=1)], from Python 3.12 on
+        return take_apart(annotation.__value__)
     members = union_members(annotation)
     some = [member for member in members if member not in _UNSET_TYPES]
     if len(some) == len(members):
