@@ -81,6 +81,8 @@ class LeapingClock(ManualClock):
 class ScriptedTransport:
     """Gives the next answer of its script to each request and keeps the requests."""
 
+    origin = "a script"
+
     def __init__(self, *script: Scripted | BaseException) -> None:
         self.script = list(script)
         self.requests: list[Request] = []

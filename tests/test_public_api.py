@@ -28,7 +28,7 @@ PUBLIC = {
         WebSocket connect in_cluster load
     """,
     "navarch.errors": """
-        AlreadyExists ApiError BadAnswerError BadRequest Cause ConfigError Conflict ConnectError
+        AlreadyExists ApiError BadAnswerError BadRequest Cause ClosedError ConfigError Conflict ConnectError
         ConnectionLostError CredentialError DeadlineError DecodeError DefinitionError Forbidden Gone Invalid
         InvalidValueError MalformedJsonError MethodNotAllowed NavarchError NotAcceptable NotFound PatchError
         ServerError TlsError TooLarge TooManyRequests TransportError Unauthorized Unavailable UnsupportedMediaType

@@ -12,6 +12,7 @@ tokens, keys, passwords and the bodies of Secrets are left out.
     ├── ValidationError          an object that does not satisfy its schema; carries every cause
     ├── DecodeError              bytes that are not the object they should be
     │   └── MalformedJsonError   bytes that are not even JSON
+    ├── ClosedError              a client that was closed is used again
     ├── TransportError           no answer could be had
     │   ├── ConnectError         nobody answered at that address
     │   │   └── TlsError         whoever answered is not trusted, or does not speak TLS
@@ -95,6 +96,10 @@ class ValidationError(NavarchError):
     def __init__(self, message: str, causes: Sequence[Cause] = ()) -> None:
         super().__init__("; ".join([message, *map(str, causes)]))
         self.causes = tuple(causes)
+
+
+class ClosedError(NavarchError):
+    """A client that was closed is used again; use it inside its `async with`."""
 
 
 class TransportError(NavarchError):

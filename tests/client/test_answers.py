@@ -43,7 +43,15 @@ async def test_refusal_becomes_the_error_of_its_reason(code: int, reason: str, e
         await client.get(CONFIG_MAP, "a")
     assert type(caught.value) is expected
     assert (caught.value.code, caught.value.reason) == (code, reason)
-    assert str(caught.value) == "get configmaps default/a: because"
+    assert caught.value.message == "get configmaps default/a: because"
+    assert str(caught.value).startswith(caught.value.message)
+
+
+async def test_refused_credential_is_named_by_its_origin() -> None:
+    """So that the user knows which one to renew."""
+    client, _ = scripted(refusal(401, "Unauthorized", "Unauthorized"))
+    with pytest.raises(errors.Unauthorized, match="does not take the credential of a script; renew it"):
+        await client.get(CONFIG_MAP, "a")
 
 
 async def test_invalid_carries_every_cause() -> None:

@@ -36,7 +36,7 @@ async def listed(client: Client) -> Any:
 
 
 async def watched(client: Client) -> Any:
-    return await anext(client.watch(Secret, resource_version="1"))
+    return (await anext(client.watch(Secret, resource_version="1"))).object
 
 
 async def create(client: Client) -> Any:

@@ -183,12 +183,13 @@ async def test_line_that_is_no_event_is_an_error(line: bytes) -> None:
 
 
 async def test_object_that_does_not_fit_fails_once() -> None:
-    """The watch can go on behind it."""
+    """Where it is looked at; the watch goes on behind it."""
     broken = event("ADDED", {"kind": "Pod", "metadata": {"name": "p", "resourceVersion": "2"}})
     client, transport = scripted(stream(broken, LOST), stream(added(3)))
     watch = client.watch(KIND, resource_version="1")
+    event_of_it = await anext(watch)
     with pytest.raises(errors.DecodeError):
-        await anext(watch)
+        _ = event_of_it.object
     assert await names(watch, 1) == ["c3"]
     assert resumed_at(transport) == ["1", "2"]
 

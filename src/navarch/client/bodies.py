@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from navarch.api import Dynamic, Kind, Object, encode, full_wire
-from navarch.errors import InvalidValueError
+from navarch.api.binary import check_bytes
+from navarch.errors import InvalidValueError, PatchError
 
 __all__ = [
     "JsonPatch",
@@ -19,9 +20,18 @@ __all__ = [
     "delete_options",
     "object_body",
     "required_name",
+    "required_patch",
 ]
 
 Propagation = Literal["Background", "Foreground", "Orphan"]
+_OPERATIONS = {
+    "add": ("value",),
+    "remove": (),
+    "replace": ("value",),
+    "move": ("from",),
+    "copy": ("from",),
+    "test": ("value",),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +41,25 @@ class JsonPatch:
     operations: list[dict[str, Any]]
     media_type: ClassVar[str] = "application/json-patch+json"
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.operations, list):
+            raise PatchError(f"expected a list of operations, got {type(self.operations).__name__}")
+        for index, operation in enumerate(self.operations):
+            _check_operation(index, operation)
+
     def body(self) -> bytes:
         """The patch as it is sent."""
         return encode(self.operations)
+
+
+def _check_operation(index: int, operation: Any) -> None:
+    """What a server would answer with "due to an error in our request"."""
+    expected = f"expected operation {index} as {{'op': 'replace', 'path': '/spec/size', 'value': 3}}"
+    if not isinstance(operation, dict) or operation.get("op") not in _OPERATIONS:
+        raise PatchError(f"{expected}, got no op of {', '.join(_OPERATIONS)}")
+    missing = [key for key in ("path", *_OPERATIONS[operation["op"]]) if key not in operation]
+    if missing:
+        raise PatchError(f"{expected}, got {operation['op']!r} without {' and '.join(missing)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +87,15 @@ class StrategicPatch:
 
 
 Patch = JsonPatch | MergePatch | StrategicPatch
+
+
+def required_patch(patch: object) -> Patch:
+    """`patch`, if it says what kind of patch it is."""
+    if not isinstance(patch, (JsonPatch, MergePatch, StrategicPatch)):
+        raise PatchError(
+            f"expected a patch, got {type(patch).__name__}; wrap it: MergePatch({{...}}) or JsonPatch([...])"
+        )
+    return patch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +138,10 @@ def applied_body(desired: Object | Dynamic, kind: Kind, subresource: str | None)
 
 def _wire(target: Object | Dynamic, kind: Kind) -> dict[str, Any]:
     """Items of a list come without their type, so an object that was listed has none of its own."""
-    wire = target if isinstance(target, Dynamic) else full_wire(target)
+    if isinstance(target, Dynamic):
+        return {"apiVersion": kind.api_version, "kind": kind.kind, **target}
+    check_bytes(target)
+    wire = full_wire(target)
     return {"apiVersion": kind.api_version, "kind": kind.kind, **wire}
 
 

@@ -16,7 +16,7 @@ from navarch.api import decode
 from navarch.client.answers import bad_answer, error_from_answer
 from navarch.client.retry import Attempts, Retry
 from navarch.client.transport import Request, Response, Transport
-from navarch.errors import BadAnswerError, DecodeError, MalformedJsonError, NavarchError
+from navarch.errors import BadAnswerError, DecodeError, MalformedJsonError, NavarchError, Unauthorized
 
 __all__ = ["Answer", "Caller", "TypeOf"]
 
@@ -118,7 +118,12 @@ class Caller:
             await response.close()
         if response.status < 400:
             raise bad_answer(request, response.status, response.headers, body, _REDIRECT)
-        raise error_from_answer(request, what, response.status, response.headers, body)
+        error = error_from_answer(request, what, response.status, response.headers, body)
+        if isinstance(error, Unauthorized):
+            error.args = (
+                f"{error.message}: the server does not take the credential of {self.transport.origin}; renew it",
+            )
+        raise error
 
     def _log_warnings(self, response: Response) -> None:
         for header in response.warnings():

@@ -14,14 +14,15 @@ from navarch.client.config import Config, load
 from navarch.client.core import FieldValidation, Options
 from navarch.client.install import Installs
 from navarch.client.pods import Pods
-from navarch.client.reads import Reads
 from navarch.client.subresources import Subresources
 from navarch.client.transport import Transport
+from navarch.client.updates import Updates
+from navarch.errors import ConfigError
 
 __all__ = ["Client", "connect"]
 
 
-class Client(Reads, Installs, Subresources, Pods):
+class Client(Updates, Installs, Subresources, Pods):
     """Talks to one API server through a transport. Use it as an `async with`, which closes the transport.
 
     Raises errors of `navarch.errors` only: `ApiError` when the server says no, `TransportError` when it says nothing.
@@ -85,5 +86,7 @@ def connect(config: Config | None = None) -> Client:
     from navarch.client.http import HttpTransport  # noqa: PLC0415 - embedded clusters never need it
 
     config = config or load()
+    if not isinstance(config, Config):
+        raise ConfigError(f"expected a Config, got {type(config).__name__}; for a file write connect(load({config!r}))")
     options = Options(namespace=config.namespace, timeout=config.timeout)
     return Client(HttpTransport(config, SystemClock()), options)

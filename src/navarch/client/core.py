@@ -101,4 +101,8 @@ def selectors_of(labels: LabelSelector, fields: FieldSelector) -> dict[str, str]
 def _selector(kind: type[Labels | Fields], given: str | Mapping[str, str] | Labels | Fields | None) -> str:
     if isinstance(given, Mapping):
         return str(kind.of(given))
-    return str(kind(given) if isinstance(given, str) else given or "")
+    if isinstance(given, str):
+        return str(kind(given))
+    if given is not None and not isinstance(given, kind):
+        raise InvalidValueError(f"expected a selector as text, as a mapping or as {kind.__name__}, got {given!r}")
+    return str(given or "")

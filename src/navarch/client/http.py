@@ -23,6 +23,7 @@ from navarch.client.transport import Request, Response, WebSocket
 from navarch.client.websocket import HttpWebSocket, Upgraded, hand_over_refusal, upgrade
 from navarch.errors import (
     BadAnswerError,
+    ClosedError,
     ConnectError,
     ConnectionLostError,
     CredentialError,
@@ -55,6 +56,12 @@ class HttpTransport:
         self._short: aiohttp.ClientSession | None = None
         self._long: aiohttp.ClientSession | None = None
         self._tls: tuple[int, ssl.SSLContext | None] | None = None
+        self._closed = False
+
+    @property
+    def origin(self) -> str:
+        """See `Transport.origin`."""
+        return self._config.origin
 
     async def send(self, request: Request) -> Response:
         """See `Transport.send`. A refused credential is renewed and tried once more."""
@@ -68,7 +75,8 @@ class HttpTransport:
         return HttpWebSocket(answer, request, self._clock)
 
     async def close(self) -> None:
-        """Closes every connection."""
+        """Closes every connection, for good."""
+        self._closed = True
         sessions, self._short, self._long = (self._short, self._long), None, None
         for session in sessions:
             if session is not None:
@@ -122,6 +130,8 @@ class HttpTransport:
 
     def _session(self, *, long_lived: bool) -> aiohttp.ClientSession:
         """Watches have connections of their own, without a limit: they must not keep a write waiting for one."""
+        if self._closed:
+            raise ClosedError("expected an open client, got one that was closed; use it inside its `async with`")
         if long_lived:
             self._long = self._long or _new_session(0, hand_over_refusal)
             return self._long

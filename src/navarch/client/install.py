@@ -9,7 +9,7 @@ from navarch._base.backoff import Backoff, Delays
 from navarch.api import Dynamic, Kind
 from navarch.client.transport import Request
 from navarch.client.writes import Writes
-from navarch.errors import DeadlineError, NotFound
+from navarch.errors import DeadlineError, InvalidValueError, NotFound
 
 __all__ = ["Installs"]
 
@@ -24,6 +24,10 @@ class Installs(Writes):
 
         Raises `DeadlineError` if that takes longer than the client's time limit, `Invalid` if the definition is refused.
         """
+        if not isinstance(crd, Mapping):
+            raise InvalidValueError(
+                f"expected a CustomResourceDefinition as a mapping, got {crd!r}; write install(navarch.schema.crd(MyKind))"
+            )
         applied = await self.apply(Dynamic(crd), force=True)
         self.discovery.forget()
         limit = self._caller.clock.monotonic() + self.options.timeout

@@ -9,6 +9,7 @@ from navarch.client.listing import Listing
 from navarch.client.target import Readable, accept, kind_of
 from navarch.client.transport import Request
 from navarch.client.watch import Watch, WatchOptions
+from navarch.errors import InvalidValueError
 
 __all__ = ["Reads"]
 
@@ -45,6 +46,9 @@ class Reads(Core):
         `page_size=0` asks for everything in one answer. The client's time limit holds for each page.
         """
         kind = kind_of(what)
+        page_size = self.options.page_size if page_size is None else page_size
+        if page_size < 0:
+            raise InvalidValueError(f"expected a page size of 0 (everything at once) or more, got {page_size}")
         request = Request(
             method="GET",
             path=self._path(kind, namespace),
@@ -52,7 +56,7 @@ class Reads(Core):
             | query_of(
                 resourceVersion=resource_version,
                 resourceVersionMatch=resource_version_match,
-                limit=(self.options.page_size if page_size is None else page_size) or None,
+                limit=page_size or None,
             ),
             headers=accept(what, many=True),
             timeout=self.options.timeout,

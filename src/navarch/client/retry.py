@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import random
 from dataclasses import dataclass
 
@@ -21,6 +22,7 @@ from navarch.errors import (
 
 __all__ = ["Attempts", "Retry", "may_pass"]
 
+_log = logging.getLogger("navarch.client")
 _APPLY = "application/apply-patch+yaml"
 
 
@@ -63,6 +65,7 @@ class Attempts:
             delay += error.retry_after
         if self._ends is not None and self._clock.monotonic() + delay >= self._ends:
             raise error
+        _log.info("%s; tried again in %.1f s", error, delay)
         await self._clock.sleep(delay)
 
 

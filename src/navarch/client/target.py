@@ -8,7 +8,16 @@ from typing import Any, Protocol, TypeVar, cast
 from navarch.api import Dynamic, Kind, Object
 from navarch.errors import InvalidValueError
 
-__all__ = ["ALL", "MetadataOnly", "PartialObjectMetadata", "Readable", "accept", "kind_of", "reader_of"]
+__all__ = [
+    "ALL",
+    "MetadataOnly",
+    "PartialObjectMetadata",
+    "Readable",
+    "accept",
+    "kind_of",
+    "reader_of",
+    "required_object",
+]
 
 T_co = TypeVar("T_co", covariant=True)
 W = TypeVar("W", bound=Object | Dynamic)
@@ -36,8 +45,10 @@ class MetadataOnly:
     of: type[Object] | Kind
 
     def from_json(self, data: bytes) -> PartialObjectMetadata:
-        """The metadata in `data`."""
-        return PartialObjectMetadata.from_json(data)
+        """The metadata in `data`; it knows whose it is."""
+        found = PartialObjectMetadata.from_json(data)
+        vars(found)["_of"] = kind_of(self)
+        return found
 
 
 def kind_of(what: Readable[Any]) -> Kind:
@@ -51,6 +62,20 @@ def kind_of(what: Readable[Any]) -> Kind:
             f'give it one: class Memcached(Resource[...], group="cache.example.com", version="v1")'
         )
     return kind
+
+
+def required_object(target: object) -> Object | Dynamic:
+    """`target`, if it is a whole object that can be written; what is often given instead is refused with the remedy."""
+    if isinstance(target, PartialObjectMetadata):
+        raise InvalidValueError("expected a whole object, got its metadata alone; patch it, or get it by its own class")
+    if isinstance(target, (Object, Dynamic)):
+        return target
+    if isinstance(target, type):
+        raise InvalidValueError(
+            f"expected an object, got the class {target.__name__}; write {target.__name__}(name=...)"
+        )
+    remedy = "wrap it: Dynamic({...})" if isinstance(target, dict) else "give the object that it is a part of"
+    raise InvalidValueError(f"expected an object, got {type(target).__name__}; {remedy}")
 
 
 def reader_of(target: W, kind: Kind) -> Readable[W]:

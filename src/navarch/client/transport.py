@@ -97,6 +97,11 @@ class WebSocket(Protocol):
 class Transport(Protocol):
     """Carries requests to an API server."""
 
+    @property
+    def origin(self) -> str:
+        """Where the address and the credential come from, for errors: "context 'dev' in ~/.kube/config"."""
+        ...
+
     async def send(self, request: Request) -> Response:
         """Sends the request and returns as soon as the status and headers are there.
 

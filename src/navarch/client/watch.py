@@ -34,12 +34,29 @@ _NEVER = float("-inf")
 _INITIAL_END = "k8s.io/initial-events-end"
 
 
-@dataclass(frozen=True, slots=True)
 class WatchEvent(Generic[K]):
-    """What happened to one object, and the object as it was afterwards (for DELETED: just before)."""
+    """What happened to one object (`type`), and the object as it was afterwards (for DELETED: just before).
 
-    type: EventType
-    object: K
+    The object is decoded when it is first looked at: one that does not fit its model fails there, and the watch goes on.
+    """
+
+    __slots__ = ("_data", "_kind", "_object", "type")
+
+    def __init__(self, type: EventType, kind: Readable[K], data: bytes) -> None:  # noqa: A002 - Kubernetes' own word
+        self.type: EventType = type
+        self._kind = kind
+        self._data = data
+        self._object: K | None = None
+
+    @property
+    def object(self) -> K:
+        """The object; raises `DecodeError` if it does not fit its model."""
+        if self._object is None:
+            self._object = self._kind.from_json(self._data)
+        return self._object
+
+    def __repr__(self) -> str:
+        return f"WatchEvent({self.type!r}, {len(self._data)} bytes)"
 
 
 class _Envelope(msgspec.Struct):
@@ -196,9 +213,7 @@ class Watch(Generic[K]):
             raise BadAnswerError(f"{self._what}: expected a watch event, got {len(line)} bytes ({error})") from error
 
     def _event(self, envelope: _Envelope) -> WatchEvent[K] | None:
-        """The event, unless it is a bookmark that nobody asked for. The revision counts as seen before it is decoded,
-        so that an object which does not fit its model fails once and not for ever.
-        """
+        """The event, unless it is a bookmark that nobody asked for."""
         metadata = decode(_Versioned, envelope.object).metadata
         if envelope.type == "BOOKMARK" and _INITIAL_END in (metadata.annotations or {}):
             self._in_initial = False
@@ -207,4 +222,4 @@ class Watch(Generic[K]):
         self._delivered = True
         if envelope.type == "BOOKMARK" and not self._options.bookmarks:
             return None
-        return WatchEvent(cast(EventType, envelope.type), self._kind.from_json(bytes(envelope.object)))
+        return WatchEvent(cast(EventType, envelope.type), self._kind, bytes(envelope.object))

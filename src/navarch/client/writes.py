@@ -14,10 +14,11 @@ from navarch.client.bodies import (
     delete_options,
     object_body,
     required_name,
+    required_patch,
 )
 from navarch.client.call import TypeOf
 from navarch.client.core import Core, FieldSelector, LabelSelector, query_of, selectors_of
-from navarch.client.target import ALL, Readable, accept, kind_of, reader_of
+from navarch.client.target import ALL, Readable, accept, kind_of, reader_of, required_object
 from navarch.client.transport import Request
 from navarch.errors import InvalidValueError
 
@@ -46,12 +47,13 @@ class Writes(Core):
     ) -> W:
         """Writes the object back; raises `Conflict` if it has changed since it was read.
 
-        Fields that its class does not know stay as they were read. Without a resource version it overwrites.
+        Fields that its class does not know stay as they were read. An object without a resource version overwrites a
+        built-in kind; custom kinds refuse it.
         """
         kind, namespace = await self._place(changed, namespace)
         path = self._path(kind, namespace, required_name(changed), subresource)
         request = self._write("PUT", path, object_body(changed, kind, subresource))
-        what = self._what("replace", kind, namespace, changed.name)
+        what = self._what(_of("replace", subresource), kind, namespace, changed.name)
         return await self._object(reader_of(changed, kind), request, what)
 
     async def replace_status(self, changed: W, *, namespace: str | None = None) -> W:
@@ -70,8 +72,10 @@ class Writes(Core):
         """Changes an object without having read it."""
         kind = kind_of(what)
         path = self._object_path(kind, namespace, name, subresource)
-        request = self._write("PATCH", path, patch.body(), media_type=patch.media_type, headers=accept(what))
-        return await self._object(what, request, self._what("patch", kind, namespace, name))
+        request = self._write(
+            "PATCH", path, required_patch(patch).body(), media_type=patch.media_type, headers=accept(what)
+        )
+        return await self._object(what, request, self._what(_of("patch", subresource), kind, namespace, name))
 
     async def apply(
         self,
@@ -94,7 +98,8 @@ class Writes(Core):
             media_type="application/apply-patch+yaml",
             force=force,
         )
-        return await self._object(reader_of(desired, kind), request, self._what("apply", kind, namespace, desired.name))
+        what = self._what(_of("apply", subresource), kind, namespace, desired.name)
+        return await self._object(reader_of(desired, kind), request, what)
 
     async def delete(
         self,
@@ -150,7 +155,7 @@ class Writes(Core):
 
     async def _place(self, target: Object | Dynamic, namespace: str | None) -> tuple[Kind, str | None]:
         """The kind of an object and the namespace it belongs to; one that says otherwise is refused."""
-        kind = await self.discovery.kind_of(target)
+        kind = await self.discovery.kind_of(required_object(target))
         own = target.namespace or None
         if own and namespace and own != namespace:
             raise InvalidValueError(
@@ -182,3 +187,7 @@ class Writes(Core):
             body=body,
             timeout=self.options.timeout,
         )
+
+
+def _of(verb: str, subresource: str | None) -> str:
+    return f"{verb} {subresource} of" if subresource else verb
