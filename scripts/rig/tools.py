@@ -62,8 +62,10 @@ def _go_version(program: str) -> str:
 
 
 def _go_remedy(version: str) -> str:
+    """For a user without root: into the home folder, and onto PATH, where it is looked for."""
     architecture = _ARCHITECTURES.get(platform.machine(), platform.machine())
-    return f"curl -fsSL https://go.dev/dl/go{version}.linux-{architecture}.tar.gz | tar -C /usr/local -xz"
+    archive = f"https://go.dev/dl/go{version}.linux-{architecture}.tar.gz"
+    return f"curl -fsSL {archive} | tar -C ~ -xz && export PATH=$PATH:~/go/bin"
 
 
 def _numbers(version: str) -> list[int]:
