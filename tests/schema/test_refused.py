@@ -116,6 +116,10 @@ def test_a_type_that_no_schema_can_describe_is_refused(annotation: Any, message:
         (Annotated[Point, Rule("self.z > 1")] | None, "a CEL rule that fits the schema, got 'self.z > 1'"),
         (list[Annotated[int, Immutable()]] | None, r"Thing\.spec\.value\[\]: expected no oldSelf inside a list"),
         (Annotated[Any, RawSchema({"$ref": "#"})], "got \\$ref"),
+        (
+            Annotated[Any, RawSchema({"type": "string", "maxLength": "9"})],
+            r"Thing\.spec\.value: RawSchema, at maxLength: expected an integer, got '9'",
+        ),
     ],
     ids=str,
 )

@@ -37,6 +37,7 @@ from navarch.schema.generation.scalars import enum_schema, scalar_schema
 from navarch.schema.generation.tagged import merge_tagged
 from navarch.schema.generation.where import Where
 from navarch.schema.inspection.defaults import broken_rules
+from navarch.schema.inspection.form import SCHEMA_FORM, well_formed
 
 __all__ = ["Draft", "draft"]
 
@@ -86,7 +87,7 @@ class _Builder:
         fixed: JsonSchema = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}}
         metadata = take_apart(next(info.type for info in fields_of(kind) if info.name == "metadata"))
         own = metadata.every(RawSchema)
-        fixed["metadata"] = copy.deepcopy(own[-1].schema) if own else {"type": "object"}
+        fixed["metadata"] = _written(own[-1], where) if own else {"type": "object"}
         schema["properties"] = fixed | schema.get("properties", {})
         return schema
 
@@ -121,7 +122,7 @@ class _Builder:
     def _core(self, apart: Annotation, where: Where) -> JsonSchema:
         raw = apart.every(RawSchema)
         if raw:
-            return copy.deepcopy(raw[-1].schema)
+            return _written(raw[-1], where)
         if apart.has(IntOrStringMarker):
             return {"x-kubernetes-int-or-string": True}
         known = scalar_schema(apart.core)
@@ -264,6 +265,17 @@ class _Builder:
             if take_apart(known[name].type).core is bytes:
                 _refuse(where.field(name, name), "a field of one_of that rules can read", "bytes", UNREADABLE_BYTES)
         return [known[name].encode_name for name in group.fields]
+
+
+def _written(raw: RawSchema, where: Where) -> JsonSchema:
+    """A schema written by hand, as a copy."""
+    schema, malformed = well_formed(copy.deepcopy(raw.schema), SCHEMA_FORM)
+    for fault in malformed:
+        raise DefinitionError(
+            f"{where.place}: RawSchema, at {fault.field or 'its root'}: {fault.message}; {fault.remedy}"
+        )
+    written: JsonSchema = schema
+    return written
 
 
 def _complete_keys(schema: JsonSchema, core: Any) -> None:

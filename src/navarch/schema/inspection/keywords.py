@@ -8,52 +8,15 @@ from typing import Any
 
 from navarch.schema.document import TYPE_FIELDS, JsonSchema
 from navarch.schema.inspection.faults import DefinitionFault
+from navarch.schema.inspection.form import SCHEMA_FORM
 from navarch.schema.inspection.lists import list_type_faults
 from navarch.schema.inspection.structural import children, junctors
 
 __all__ = ["JSON_TYPES", "keyword_faults"]
 
 JSON_TYPES = ("string", "number", "integer", "boolean", "array", "object")
-_KNOWN = {
-    "description",
-    "type",
-    "format",
-    "title",
-    "default",
-    "maximum",
-    "exclusiveMaximum",
-    "minimum",
-    "exclusiveMinimum",
-    "maxLength",
-    "minLength",
-    "pattern",
-    "maxItems",
-    "minItems",
-    "uniqueItems",
-    "multipleOf",
-    "enum",
-    "maxProperties",
-    "minProperties",
-    "required",
-    "items",
-    "allOf",
-    "oneOf",
-    "anyOf",
-    "not",
-    "properties",
-    "additionalProperties",
-    "externalDocs",
-    "example",
-    "nullable",
-    "x-kubernetes-preserve-unknown-fields",
-    "x-kubernetes-embedded-resource",
-    "x-kubernetes-int-or-string",
-    "x-kubernetes-list-map-keys",
-    "x-kubernetes-list-type",
-    "x-kubernetes-map-type",
-    "x-kubernetes-validations",
-}
 _REFUSED = {"id", "$schema", "$ref", "patternProperties", "dependencies", "additionalItems", "definitions"}
+_KNOWN = SCHEMA_FORM.keys() - _REFUSED
 _ROOT_WITH_STATUS = _KNOWN - {
     "default",
     "enum",

@@ -10,12 +10,13 @@ from navarch.api.names import DNS_1035_LABEL, DNS_SUBDOMAIN
 from navarch.schema.document import JsonSchema
 from navarch.schema.inspection.defaults import default_faults
 from navarch.schema.inspection.faults import DefinitionFault
+from navarch.schema.inspection.form import CRD_FORM, well_formed
 from navarch.schema.inspection.keywords import keyword_faults
 from navarch.schema.inspection.rules import rule_faults
 from navarch.schema.inspection.serving import version_faults
 from navarch.schema.inspection.structural import structural_faults
 
-__all__ = ["DefinitionFault", "definition_faults", "schema_faults"]
+__all__ = ["DefinitionFault", "definition_faults"]
 
 _REVIEW_VERSIONS = {"v1", "v1beta1"}
 _PROTECTED_GROUPS = (".k8s.io", ".kubernetes.io")
@@ -24,6 +25,9 @@ _APPROVAL = "api-approved.kubernetes.io"
 
 def definition_faults(manifest: dict[str, Any]) -> list[DefinitionFault]:
     """Everything for which the API server would refuse the CRD `manifest`; empty if it would take it."""
+    manifest, malformed = well_formed(manifest, CRD_FORM)
+    if malformed:
+        return malformed
     spec = manifest.get("spec", {})
     return [
         *_group_faults(manifest, spec),
@@ -33,7 +37,7 @@ def definition_faults(manifest: dict[str, Any]) -> list[DefinitionFault]:
     ]
 
 
-def schema_faults(schema: JsonSchema, path: str = "", *, has_status: bool = False) -> list[DefinitionFault]:
+def _schema_faults(schema: JsonSchema, path: str, *, has_status: bool) -> list[DefinitionFault]:
     """Everything for which the API server would refuse the schema of a version.
 
     Rules and defaults are looked at only where the schema itself is sound, since they are read by it.
@@ -89,7 +93,7 @@ def _versions_faults(versions: list[dict[str, Any]]) -> Iterator[DefinitionFault
             yield _fault(f"{path}.schema.openAPIV3Schema", "a schema", "none", "describe the kind")
             continue
         has_status = "status" in version.get("subresources", {})
-        yield from schema_faults(schema, f"{path}.schema.openAPIV3Schema", has_status=has_status)
+        yield from _schema_faults(schema, f"{path}.schema.openAPIV3Schema", has_status=has_status)
         yield from version_faults(version, schema, path)
 
 

@@ -44,7 +44,7 @@ def compile_rule(given: JsonSchema, schema: JsonSchema, self_type: cel.CelType) 
     """Raises `CelError` if the rule or its message does not fit the type."""
     optional_old = bool(given.get("optionalOldSelf"))
     variables = {"self": self_type, "oldSelf": cel.optional_of(self_type) if optional_old else self_type}
-    program = cel.compile(given["rule"], variables, result=cel.BOOL)
+    program = cel.compile(given.get("rule", ""), variables, result=cel.BOOL)
     expression = given.get("messageExpression")
     message = cel.compile(expression, variables, result=cel.STRING) if expression else None
     return CompiledRule(given, program, message, _shown_path(given.get("fieldPath"), schema), optional_old)
