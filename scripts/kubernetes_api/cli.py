@@ -13,6 +13,7 @@ from kubernetes_api import files
 from kubernetes_api.fetch import fetch
 from kubernetes_api.modules import generate
 from kubernetes_api.server import Server, ServerError
+from navarch.errors import ConfigError
 from navarch.k8s.published import DATA, published
 
 TYPES = DATA.parent
@@ -26,7 +27,7 @@ def main(arguments: list[str] | None = None) -> int:
     command: Command = options.command
     try:
         return command(options)
-    except (ServerError, rig.RigError) as problem:
+    except (ServerError, ConfigError, rig.RigError) as problem:
         print(f"kubernetes_api: {problem}", file=sys.stderr)
         return 1
 
