@@ -199,6 +199,13 @@ def test_multiplication_takes_whole_and_decimal_factors() -> None:
     assert str(-Quantity("1Ki")) == "-1Ki"
 
 
+@pytest.mark.parametrize("factor", ["NaN", "Infinity", "-Infinity"])
+def test_multiplication_takes_no_factor_without_a_value(factor: str) -> None:
+    """It would give an amount that cannot be written."""
+    with pytest.raises(InvalidValueError, match="expected a quantity, got Decimal"):
+        Quantity("1") * Decimal(factor)
+
+
 @pytest.mark.parametrize("other", ["1", 1.5, None])
 def test_other_types_take_no_part(other: Any) -> None:
     """Text must be made a quantity first; a float never silently becomes one."""

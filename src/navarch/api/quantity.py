@@ -198,6 +198,8 @@ def _as_text(value: str | float | Decimal) -> str:
 
 
 def _computed(number: Decimal, family: _Family) -> Quantity:
+    if not number.is_finite():
+        raise _invalid(number)
     quantity = Quantity.__new__(Quantity)
     quantity._text, quantity._number, quantity._family = None, _rounded(number), family  # noqa: SLF001 - its own factory
     return quantity
