@@ -137,6 +137,13 @@ def test_label_values_must_be_valid_text() -> None:
         Labels(app="a b")
 
 
+@pytest.mark.parametrize("selector", [Labels, Fields])
+def test_a_mapping_is_no_text(selector: Any) -> None:
+    """Who passes labels as they stand on an object is told of `of`."""
+    with pytest.raises(InvalidValueError, match=r"selector: expected text .*, got \{'a': 'b'\}; use \w+\.of\(\.\.\.\)"):
+        selector({"a": "b"})
+
+
 def test_everything_and_nothing_keep_their_meaning_on_the_way() -> None:
     """Also as text and as a LabelSelector, where nothing is easily lost."""
     assert not Labels.everything()

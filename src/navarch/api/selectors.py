@@ -175,6 +175,7 @@ class Labels(_Selector[LabelRequirement]):
     __slots__ = ()
 
     def __init__(self, selector: str = "", /, **equal: str) -> None:
+        _require_text(selector, "label selector: expected text such as app=shop", type(self).__name__)
         written = (LabelRequirement(*term) for term in parse_label_terms(selector))
         self._requirements = self._ordered([*written, *_equalities(equal)])
 
@@ -269,6 +270,7 @@ class Fields(_Selector[FieldRequirement]):
     __slots__ = ()
 
     def __init__(self, selector: str = "", /) -> None:
+        _require_text(selector, "field selector: expected text such as metadata.name=a", type(self).__name__)
         terms = sorted(_FIELD_TERM.findall(selector))
         self._requirements = tuple(_field_requirement(term, selector) for term in terms)
 
@@ -303,6 +305,11 @@ class Fields(_Selector[FieldRequirement]):
             (_as_text(lookup(requirement.path)) == requirement.value) == (requirement.operator is Operator.EQUALS)
             for requirement in self._requirements
         )
+
+
+def _require_text(selector: object, expected: str, kind: str) -> None:
+    if not isinstance(selector, str):
+        raise InvalidValueError(f"{expected}, got {selector!r}; use {kind}.of(...) for a mapping")
 
 
 def _integer(text: str) -> int | None:
