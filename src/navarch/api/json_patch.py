@@ -152,13 +152,27 @@ _Side: TypeAlias = tuple[Json] | tuple[()]
 
 def _aligned(before: list[Json], after: list[Json]) -> list[tuple[_Side, _Side]]:
     """Which element became which: both sides, or one of them empty for what came or went."""
-    matcher = SequenceMatcher(None, list(map(_identity, before)), list(map(_identity, after)), autojunk=False)
-    pairs: list[tuple[_Side, _Side]] = []
-    for _, old_start, old_end, new_start, new_end in matcher.get_opcodes():
-        old = [(element,) for element in before[old_start:old_end]]
-        new = [(element,) for element in after[new_start:new_end]]
-        pairs.extend(zip_longest(old, new, fillvalue=()))
-    return pairs
+    old_names, new_names = list(map(_identity, before)), list(map(_identity, after))
+    start = _common(old_names, new_names)
+    end = _common(old_names[start:][::-1], new_names[start:][::-1])
+    old_end, new_end = len(before) - end, len(after) - end
+    pairs: list[tuple[_Side, _Side]] = _pairs(before[:start], after[:start])
+    # Only what lies between: for many equal elements the matcher takes time in the square of their number.
+    matcher = SequenceMatcher(None, old_names[start:old_end], new_names[start:new_end], autojunk=False)
+    for _, old_from, old_to, new_from, new_to in matcher.get_opcodes():
+        pairs += _pairs(before[start + old_from : start + old_to], after[start + new_from : start + new_to])
+    return pairs + _pairs(before[old_end:], after[new_end:])
+
+
+def _common(left: list[object], right: list[object]) -> int:
+    """How many elements are the same from the front."""
+    return next(
+        (index for index, (a, b) in enumerate(zip(left, right, strict=False)) if a != b), min(len(left), len(right))
+    )
+
+
+def _pairs(old: list[Json], new: list[Json]) -> list[tuple[_Side, _Side]]:
+    return list(zip_longest(((element,) for element in old), ((element,) for element in new), fillvalue=()))
 
 
 def _is_same_element(old: _Side, new: _Side) -> bool:
