@@ -1,11 +1,13 @@
 """Classes that declare a kind."""
 
+import dataclasses
 import types
 from typing import Any
 
 import pytest
 
-from navarch.api import Kind, Model, Object, ObjectMeta, Resource, Spec, Status, decode, encode
+from navarch.api import Column, Kind, Model, Object, ObjectMeta, Resource, Scale, Spec, Status, decode, encode
+from navarch.api.declaration import Declaration
 from navarch.errors import DecodeError, DefinitionError
 
 
@@ -143,6 +145,102 @@ def test_unknown_keyword_is_refused_with_those_there_are() -> None:
     ):
 
         class Wrong(Resource[MemcachedSpec, None], group="example.com", version="v1", short_name=("x",)): ...
+
+
+@pytest.mark.parametrize(
+    ("keyword", "remedy"),
+    [
+        ("shortnames", "did you mean short_names="),
+        ("versions", "did you mean version="),
+        ("name_spaced", "did you mean namespaced="),
+        ("scope", "for a cluster-scoped kind write namespaced=False"),
+    ],
+)
+def test_unknown_keyword_is_refused_with_the_one_that_was_meant(keyword: str, remedy: str) -> None:
+    """Among all that there are, with or without a version."""
+    with pytest.raises(DefinitionError, match=rf"unknown keyword {keyword};.* group.*one_of.*version.*; {remedy}"):
+        types.new_class("Wrong", (Object,), {"group": "example.com", "version": "v1", keyword: "x"})
+    with pytest.raises(DefinitionError, match=remedy):
+        types.new_class("Wrong", (Object,), {keyword: "x"})
+
+
+@pytest.mark.parametrize(
+    ("keyword", "value", "remedy"),
+    [
+        ("short_names", "pg", r"short_names= to be a tuple of str, got 'pg'; write short_names=\('pg',\)"),
+        ("short_names", ["pg"], r"write short_names=\(str"),
+        ("categories", "all", r"write categories=\('all',\)"),
+        ("columns", Column("Size"), r"write columns=\(Column"),
+    ],
+)
+def test_keyword_that_is_no_tuple_is_refused(keyword: str, value: Any, remedy: str) -> None:
+    """The forgotten comma: a text would go letter by letter."""
+    with pytest.raises(DefinitionError, match=remedy):
+        types.new_class("Wrong", (Object,), {"group": "example.com", "version": "v1", keyword: value})
+
+
+@pytest.mark.parametrize("group", [None, ""])
+def test_custom_kind_without_a_group_is_refused(group: str | None) -> None:
+    """The core group is Kubernetes' own."""
+    with pytest.raises(DefinitionError, match=r'class Wrong: expected group= beside version=.*add group="example.com"'):
+
+        class Wrong(Resource[MemcachedSpec, None], version="v1", group=group): ...
+
+
+class MemcachedV1(Memcached, version="v1", storage=False): ...
+
+
+def test_second_version_inherits_the_kind() -> None:
+    """It says anew only what differs; the wire has its own version."""
+    assert MemcachedV1.__kind__ == Kind("cache.example.com", "v1", "Memcached", plural="memcacheds")
+    assert MemcachedV1.__declaration__ == dataclasses.replace(Memcached.__declaration__, storage=False)
+    made = MemcachedV1(name="a", spec=MemcachedSpec(size=3))
+    assert encode(made).startswith(b'{"apiVersion":"cache.example.com/v1","kind":"Memcached"')
+    assert MemcachedV1.from_json(encode(made)) == made
+    with pytest.raises(DecodeError):
+        MemcachedV1.from_json(encode(Memcached(name="a")))
+
+
+def test_second_version_says_anew_what_differs() -> None:
+    """Scope, names and columns; a status only where its base has one."""
+
+    class Base(
+        Resource[MemcachedSpec, None],
+        group="example.com",
+        version="v1",
+        kind="Thing",
+        plural="thingies",
+        namespaced=False,
+        scale=Scale(),
+        categories=("all",),
+        deprecated=True,
+    ): ...
+
+    class Next(Base, version="v2", categories=("none",), scale=None): ...
+
+    expected = Kind("example.com", "v2", "Thing", plural="thingies", namespaced=False, has_status=False)
+    assert Next.__kind__ == expected
+    assert Next.__declaration__ == Declaration(singular="thing", categories=("none",))
+
+
+def test_second_version_may_have_another_spec_and_status() -> None:
+    """Also one that has to be given where the first had not."""
+
+    class Second(Memcached, Resource[NeedySpec, None], version="v2"): ...
+
+    Other: Any = Second  # noqa: N806 - to a type checker it has the spec of its base
+    assert Other.__kind__ == Kind("cache.example.com", "v2", "Memcached", plural="memcacheds", has_status=False)
+    with pytest.raises(TypeError, match="spec"):
+        Other(name="a")
+    assert b'"spec":{"image":"i"}' in encode(Other(name="a", spec=NeedySpec(image="i")))
+
+
+@pytest.mark.parametrize("keywords", [{"kind": "Other"}, {"group": "other.example.com"}])
+def test_another_kind_inherits_no_names(keywords: dict[str, Any]) -> None:
+    """Only another version is the same kind."""
+    made: Any = types.new_class("Other", (Memcached,), {"group": "cache.example.com", "version": "v1"} | keywords)
+    assert (made.__kind__.kind, made.__kind__.plural) == ("Other", "others")
+    assert made.__declaration__ == Declaration(singular="other")
 
 
 def test_status_without_defaults_is_refused() -> None:

@@ -16,7 +16,7 @@ import msgspec
 from navarch.api.markers import OneOf, Rule
 from navarch.errors import DefinitionError
 
-__all__ = ["Default", "Model", "ModelType", "Struct", "field", "fields_of", "required_fields"]
+__all__ = ["Default", "Model", "ModelType", "Struct", "checked_tuple", "field", "fields_of", "required_fields"]
 
 field = msgspec.field
 """Gives a field another wire name: `cluster_ip: str = field(name="clusterIP")`."""
@@ -62,8 +62,8 @@ class ModelType(msgspec.StructMeta):
             _hold_defaults(namespace)
         wire: dict[str, Any] = {"kw_only": True, "rename": "camel", "omit_defaults": True, "repr_omit_defaults": True}
         cls: ModelType = super().__new__(mcls, name, bases, namespace, **wire, **config)
-        cls.__rules__ = (*getattr(cls, "__rules__", ()), *_checked("rules", rules, Rule, name))
-        cls.__one_of__ = (*getattr(cls, "__one_of__", ()), *_checked("one_of", one_of, OneOf, name))
+        cls.__rules__ = (*getattr(cls, "__rules__", ()), *checked_tuple("rules", rules, Rule, name))
+        cls.__one_of__ = (*getattr(cls, "__one_of__", ()), *checked_tuple("one_of", one_of, OneOf, name))
         return cls
 
 
@@ -78,12 +78,13 @@ else:
 _M = TypeVar("_M")
 
 
-def _checked(keyword: str, values: Any, expected: type[_M], where: str) -> tuple[_M, ...]:
+def checked_tuple(keyword: str, values: Any, expected: type[_M], where: str) -> tuple[_M, ...]:
     """`rules=Rule(...)` without the comma is the mistake everybody makes once."""
     if not isinstance(values, tuple) or not all(isinstance(value, expected) for value in values):
+        example = repr(values) if isinstance(values, str) and expected is str else f"{expected.__name__}(...)"
         raise DefinitionError(
             f"class {where}: expected {keyword}= to be a tuple of {expected.__name__}, got {values!r}; "
-            f"write {keyword}=({expected.__name__}(...),)"
+            f"write {keyword}=({example},)"
         )
     return values
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from types import NoneType
 from typing import (
     TYPE_CHECKING,
@@ -20,32 +19,25 @@ from typing import (
 import msgspec
 
 from navarch.api.codec import decode, encode
+from navarch.api.declaration import (
+    Declaration,
+    declaration_of,
+    given,
+    kind_of,
+    refuse_unknown,
+    refuse_without_version,
+    with_inherited,
+)
 from navarch.api.kind import Kind
 from navarch.api.markers import Column, OneOf, Rule, Scale
 from navarch.api.meta import ObjectMeta
 from navarch.api.model import Default, Model, ModelType, Struct, required_fields
 from navarch.errors import DefinitionError
 
-__all__ = ["Declaration", "Object", "ObjectType", "Resource"]
+__all__ = ["Object", "ObjectType", "Resource"]
 
 S = TypeVar("S")
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Declaration:
-    """What a class says about its kind that only a CRD needs; the class keywords of `Object` in one place."""
-
-    singular: str = ""
-    short_names: tuple[str, ...] = ()
-    categories: tuple[str, ...] = ()
-    columns: tuple[Column, ...] = ()
-    scale: Scale | None = None
-    served: bool = True
-    storage: bool = True
-    deprecated: bool | str = False
-    labels: dict[str, str] | None = None
-    annotations: dict[str, str] | None = None
 
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(msgspec.field,))
@@ -55,82 +47,37 @@ class ObjectType(ModelType):
     __kind__: Kind
     __declaration__: Declaration
 
-    def __new__(
-        mcls,
-        name: str,
-        bases: tuple[type, ...],
-        namespace: dict[str, Any],
-        *,
-        group: str | None = None,
-        version: str | None = None,
-        kind: str | None = None,
-        plural: str | None = None,
-        namespaced: bool = True,
-        has_status: bool | None = None,
-        rules: tuple[Rule, ...] = (),
-        one_of: tuple[OneOf, ...] = (),
-        **declared: Any,
-    ) -> Any:
-        options: dict[str, Any] = {"rules": rules, "one_of": one_of, "dict": True}
-        if version is None:
-            given = {"group": group, "kind": kind, "plural": plural, "has_status": has_status}
-            scope = {} if namespaced else {"namespaced": namespaced}
-            _refuse_without_version(name, given | scope | declared)
-            return super().__new__(mcls, name, bases, namespace, **options)
-        kind = kind or name
+    def __new__(mcls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **keywords: Any) -> Any:
+        keywords = given(keywords)
+        refuse_unknown(name, keywords)
+        options = {keyword: keywords.pop(keyword) for keyword in ("rules", "one_of") if keyword in keywords}
+        if "version" not in keywords:
+            refuse_without_version(name, keywords)
+            return super().__new__(mcls, name, bases, namespace, dict=True, **options)
         spec_and_status = _spec_and_status(namespace)
-        if has_status is None:
-            has_status = spec_and_status[1:] != (NoneType,)
-        served_as = Kind(
-            group or "",
-            version,
-            kind,
-            plural=plural or _plural(kind),
-            namespaced=namespaced,
-            has_status=has_status,
-        )
-        _fix_type(namespace, served_as)
+        if spec_and_status:
+            keywords = {"has_status": spec_and_status[1:] != (NoneType,)} | keywords
+        keywords = with_inherited(bases, keywords)
+        kind = kind_of(name, keywords, custom=any(issubclass(base, Resource) for base in bases))
+        declaration = declaration_of(name, kind, keywords)
+        _fix_type(namespace, kind)
         for field, struct in zip(("spec", "status"), spec_and_status, strict=False):
-            _default_to_empty(namespace, name, field, struct)
-        cls = super().__new__(mcls, name, bases, namespace, **options)
-        cls.__kind__ = served_as
-        cls.__declaration__ = _declaration(name, kind, declared)
+            _declare_part(namespace, name, field, struct)
+        cls = super().__new__(mcls, name, bases, namespace, dict=True, **options)
+        cls.__kind__, cls.__declaration__ = kind, declaration
         return cls
 
     if not TYPE_CHECKING:
 
-        def __call__(cls, *, metadata: ObjectMeta | None = None, **fields: Any) -> Any:  # noqa: N805 - a class is called
+        def __call__(cls, *, metadata: ObjectMeta | None = None, **fields: Any) -> Any:
             """`name`, `namespace`, `labels` and `annotations` go into the metadata."""
-            given = {key: fields.pop(key) for key in _METADATA_SHORTCUTS if key in fields}
+            shortcuts = {key: fields.pop(key) for key in _METADATA_SHORTCUTS if key in fields}
             metadata = ObjectMeta() if metadata is None else metadata
-            return super().__call__(metadata=msgspec.structs.replace(metadata, **given), **fields)
+            return super().__call__(metadata=msgspec.structs.replace(metadata, **shortcuts), **fields)
 
 
 _OPTIONAL: Any = None  # whether a spec may be left out depends on its fields; type checkers are told that it may
 _METADATA_SHORTCUTS = ("name", "namespace", "labels", "annotations")
-
-
-def _refuse_without_version(name: str, declared: dict[str, Any]) -> None:
-    keywords = [keyword for keyword, value in declared.items() if value is not None]
-    if keywords:
-        raise DefinitionError(f'class {name}: expected version= beside {", ".join(keywords)}=; add version="v1alpha1"')
-
-
-def _declaration(name: str, kind: str, declared: dict[str, Any]) -> Declaration:
-    unknown = declared.keys() - set(Declaration.__dataclass_fields__)
-    if unknown:
-        known = ", ".join(sorted(Declaration.__dataclass_fields__))
-        raise DefinitionError(f"class {name}: unknown keyword {', '.join(sorted(unknown))}; expected one of {known}")
-    return Declaration(**({"singular": kind.lower()} | declared))
-
-
-def _plural(kind: str) -> str:
-    word = kind.lower()
-    if word.endswith(("s", "x", "z", "ch", "sh")):
-        return word + "es"
-    if word.endswith("y") and word[-2:-1] not in set("aeiou"):
-        return word[:-1] + "ies"
-    return word + "s"
 
 
 def _spec_and_status(namespace: dict[str, Any]) -> tuple[Any, ...]:
@@ -149,17 +96,18 @@ def _fix_type(namespace: dict[str, Any], kind: Kind) -> None:
         namespace[field] = constant
 
 
-def _default_to_empty(namespace: dict[str, Any], owner: str, field: str, struct: Any) -> None:
+def _declare_part(namespace: dict[str, Any], owner: str, field: str, struct: Any) -> None:
     """A spec or status in which every field has a default is itself optional; a status has to be."""
+    if isinstance(struct, TypeVar):
+        return
+    namespace["__annotations__"][field] = struct
     if struct is NoneType:
-        namespace["__annotations__"][field] = None
         namespace[field] = None
         return
     if not (isinstance(struct, type) and issubclass(struct, Model)):
         return
     required = required_fields(struct)
     if not required:
-        namespace["__annotations__"][field] = struct
         namespace[field] = msgspec.field(default_factory=Default(struct))
     elif field == "status":
         raise DefinitionError(
@@ -265,6 +213,7 @@ class Resource(Object, Generic[S, T]):
 
     Class keywords: `group` and `version` (required), `kind`, `plural`, `singular`, `short_names`, `categories`,
     `namespaced`, `columns`, `scale`, `rules`, `one_of`, `served`, `storage`, `deprecated`, `labels`, `annotations`.
+    A second version is a subclass: `class MemcachedV1(Memcached, version="v1", storage=False)` is the same kind.
 
     >>> from navarch.api import Spec, Status
     >>> class MemcachedSpec(Spec):

@@ -1,0 +1,121 @@
+"""What the class keywords of a kind say: which there are, which have to be given, which a second version inherits."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass, fields
+from typing import Any
+
+from navarch.api.kind import Kind
+from navarch.api.markers import Column, Scale
+from navarch.api.model import checked_tuple
+from navarch.errors import DefinitionError
+
+__all__ = [
+    "Declaration",
+    "declaration_of",
+    "given",
+    "kind_of",
+    "refuse_unknown",
+    "refuse_without_version",
+    "with_inherited",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Declaration:
+    """What a class says about its kind that only a CRD needs; the class keywords of `Object` in one place."""
+
+    singular: str = ""
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    columns: tuple[Column, ...] = ()
+    scale: Scale | None = None
+    served: bool = True
+    storage: bool = True
+    deprecated: bool | str = False
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+
+
+_OF_KIND = ("group", "version", "kind", "plural", "namespaced", "has_status")
+_OF_MODEL = ("rules", "one_of")
+_OF_DECLARATION = tuple(field.name for field in fields(Declaration))
+_OF_ONE_VERSION = frozenset({"version", "served", "storage", "deprecated"})
+_LISTS = (("short_names", str), ("categories", str), ("columns", Column))
+
+
+def given(keywords: dict[str, Any]) -> dict[str, Any]:
+    """The keywords that say something: for those of the kind None is the same as leaving them out."""
+    return {keyword: value for keyword, value in keywords.items() if value is not None or keyword not in _OF_KIND}
+
+
+def refuse_unknown(name: str, keywords: dict[str, Any]) -> None:
+    """A typo must not be swallowed."""
+    known = sorted((*_OF_KIND, *_OF_MODEL, *_OF_DECLARATION))
+    unknown = sorted(keywords.keys() - set(known))
+    if unknown:
+        raise DefinitionError(
+            f"class {name}: unknown keyword {', '.join(unknown)}; expected one of {', '.join(known)}"
+            f"{_hint(unknown[0], known)}"
+        )
+
+
+def _hint(keyword: str, known: list[str]) -> str:
+    if keyword == "scope":
+        return "; for a cluster-scoped kind write namespaced=False"
+    close = difflib.get_close_matches(keyword, known, n=1)
+    return f"; did you mean {close[0]}=?" if close else ""
+
+
+def refuse_without_version(name: str, keywords: dict[str, Any]) -> None:
+    """A class without a version is no kind, so what it says about one would be lost."""
+    if keywords:
+        raise DefinitionError(f'class {name}: expected version= beside {", ".join(keywords)}=; add version="v1alpha1"')
+
+
+def with_inherited(bases: tuple[type, ...], keywords: dict[str, Any]) -> dict[str, Any]:
+    """The keywords, with all that another version of a base's kind need not say again. Another kind inherits nothing."""
+    base: Any = next((base for base in bases if hasattr(base, "__declaration__")), None)
+    if base is None:
+        return keywords
+    known = {name: getattr(base.__kind__, name) for name in _OF_KIND}
+    known |= {name: getattr(base.__declaration__, name) for name in _OF_DECLARATION}
+    if any(keywords.get(name, known[name]) != known[name] for name in ("group", "kind")):
+        return keywords
+    return {name: value for name, value in known.items() if name not in _OF_ONE_VERSION} | keywords
+
+
+def kind_of(name: str, keywords: dict[str, Any], *, custom: bool) -> Kind:
+    """The kind that the keywords declare; `custom` kinds have to be in a group of their own."""
+    group, kind = keywords.get("group"), keywords.get("kind") or name
+    if group is None or (custom and not group):
+        raise DefinitionError(
+            f"class {name}: expected group= beside version=, got {'none' if group is None else repr(group)}: "
+            f'the core group is Kubernetes\' own; add group="example.com"'
+        )
+    return Kind(
+        group,
+        keywords["version"],
+        kind,
+        plural=keywords.get("plural") or _plural(kind),
+        namespaced=keywords.get("namespaced", True),
+        has_status=keywords.get("has_status", True),
+    )
+
+
+def declaration_of(name: str, kind: Kind, keywords: dict[str, Any]) -> Declaration:
+    """The rest of the keywords."""
+    for keyword, expected in _LISTS:
+        checked_tuple(keyword, keywords.get(keyword, ()), expected, name)
+    declared = {keyword: keywords[keyword] for keyword in _OF_DECLARATION if keyword in keywords}
+    return Declaration(**({"singular": kind.kind.lower()} | declared))
+
+
+def _plural(kind: str) -> str:
+    word = kind.lower()
+    if word.endswith(("s", "x", "z", "ch", "sh")):
+        return word + "es"
+    if word.endswith("y") and word[-2:-1] not in set("aeiou"):
+        return word[:-1] + "ies"
+    return word + "s"
