@@ -8,7 +8,7 @@ from typing import Any
 
 from navarch.schema.document import JsonSchema
 from navarch.schema.generation.where import author_place
-from navarch.schema.inspection.faults import DefinitionFault
+from navarch.schema.inspection.faults import DefinitionFault, unexpected
 from navarch.schema.inspection.structural import children
 from navarch.schema.values.formats import is_known_format
 
@@ -32,17 +32,17 @@ def senseless(schema: JsonSchema, path: str) -> Iterator[DefinitionFault]:
     """Every place of a kind's schema whose limits fail every value."""
     for low, high in _PAIRS:
         if low in schema and high in schema and schema[low] > schema[high]:
-            yield _fault(f"{path}.{low}", f"{low} up to {high} {schema[high]}", schema[low], "exchange them")
+            yield unexpected(f"{path}.{low}", f"{low} up to {high} {schema[high]}", schema[low], "exchange them")
     if schema.get("type") == "integer":
         yield from _half_limits(schema, path)
     multiple = schema.get("multipleOf", 1)
     if multiple <= 0 or not float(multiple).is_integer():
         remedy = "write a Rule: the server cuts the fraction off for values that have none"
-        yield _fault(f"{path}.multipleOf", "a positive whole number", multiple, remedy)
+        yield unexpected(f"{path}.multipleOf", "a positive whole number", multiple, remedy)
     wanted = _PYTHON_TYPES.get(schema.get("type", ""))
     for value in schema.get("enum") or () if wanted else ():
         if not isinstance(value, wanted or ()) or (isinstance(value, bool) and wanted != (bool,)):
-            yield _fault(f"{path}.enum", f"values of type {schema['type']}", repr(value), "remove it")
+            yield unexpected(f"{path}.enum", f"values of type {schema['type']}", repr(value), "remove it")
     for child, inner in children(schema, path):
         yield from senseless(child, inner)
 
@@ -51,7 +51,7 @@ def _half_limits(schema: JsonSchema, path: str) -> Iterator[DefinitionFault]:
     for keyword in ("minimum", "maximum"):
         if keyword in schema and not float(schema[keyword]).is_integer():
             remedy = "round it, or use float: the server fails every value otherwise"
-            yield _fault(f"{path}.{keyword}", "a whole number on an integer", schema[keyword], remedy)
+            yield unexpected(f"{path}.{keyword}", "a whole number on an integer", schema[keyword], remedy)
 
 
 def name_collisions(names: dict[str, Any]) -> Iterator[DefinitionFault]:
@@ -59,7 +59,7 @@ def name_collisions(names: dict[str, Any]) -> Iterator[DefinitionFault]:
     seen = {names.get("plural"), names.get("singular")}
     for index, short in enumerate(names.get("shortNames", ())):
         if short in seen:
-            yield _fault(f"spec.names.shortNames[{index}]", "a name not used yet", repr(short), "remove it")
+            yield unexpected(f"spec.names.shortNames[{index}]", "a name not used yet", repr(short), "remove it")
         seen.add(short)
 
 
@@ -70,7 +70,3 @@ def warn_of_unknown_formats(schema: JsonSchema, places: Mapping[str, str], path:
         warnings.warn(f"{author_place(path, places)}: the API server does not know the format {given!r}", stacklevel=3)
     for child, inner in children(schema, path):
         warn_of_unknown_formats(child, places, inner)
-
-
-def _fault(path: str, expected: str, got: Any, remedy: str) -> DefinitionFault:
-    return DefinitionFault(path, f"expected {expected}, got {got}", remedy)

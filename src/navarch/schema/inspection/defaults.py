@@ -8,7 +8,7 @@ from typing import Any
 
 from navarch.errors import DefinitionError
 from navarch.schema.document import JsonSchema
-from navarch.schema.inspection.faults import DefinitionFault
+from navarch.schema.inspection.faults import DefinitionFault, unexpected
 from navarch.schema.inspection.structural import children
 from navarch.schema.values.checks import compile_check
 from navarch.schema.values.correlation import MISSING, same
@@ -33,11 +33,16 @@ def _own(schema: JsonSchema, path: str) -> Iterator[DefinitionFault]:
     pruned = copy.deepcopy(given)
     unknown = prune_unknown(pruned, schema, root=False)
     if not same(pruned, given):
-        yield _fault(path, "a default with known fields only", ", ".join(unknown), "remove them")
+        yield unexpected(f"{path}.default", "a default with known fields only", ", ".join(unknown), "remove them")
     for violation in _violations(schema):
         cause = violation.cause()
         where = f" (at {cause.field})" if cause.field else ""
-        yield _fault(path, "a default that is valid", f"{given!r}: {cause.message}{where}", "change it, or the limits")
+        yield unexpected(
+            f"{path}.default",
+            "a default that is valid",
+            f"{given!r}: {cause.message}{where}",
+            "change it, or the limits",
+        )
 
 
 def _violations(schema: JsonSchema) -> list[Violation]:
@@ -57,7 +62,3 @@ def broken_rules(schema: JsonSchema, value: Any) -> list[Violation]:
     if rules is None:
         return []
     return rules.check(value, value, lambda: False) or rules.check(value, MISSING, lambda: False)
-
-
-def _fault(path: str, expected: str, got: str, remedy: str) -> DefinitionFault:
-    return DefinitionFault(f"{path}.default", f"expected {expected}, got {got}", remedy)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
-__all__ = ["DefinitionFault"]
+__all__ = ["DefinitionFault", "unexpected"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,3 +18,8 @@ class DefinitionFault:
 
     def __str__(self) -> str:
         return f"{self.field}: {self.message}; {self.remedy}"
+
+
+def unexpected(path: str, expected: str, got: Any, remedy: str) -> DefinitionFault:
+    """The fault in the one form that all of them have."""
+    return DefinitionFault(path, f"expected {expected}, got {got}", remedy)

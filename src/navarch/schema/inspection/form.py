@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from navarch.schema.inspection.faults import DefinitionFault
+from navarch.schema.inspection.faults import DefinitionFault, unexpected
 
 __all__ = ["CRD_FORM", "SCHEMA_FORM", "well_formed"]
 
@@ -100,7 +100,7 @@ class _Reading:
         wanted = next((choice for choice in _choices(form) if _is(value, choice)), None)
         if wanted is None:
             expected = " or ".join(dict.fromkeys(_NAMES[_type_of(choice)] for choice in _choices(form)))
-            self.faults.append(DefinitionFault(path, f"expected {expected}, got {value!r}", "correct it"))
+            self.faults.append(unexpected(path, expected, repr(value), "correct it"))
             return value
         if isinstance(wanted, list):
             return [self.read(item, wanted[0], f"{path}[{index}]") for index, item in enumerate(value)]

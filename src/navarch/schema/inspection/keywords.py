@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 from navarch.schema.document import TYPE_FIELDS, JsonSchema
-from navarch.schema.inspection.faults import DefinitionFault
+from navarch.schema.inspection.faults import DefinitionFault, unexpected
 from navarch.schema.inspection.form import SCHEMA_FORM
 from navarch.schema.inspection.lists import list_type_faults
 from navarch.schema.inspection.structural import children, junctors
@@ -78,30 +77,26 @@ def _inside(schema: JsonSchema, step: str, around: _Surroundings, *, root: bool)
 def _unknown(schema: JsonSchema, path: str) -> Iterator[DefinitionFault]:
     for keyword in schema:
         if keyword in _REFUSED:
-            yield _fault(
+            yield unexpected(
                 f"{path}.{keyword}", "keywords of structural schemas", keyword, "write the schema out in place"
             )
         elif keyword not in _KNOWN:
-            yield _fault(f"{path}.{keyword}", "a keyword of OpenAPI v3", keyword, "remove it")
+            yield unexpected(f"{path}.{keyword}", "a keyword of OpenAPI v3", keyword, "remove it")
 
 
 def _values(schema: JsonSchema, path: str, around: _Surroundings) -> Iterator[DefinitionFault]:
     kind = schema.get("type")
     if kind and kind not in JSON_TYPES:
-        yield _fault(f"{path}.type", f"one of {', '.join(JSON_TYPES)}", repr(kind), "use one of them")
+        yield unexpected(f"{path}.type", f"one of {', '.join(JSON_TYPES)}", repr(kind), "use one of them")
     if "default" in schema and around.no_defaults:
-        yield _fault(f"{path}.default", f"no default {around.no_defaults}", repr(schema["default"]), "remove it")
+        yield unexpected(f"{path}.default", f"no default {around.no_defaults}", repr(schema["default"]), "remove it")
     if schema.get("uniqueItems"):
-        yield _fault(f"{path}.uniqueItems", "no uniqueItems", "true", "use ListSet")
+        yield unexpected(f"{path}.uniqueItems", "no uniqueItems", "true", "use ListSet")
     if schema.get("properties") and schema.get("additionalProperties"):
-        yield _fault(f"{path}.additionalProperties", "a struct or a map", "both", "keep one, or use Preserve")
+        yield unexpected(f"{path}.additionalProperties", "a struct or a map", "both", "keep one, or use Preserve")
     if isinstance(schema.get("items"), list):
-        yield _fault(f"{path}.items", "one schema for all items", "several", "keep one")
+        yield unexpected(f"{path}.items", "one schema for all items", "several", "keep one")
     if schema.get("x-kubernetes-preserve-unknown-fields") is False:
-        yield _fault(f"{path}.x-kubernetes-preserve-unknown-fields", "true or nothing", "false", "remove it")
+        yield unexpected(f"{path}.x-kubernetes-preserve-unknown-fields", "true or nothing", "false", "remove it")
     if around.inside_metadata and schema.get("x-kubernetes-embedded-resource"):
-        yield _fault(path, "no embedded resource inside metadata", "one", "move it into spec")
-
-
-def _fault(path: str, expected: str, got: Any, remedy: str) -> DefinitionFault:
-    return DefinitionFault(path, f"expected {expected}, got {got}", remedy)
+        yield unexpected(path, "no embedded resource inside metadata", "one", "move it into spec")

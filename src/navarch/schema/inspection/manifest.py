@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from navarch.api.names import DNS_1035_LABEL, DNS_SUBDOMAIN
 from navarch.schema.document import JsonSchema
 from navarch.schema.inspection.defaults import default_faults
-from navarch.schema.inspection.faults import DefinitionFault
+from navarch.schema.inspection.faults import DefinitionFault, unexpected
 from navarch.schema.inspection.form import CRD_FORM, well_formed
 from navarch.schema.inspection.keywords import keyword_faults
 from navarch.schema.inspection.rules import rule_faults
@@ -49,15 +49,17 @@ def _schema_faults(schema: JsonSchema, path: str, *, has_status: bool) -> list[D
 def _group_faults(manifest: dict[str, Any], spec: dict[str, Any]) -> Iterator[DefinitionFault]:
     group, plural = spec.get("group", ""), spec.get("names", {}).get("plural", "")
     if not DNS_SUBDOMAIN.allows(group) or "." not in group:
-        yield _fault("spec.group", "a domain with at least one dot", repr(group), 'write group="cache.example.com"')
+        yield unexpected("spec.group", "a domain with at least one dot", repr(group), 'write group="cache.example.com"')
     metadata = manifest.get("metadata", {})
     if metadata.get("name") != f"{plural}.{group}":
-        yield _fault("metadata.name", f"{plural}.{group}", repr(metadata.get("name")), "name it so")
+        yield unexpected("metadata.name", f"{plural}.{group}", repr(metadata.get("name")), "name it so")
     protected = group.endswith(_PROTECTED_GROUPS) or group in {"k8s.io", "kubernetes.io"}
     if protected and _APPROVAL not in (metadata.get("annotations") or {}):
-        yield _fault("spec.group", "a group of your own", repr(group), f"use a domain you own, or annotate {_APPROVAL}")
+        yield unexpected(
+            "spec.group", "a group of your own", repr(group), f"use a domain you own, or annotate {_APPROVAL}"
+        )
     if spec.get("scope") not in {"Namespaced", "Cluster"}:
-        yield _fault("spec.scope", "Namespaced or Cluster", repr(spec.get("scope")), "use one of them")
+        yield unexpected("spec.scope", "Namespaced or Cluster", repr(spec.get("scope")), "use one of them")
 
 
 def _name_faults(names: dict[str, Any]) -> Iterator[DefinitionFault]:
@@ -71,26 +73,28 @@ def _name_faults(names: dict[str, Any]) -> Iterator[DefinitionFault]:
     for key, name in given.items():
         if not DNS_1035_LABEL.allows(name):
             remedy = f"use {DNS_1035_LABEL.suggest(name)!r}" if DNS_1035_LABEL.suggest(name) else "choose another"
-            yield _fault(f"spec.names.{key}", DNS_1035_LABEL.description, repr(name), remedy)
+            yield unexpected(f"spec.names.{key}", DNS_1035_LABEL.description, repr(name), remedy)
     if kind and names.get("listKind") == kind:
-        yield _fault("spec.names.listKind", "another name than the kind's", repr(kind), f"use {kind}List")
+        yield unexpected("spec.names.listKind", "another name than the kind's", repr(kind), f"use {kind}List")
 
 
 def _versions_faults(versions: list[dict[str, Any]]) -> Iterator[DefinitionFault]:
     names = [version.get("name", "") for version in versions]
     for name in sorted({name for name in names if names.count(name) > 1}):
-        yield _fault("spec.versions", "each version once", f"{name} twice", "give each class a version of its own")
+        yield unexpected("spec.versions", "each version once", f"{name} twice", "give each class a version of its own")
     stored = [version.get("name") for version in versions if version.get("storage")]
     if len(stored) != 1:
         got = ", ".join(map(str, stored)) or "none"
-        yield _fault("spec.versions", "exactly one version with storage=True", got, "write storage=False on the others")
+        yield unexpected(
+            "spec.versions", "exactly one version with storage=True", got, "write storage=False on the others"
+        )
     for index, version in enumerate(versions):
         path = f"spec.versions[{index}]"
         if not DNS_1035_LABEL.allows(version.get("name", "")):
-            yield _fault(f"{path}.name", "a version like v1alpha1", repr(version.get("name")), "choose such a name")
+            yield unexpected(f"{path}.name", "a version like v1alpha1", repr(version.get("name")), "choose such a name")
         schema = version.get("schema", {}).get("openAPIV3Schema")
         if schema is None:
-            yield _fault(f"{path}.schema.openAPIV3Schema", "a schema", "none", "describe the kind")
+            yield unexpected(f"{path}.schema.openAPIV3Schema", "a schema", "none", "describe the kind")
             continue
         has_status = "status" in version.get("subresources", {})
         yield from _schema_faults(schema, f"{path}.schema.openAPIV3Schema", has_status=has_status)
@@ -101,30 +105,30 @@ def _conversion_faults(conversion: dict[str, Any] | None) -> Iterator[Definition
     if conversion is None or conversion.get("strategy") == "None":
         return
     if conversion.get("strategy") != "Webhook":
-        yield _fault("spec.conversion.strategy", "None or Webhook", conversion.get("strategy"), "use one of them")
+        yield unexpected("spec.conversion.strategy", "None or Webhook", conversion.get("strategy"), "use one of them")
         return
     webhook = conversion.get("webhook", {})
     client, path = webhook.get("clientConfig", {}), "spec.conversion.webhook.clientConfig"
     if ("url" in client) == ("service" in client):
-        yield _fault(path, "a service or a url", "both" if "url" in client else "neither", "give one of them")
+        yield unexpected(path, "a service or a url", "both" if "url" in client else "neither", "give one of them")
     if "service" in client:
         yield from _service_faults(client["service"], f"{path}.service")
     if "url" in client:
         yield from _url_faults(client["url"], f"{path}.url")
     reviews = webhook.get("conversionReviewVersions", [])
     if not _REVIEW_VERSIONS & set(reviews) or len(set(reviews)) < len(reviews):
-        yield _fault("spec.conversion.webhook.conversionReviewVersions", "v1, once", reviews, 'use ("v1",)')
+        yield unexpected("spec.conversion.webhook.conversionReviewVersions", "v1, once", reviews, 'use ("v1",)')
 
 
 def _service_faults(service: dict[str, Any], path: str) -> Iterator[DefinitionFault]:
     for key in ("name", "namespace"):
         if not service.get(key):
-            yield _fault(f"{path}.{key}", f"the {key} of the service", "none", f"give {key}")
+            yield unexpected(f"{path}.{key}", f"the {key} of the service", "none", f"give {key}")
     if not 1 <= service.get("port", 443) <= 65535:
-        yield _fault(f"{path}.port", "a port from 1 to 65535", service["port"], "use 443")
+        yield unexpected(f"{path}.port", "a port from 1 to 65535", service["port"], "use 443")
     where = service.get("path")
     if where not in {None, "", "/"} and not _is_service_path(where):
-        yield _fault(f"{path}.path", "a path like /convert", repr(where), "start it with / and use DNS names")
+        yield unexpected(f"{path}.path", "a path like /convert", repr(where), "start it with / and use DNS names")
 
 
 def _is_service_path(path: str) -> bool:
@@ -135,8 +139,4 @@ def _is_service_path(path: str) -> bool:
 def _url_faults(url: str, path: str) -> Iterator[DefinitionFault]:
     parts = urlsplit(url)
     if parts.scheme != "https" or not parts.netloc or parts.query or parts.fragment or "@" in parts.netloc:
-        yield _fault(path, "https://host/path and no more", "another URL", "leave out user, query and fragment")
-
-
-def _fault(path: str, expected: str, got: Any, remedy: str) -> DefinitionFault:
-    return DefinitionFault(path, f"expected {expected}, got {got}", remedy)
+        yield unexpected(path, "https://host/path and no more", "another URL", "leave out user, query and fragment")

@@ -9,7 +9,7 @@ from navarch.errors import DefinitionError, InvalidValueError
 from navarch.schema import cel
 from navarch.schema.document import JsonSchema
 from navarch.schema.fieldpaths import field_path
-from navarch.schema.inspection.faults import DefinitionFault
+from navarch.schema.inspection.faults import DefinitionFault, unexpected
 from navarch.schema.inspection.structural import children
 from navarch.schema.values.rules import CompiledRule, compile_rule
 
@@ -57,7 +57,7 @@ class _Inspection:
             self_type = cel.type_of_schema(schema, resource=around.resource)
         except DefinitionError as error:
             remedy = "put the rule on the struct around it"
-            self.faults.append(_fault(path, "rules on a value that CEL knows", str(error), remedy))
+            self.faults.append(unexpected(path, "rules on a value that CEL knows", str(error), remedy))
             return
         for index, rule in enumerate(schema["x-kubernetes-validations"]):
             inner = f"{path}[{index}]"
@@ -71,7 +71,7 @@ class _Inspection:
             compiled = compile_rule(rule, schema, self_type)
         except cel.CelError as error:
             got = f"{rule['rule']!r}: {error}"
-            return [_fault(f"{path}.rule", "a CEL rule that fits the schema", got, "correct the rule")]
+            return [unexpected(f"{path}.rule", "a CEL rule that fits the schema", got, "correct the rule")]
         times = cel.cardinality_of(self_type) if around.cardinality is None else around.cardinality
         costs = {"rule": compiled.program.estimated_cost * times}
         if compiled.message is not None:
@@ -95,7 +95,7 @@ def _inner_cardinality(schema: JsonSchema, around: _Surroundings) -> int | None:
 
 
 def _expensive(path: str, what: str, cost: int, limit: int) -> DefinitionFault:
-    return _fault(
+    return unexpected(
         path,
         f"rules that cost at most {limit:,} in the worst case",
         f"{what} with {'over a hundred times' if cost > 100 * limit else f'{cost / limit:.1f} times'} as much",
@@ -108,40 +108,36 @@ def _transition_faults(compiled: CompiledRule, path: str, around: _Surroundings)
     if compiled.uses_old and around.uncorrelated:
         expected = "no oldSelf inside a list whose items cannot be told apart"
         remedy = "make the list a ListMap, or put the rule on the list itself"
-        return [_fault(f"{path}.rule", expected, repr(rule["rule"]), remedy)]
+        return [unexpected(f"{path}.rule", expected, repr(rule["rule"]), remedy)]
     if not compiled.uses_old and rule.get("optionalOldSelf") is not None:
         expected = "optional_old_self on a rule that uses oldSelf"
-        return [_fault(f"{path}.optionalOldSelf", expected, "another", "remove it")]
+        return [unexpected(f"{path}.optionalOldSelf", expected, "another", "remove it")]
     return []
 
 
 def _form_faults(rule: JsonSchema, schema: JsonSchema, path: str) -> Iterator[DefinitionFault]:
     expression, message = rule.get("rule", "").strip(), rule.get("message")
     if not expression:
-        yield _fault(f"{path}.rule", "an expression", "nothing", "write one, or remove the rule")
+        yield unexpected(f"{path}.rule", "an expression", "nothing", "write one, or remove the rule")
     if message is not None and (not message.strip() or _has_lines(message.strip())):
-        yield _fault(f"{path}.message", "one line of text", repr(message), "put it on one line")
+        yield unexpected(f"{path}.message", "one line of text", repr(message), "put it on one line")
     if _has_lines(expression) and not (message or "").strip():
-        yield _fault(f"{path}.message", "a message, since the rule has several lines", "none", "add message=")
+        yield unexpected(f"{path}.message", "a message, since the rule has several lines", "none", "add message=")
     if rule.get("messageExpression") is not None and not rule["messageExpression"].strip():
-        yield _fault(f"{path}.messageExpression", "an expression", "nothing", "write one, or remove it")
+        yield unexpected(f"{path}.messageExpression", "an expression", "nothing", "write one, or remove it")
     if rule.get("reason") is not None and rule["reason"] not in _REASONS:
-        yield _fault(f"{path}.reason", f"one of {', '.join(_REASONS)}", repr(rule["reason"]), "use one of them")
+        yield unexpected(f"{path}.reason", f"one of {', '.join(_REASONS)}", repr(rule["reason"]), "use one of them")
     where = rule.get("fieldPath")
     if where is not None:
         try:
             field_path(where, schema)
         except InvalidValueError as error:
-            yield _fault(
+            yield unexpected(
                 f"{path}.fieldPath", "the path of a field below the rule", f"{where!r} ({error})", "correct it"
             )
         if not where.strip():
-            yield _fault(f"{path}.fieldPath", "a path like .size", repr(where), "write one, or remove it")
+            yield unexpected(f"{path}.fieldPath", "a path like .size", repr(where), "write one, or remove it")
 
 
 def _has_lines(text: str) -> bool:
     return "\n" in text or "\r" in text
-
-
-def _fault(path: str, expected: str, got: str, remedy: str) -> DefinitionFault:
-    return DefinitionFault(path, f"expected {expected}, got {got}", remedy)

@@ -8,7 +8,7 @@ from typing import Any
 from navarch.errors import InvalidValueError
 from navarch.schema.document import JsonSchema
 from navarch.schema.fieldpaths import field_path
-from navarch.schema.inspection.faults import DefinitionFault
+from navarch.schema.inspection.faults import DefinitionFault, unexpected
 
 __all__ = ["version_faults"]
 
@@ -34,21 +34,23 @@ def _deprecation_faults(version: dict[str, Any], path: str) -> Iterator[Definiti
     if warning is None:
         return
     if not version.get("deprecated"):
-        yield _fault(f"{path}.deprecationWarning", "a warning on a deprecated version", "another", "set deprecated")
+        yield unexpected(f"{path}.deprecationWarning", "a warning on a deprecated version", "another", "set deprecated")
     if not 0 < len(warning.encode()) <= 256 or not warning.isprintable():
-        yield _fault(f"{path}.deprecationWarning", "1 to 256 printable characters", repr(warning), "shorten it")
+        yield unexpected(f"{path}.deprecationWarning", "1 to 256 printable characters", repr(warning), "shorten it")
 
 
 def _column_faults(column: dict[str, Any], path: str) -> Iterator[DefinitionFault]:
     if not column.get("name"):
-        yield _fault(f"{path}.name", "a name", "none", "name the column")
+        yield unexpected(f"{path}.name", "a name", "none", "name the column")
     if column.get("type") not in _COLUMN_TYPES:
-        yield _fault(f"{path}.type", f"one of {', '.join(_COLUMN_TYPES)}", column.get("type"), "use one of them")
+        yield unexpected(f"{path}.type", f"one of {', '.join(_COLUMN_TYPES)}", column.get("type"), "use one of them")
     if column.get("format") and column["format"] not in _COLUMN_FORMATS:
         expected = f"one of {', '.join(sorted(_COLUMN_FORMATS))}"
-        yield _fault(f"{path}.format", expected, column["format"], "use one of them")
+        yield unexpected(f"{path}.format", expected, column["format"], "use one of them")
     if not column.get("jsonPath", "").startswith("."):
-        yield _fault(f"{path}.jsonPath", "a path like .spec.size", repr(column.get("jsonPath")), "start it with a dot")
+        yield unexpected(
+            f"{path}.jsonPath", "a path like .spec.size", repr(column.get("jsonPath")), "start it with a dot"
+        )
 
 
 def _scale_faults(scale: dict[str, Any], path: str) -> Iterator[DefinitionFault]:
@@ -60,7 +62,7 @@ def _scale_faults(scale: dict[str, Any], path: str) -> Iterator[DefinitionFault]
     for key, starts in homes.items():
         given = scale.get(key)
         if (given or key != "labelSelectorPath") and not str(given or "").startswith(starts):
-            yield _fault(f"{path}.{key}", f"a path under {' or '.join(starts)}", repr(given), "use such a path")
+            yield unexpected(f"{path}.{key}", f"a path under {' or '.join(starts)}", repr(given), "use such a path")
 
 
 def _selectable_faults(fields: list[dict[str, Any]], schema: JsonSchema, path: str) -> Iterator[DefinitionFault]:
@@ -70,18 +72,14 @@ def _selectable_faults(fields: list[dict[str, Any]], schema: JsonSchema, path: s
         try:
             shown, found = field_path(given, schema, quoted=False)
         except InvalidValueError as error:
-            yield _fault(where, "the path of a field", f"{given!r} ({error})", "name a field of the schema")
+            yield unexpected(where, "the path of a field", f"{given!r} ({error})", "name a field of the schema")
             continue
         if not given or shown.split(".")[0] == "metadata":
-            yield _fault(where, "a field outside of the metadata", repr(given), "select by labels instead")
+            yield unexpected(where, "a field outside of the metadata", repr(given), "select by labels instead")
         if found.get("type") not in _SELECTABLE_TYPES:
-            yield _fault(where, "a string, boolean or integer", f"type {found.get('type')}", "remove Selectable")
+            yield unexpected(where, "a string, boolean or integer", f"type {found.get('type')}", "remove Selectable")
         if shown in seen:
-            yield _fault(where, "each field once", repr(given), "remove the repetition")
+            yield unexpected(where, "each field once", repr(given), "remove the repetition")
         seen.add(shown)
     if len(seen) > _MOST_SELECTABLE:
-        yield _fault(path, f"at most {_MOST_SELECTABLE} selectable fields", len(seen), "remove some")
-
-
-def _fault(path: str, expected: str, got: Any, remedy: str) -> DefinitionFault:
-    return DefinitionFault(path, f"expected {expected}, got {got}", remedy)
+        yield unexpected(path, f"at most {_MOST_SELECTABLE} selectable fields", len(seen), "remove some")

@@ -7,10 +7,9 @@ of them stand only conditions on values whose shape is known.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from navarch.schema.document import JsonSchema
-from navarch.schema.inspection.faults import DefinitionFault
+from navarch.schema.inspection.faults import DefinitionFault, unexpected
 from navarch.schema.values.patterns import pattern_error
 
 __all__ = ["INT_OR_STRING", "children", "junctors", "structural_faults"]
@@ -39,7 +38,9 @@ def structural_faults(schema: JsonSchema, path: str) -> Iterator[DefinitionFault
     if schema.get("type", "object") != "object":
         yield DefinitionFault(f"{path}.type", f"expected object at the root, got {schema['type']}", "make it an object")
     if schema.get("additionalProperties") is not None:
-        yield _fault(f"{path}.additionalProperties", "named fields at the root", "a map", "move the map into a field")
+        yield unexpected(
+            f"{path}.additionalProperties", "named fields at the root", "a map", "move the map into a field"
+        )
     metadata = schema.get("properties", {}).get("metadata")
     if metadata is not None:
         yield from _metadata_faults(metadata, f"{path}.properties[metadata]")
@@ -52,7 +53,7 @@ def _metadata_faults(metadata: JsonSchema, path: str) -> Iterator[DefinitionFaul
     extra = [key for key in metadata if key not in allowed]
     extra += [key for key in metadata.get("properties", {}) if key not in _METADATA_FIELDS]
     if extra:
-        yield _fault(path, "metadata to constrain only name and generateName", ", ".join(extra), "remove the rest")
+        yield unexpected(path, "metadata to constrain only name and generateName", ", ".join(extra), "remove the rest")
 
 
 def children(schema: JsonSchema, path: str) -> Iterator[tuple[JsonSchema, str]]:
@@ -91,17 +92,19 @@ def _shape_faults(schema: JsonSchema, path: str, *, root: bool) -> Iterator[Defi
     embedded = bool(schema.get("x-kubernetes-embedded-resource"))
     kind = schema.get("type")
     if kind == "array" and "items" not in schema:
-        yield _fault(f"{path}.items", "a schema for the items of a list", "none", "say what the items are")
+        yield unexpected(f"{path}.items", "a schema for the items of a list", "none", "say what the items are")
     if embedded and kind != "object":
-        yield _fault(f"{path}.type", "an embedded resource to be an object", kind, "set type: object")
+        yield unexpected(f"{path}.type", "an embedded resource to be an object", kind, "set type: object")
     elif not kind and not int_or_string and not preserves:
-        yield _fault(f"{path}.type", "a type", "none", "set type, or preserve unknown fields")
+        yield unexpected(f"{path}.type", "a type", "none", "set type, or preserve unknown fields")
     if int_or_string and (preserves or embedded):
-        yield _fault(path, "an int-or-string and nothing else", "also an object", "keep one of them")
+        yield unexpected(path, "an int-or-string and nothing else", "also an object", "keep one of them")
     if embedded and "additionalProperties" in schema:
-        yield _fault(f"{path}.additionalProperties", "an embedded resource", "a map", "remove additionalProperties")
+        yield unexpected(f"{path}.additionalProperties", "an embedded resource", "a map", "remove additionalProperties")
     if embedded and not preserves and not schema.get("properties"):
-        yield _fault(f"{path}.properties", "fields, or Preserve, on an embedded resource", "neither", "add Preserve()")
+        yield unexpected(
+            f"{path}.properties", "fields, or Preserve, on an embedded resource", "neither", "add Preserve()"
+        )
     if root or embedded:
         yield from _type_field_faults(schema.get("properties", {}), path)
 
@@ -110,14 +113,14 @@ def _type_field_faults(properties: JsonSchema, path: str) -> Iterator[Definition
     for name, expected in (("kind", "string"), ("apiVersion", "string"), ("metadata", "object")):
         got = properties.get(name, {}).get("type", expected if name not in properties else None)
         if got != expected:
-            yield _fault(f"{path}.properties[{name}].type", expected, got, f"set type: {expected}")
+            yield unexpected(f"{path}.properties[{name}].type", expected, got, f"set type: {expected}")
 
 
 def _pattern_faults(schema: JsonSchema, path: str) -> Iterator[DefinitionFault]:
     if schema.get("pattern"):
         error = pattern_error(schema["pattern"])
         if error is not None:
-            yield _fault(
+            yield unexpected(
                 f"{path}.pattern",
                 "a regular expression in RE2's syntax",
                 f"{schema['pattern']!r} ({error})",
@@ -136,9 +139,11 @@ def _condition_faults(part: JsonSchema, path: str) -> Iterator[DefinitionFault]:
     for keyword in _FORBIDDEN_IN_JUNCTORS:
         if part.get(keyword) not in (None, "", False, [], {}) or (part.get(keyword) == {} and keyword == "default"):
             remedy = f"move {keyword} out of {path.rpartition('.')[2]}"
-            yield _fault(f"{path}.{keyword}", "only conditions on values here", keyword, remedy)
+            yield unexpected(f"{path}.{keyword}", "only conditions on values here", keyword, remedy)
     if "metadata" in part.get("properties", {}):
-        yield _fault(f"{path}.properties[metadata]", "conditions on other fields", "metadata", "write a rule instead")
+        yield unexpected(
+            f"{path}.properties[metadata]", "conditions on other fields", "metadata", "write a rule instead"
+        )
     yield from _pattern_faults(part, path)
     first_any_of = part.get("anyOf") == INT_OR_STRING and path.endswith(".allOf[0]")
     for inner, inner_path in junctors(part, path):
@@ -157,14 +162,10 @@ def _completeness(conditions: JsonSchema, shape: JsonSchema | None, path: str) -
 
 def _counterparts(part: JsonSchema, shape: JsonSchema | None, path: str) -> Iterator[DefinitionFault]:
     if shape is None:
-        yield _fault(path, "a value whose shape is given outside of the junctor", "an unknown one", "give it there")
+        yield unexpected(path, "a value whose shape is given outside of the junctor", "an unknown one", "give it there")
         return
     yield from _completeness(part, shape, path)
     if isinstance(part.get("items"), dict):
         yield from _counterparts(part["items"], shape.get("items"), f"{path}.items")
     for name, child in part.get("properties", {}).items():
         yield from _counterparts(child, shape.get("properties", {}).get(name), f"{path}.properties[{name}]")
-
-
-def _fault(path: str, expected: str, got: Any, remedy: str) -> DefinitionFault:
-    return DefinitionFault(path, f"expected {expected}, got {got}", remedy)

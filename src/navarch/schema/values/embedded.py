@@ -10,7 +10,7 @@ import msgspec
 from navarch.api.meta import ObjectMeta
 from navarch.api.names import DNS_1035_LABEL, DNS_LABEL, LABEL_KEY, LABEL_VALUE
 from navarch.schema.document import JsonSchema
-from navarch.schema.values.violations import Violation, invalid, required
+from navarch.schema.values.violations import Violation, below, invalid, required
 
 __all__ = ["compile_embedded"]
 
@@ -45,10 +45,7 @@ def compile_embedded(schema: JsonSchema, *, root: bool = True) -> Check | None:
 
 
 def _below(step: str, check: Check | None, value: Any) -> list[Violation]:
-    faults = check(value) if check is not None else []
-    for fault in faults:
-        fault.path = step + fault.path
-    return faults
+    return [] if check is None else below(step, check(value))
 
 
 def _object_faults(value: dict[str, Any]) -> Iterator[Violation]:

@@ -11,7 +11,7 @@ from navarch.schema import cel
 from navarch.schema.document import JsonSchema
 from navarch.schema.fieldpaths import field_path
 from navarch.schema.values.correlation import MISSING, old_items, same
-from navarch.schema.values.violations import Violation, invalid, shown
+from navarch.schema.values.violations import Violation, below, invalid, shown
 
 __all__ = ["CompiledRule", "RuleNode", "compile_rule", "compile_rules"]
 
@@ -83,11 +83,11 @@ class RuleNode:
             for name, inner in value.items():
                 node, step = (self.fields[name], f".{name}") if name in self.fields else (self.values, f"[{name}]")
                 if node is not None and (step[0] == "." or name not in (self.schema.get("properties") or {})):
-                    found += _below(step, node.check(inner, before.get(name, MISSING), unchanged))
+                    found += below(step, node.check(inner, before.get(name, MISSING), unchanged))
         elif isinstance(value, list) and self.items is not None:
             old_of = old_items(self.schema, old)
             for index, inner in enumerate(value):
-                found += _below(f"[{index}]", self.items.check(inner, old_of(inner), unchanged))
+                found += below(f"[{index}]", self.items.check(inner, old_of(inner), unchanged))
         return found
 
     def _own(self, value: Any, old: Any, unchanged: Callable[[], bool]) -> list[Violation]:
@@ -132,12 +132,6 @@ class RuleNode:
         else:
             detail = f"{error} evaluating rule: {text}"
         return invalid(self.schema.get("type", ""), detail)
-
-
-def _below(step: str, faults: list[Violation]) -> list[Violation]:
-    for fault in faults:
-        fault.path = step + fault.path
-    return faults
 
 
 def _remembered(old: Any, value: Any) -> Callable[[], bool]:

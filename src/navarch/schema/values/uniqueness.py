@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from navarch.schema.document import JsonSchema
-from navarch.schema.values.violations import Violation, duplicate, invalid
+from navarch.schema.values.violations import Violation, below, duplicate, invalid
 
 __all__ = ["compile_uniqueness"]
 
@@ -41,10 +41,7 @@ def compile_uniqueness(schema: JsonSchema) -> Check | None:
 
 
 def _below(step: str, check: Check | None, value: Any) -> list[Violation]:
-    faults = check(value) if check is not None else []
-    for fault in faults:
-        fault.path = step + fault.path
-    return faults
+    return [] if check is None else below(step, check(value))
 
 
 def _own_check(schema: JsonSchema) -> Check | None:

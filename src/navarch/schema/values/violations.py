@@ -14,9 +14,9 @@ from navarch.errors import Cause
 
 __all__ = [
     "Violation",
+    "below",
     "causes",
     "duplicate",
-    "forbidden",
     "go_number",
     "go_quoted",
     "in_body",
@@ -83,14 +83,16 @@ def type_invalid(expected: str, got: str) -> Violation:
     )
 
 
-def required(detail: str = "") -> Violation:
+def required() -> Violation:
     """A value that is missing."""
-    return Violation("FieldValueRequired", f"Required value: {detail}" if detail else "Required value")
+    return Violation("FieldValueRequired", "Required value")
 
 
-def forbidden(detail: str) -> Violation:
-    """A value that may not be there."""
-    return Violation("FieldValueForbidden", f"Forbidden: {detail}")
+def below(step: str, violations: list[Violation]) -> list[Violation]:
+    """The violations of a part, seen from the value around it."""
+    for violation in violations:
+        violation.path = step + violation.path
+    return violations
 
 
 def duplicate(value: Any) -> Violation:
