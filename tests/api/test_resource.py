@@ -2,13 +2,15 @@
 
 import dataclasses
 import types
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
 from navarch.api import Column, Kind, Model, Object, ObjectMeta, Resource, Scale, Spec, Status, decode, encode
 from navarch.api.declaration import Declaration
 from navarch.errors import DecodeError, DefinitionError
+
+S = TypeVar("S")
 
 
 class MemcachedSpec(Spec):
@@ -241,6 +243,18 @@ def test_another_kind_inherits_no_names(keywords: dict[str, Any]) -> None:
     made: Any = types.new_class("Other", (Memcached,), {"group": "cache.example.com", "version": "v1"} | keywords)
     assert (made.__kind__.kind, made.__kind__.plural) == ("Other", "others")
     assert made.__declaration__ == Declaration(singular="other")
+
+
+def test_resource_of_a_spec_alone_is_refused() -> None:
+    """The status is said, even where there is none; a generic class of one's own has the parameters it has."""
+    with pytest.raises(DefinitionError, match=r"got Resource\[MemcachedSpec\];.*write Resource\[MemcachedSpec, None\]"):
+        Resource[MemcachedSpec]  # type: ignore[misc]
+
+    class Alike(Resource[S, MemcachedStatus]): ...
+
+    class Kept(Alike[NeedySpec], group="example.com", version="v1"): ...
+
+    assert Kept(name="a", spec=NeedySpec(image="i")).spec.image == "i"
 
 
 def test_status_without_defaults_is_refused() -> None:

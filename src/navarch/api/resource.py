@@ -232,3 +232,13 @@ class Resource(Object, Generic[S, T]):
     else:
         spec: S
         status: T
+
+        def __class_getitem__(cls, arguments: Any) -> Any:
+            parts = arguments if isinstance(arguments, tuple) else (arguments,)
+            if cls is Resource and len(parts) != 2:
+                names = ", ".join(getattr(argument, "__name__", str(argument)) for argument in parts)
+                raise DefinitionError(
+                    f"expected Resource[spec, status], got Resource[{names}]; "
+                    f"for a kind without a status write Resource[{names.split(',')[0]}, None]"
+                )
+            return super().__class_getitem__(arguments)
