@@ -59,6 +59,14 @@ def test_name_and_labels_go_into_the_metadata() -> None:
     assert (memcached.metadata.name, memcached.metadata.annotations) == ("other", {"c": "d"})
 
 
+def test_name_is_a_keyword() -> None:
+    """The error shows how it is written."""
+    with pytest.raises(
+        TypeError, match=r"Memcached\(\) takes keywords alone, got 1 positional; write Memcached\(name="
+    ):
+        Memcached("cache")  # type: ignore[call-arg]
+
+
 def test_new_object_has_an_empty_spec_and_status() -> None:
     """Where everything in them has a default."""
     memcached = Memcached(name="cache")

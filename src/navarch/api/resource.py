@@ -69,8 +69,13 @@ class ObjectType(ModelType):
 
     if not TYPE_CHECKING:
 
-        def __call__(cls, *, metadata: ObjectMeta | None = None, **fields: Any) -> Any:
+        def __call__(cls, *positional: Any, metadata: ObjectMeta | None = None, **fields: Any) -> Any:
             """`name`, `namespace`, `labels` and `annotations` go into the metadata."""
+            if positional:
+                raise TypeError(
+                    f"{cls.__name__}() takes keywords alone, got {len(positional)} positional; "
+                    f"write {cls.__name__}(name=...)"
+                )
             shortcuts = {key: fields.pop(key) for key in _METADATA_SHORTCUTS if key in fields}
             metadata = ObjectMeta() if metadata is None else metadata
             return super().__call__(metadata=msgspec.structs.replace(metadata, **shortcuts), **fields)
