@@ -32,7 +32,7 @@ from navarch.api.kind import Kind
 from navarch.api.markers import Column, OneOf, Rule, Scale
 from navarch.api.meta import ObjectMeta
 from navarch.api.model import Default, Model, ModelType, Struct, required_fields
-from navarch.errors import DefinitionError
+from navarch.errors import DefinitionError, InvalidValueError
 
 __all__ = ["Object", "ObjectType", "Resource"]
 
@@ -77,12 +77,23 @@ class ObjectType(ModelType):
                     f"write {cls.__name__}(name=...)"
                 )
             shortcuts = {key: fields.pop(key) for key in _METADATA_SHORTCUTS if key in fields}
-            metadata = ObjectMeta() if metadata is None else metadata
+            if metadata is None:
+                return super().__call__(metadata=ObjectMeta(**shortcuts), **fields)
+            _refuse_contradiction(cls.__name__, metadata, shortcuts)
             return super().__call__(metadata=msgspec.structs.replace(metadata, **shortcuts), **fields)
 
 
 _OPTIONAL: Any = None  # whether a spec may be left out depends on its fields; type checkers are told that it may
 _METADATA_SHORTCUTS = ("name", "namespace", "labels", "annotations")
+
+
+def _refuse_contradiction(name: str, metadata: ObjectMeta, shortcuts: dict[str, Any]) -> None:
+    for key, value in shortcuts.items():
+        other = getattr(metadata, key)
+        if other and other != value:
+            raise InvalidValueError(
+                f"{name}: expected one {key}, got {key}={value!r} and metadata.{key}={other!r}; give it once"
+            )
 
 
 def _spec_and_status(namespace: dict[str, Any]) -> tuple[Any, ...]:
