@@ -1,5 +1,6 @@
 """Structs of a schema: what is sent, what is not, and what a class may say."""
 
+import functools
 from typing import Any, ClassVar
 
 import msgspec
@@ -105,6 +106,46 @@ def test_one_of_that_is_no_tuple_is_refused() -> None:
     with pytest.raises(DefinitionError, match=r"write one_of=\(OneOf"):
 
         class Wrong(Model, one_of=OneOf("a")): ...
+
+
+@pytest.mark.parametrize("value", [1, None, "a", [], {"a": 1}, field(default=1), Storage()], ids=repr)
+def test_value_without_a_type_is_refused(value: Any) -> None:
+    """It would be no field, without a word."""
+    with pytest.raises(DefinitionError, match=r"class Wrong: expected a type for size, got .*write `size: "):
+
+        class Wrong(Model):
+            size = value
+
+
+def test_what_is_no_value_needs_no_type() -> None:
+    """Methods, properties, nested classes, aliases of types, and what is private."""
+
+    class Rich(Model):
+        _known = 1
+        Names = list[str]
+
+        class Inner(Model):
+            a: int = 1
+
+        @property
+        def twice(self) -> int:
+            return 2
+
+        @classmethod
+        def make(cls) -> "Rich":
+            return cls()
+
+        @staticmethod
+        def three() -> int:
+            return 3
+
+        @functools.cached_property
+        def four(self) -> int:
+            return 4
+
+        five = lambda self: 5  # noqa: E731 - one more way to write a method
+
+    assert Rich.__struct_fields__ == ()
 
 
 def test_required_fields_are_those_without_a_default() -> None:

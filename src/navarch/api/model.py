@@ -58,6 +58,7 @@ class ModelType(msgspec.StructMeta):
         omit_empty: bool = False,
         **config: Any,
     ) -> Any:
+        _refuse_values_without_type(name, namespace)
         if not omit_empty:
             _hold_defaults(namespace)
         wire: dict[str, Any] = {"kw_only": True, "rename": "camel", "omit_defaults": True, "repr_omit_defaults": True}
@@ -87,6 +88,22 @@ def checked_tuple(keyword: str, values: Any, expected: type[_M], where: str) -> 
             f"write {keyword}=({example},)"
         )
     return values
+
+
+def _refuse_values_without_type(where: str, namespace: dict[str, Any]) -> None:
+    """`size = 1` declares no field, and would be lost without a word."""
+    annotated = namespace.get("__annotations__", {})
+    for name, value in namespace.items():
+        if name not in annotated and not name.startswith("_") and _is_plain(value):
+            raise DefinitionError(
+                f"class {where}: expected a type for {name}, got only the value {value!r}; "
+                f"write `{name}: {type(value).__name__} = ...` for a field, `{name}: ClassVar[...] = ...` for a constant"
+            )
+
+
+def _is_plain(value: Any) -> bool:
+    """Neither a method, a property, a nested class nor the alias of a type."""
+    return not (callable(value) or hasattr(type(value), "__get__") or get_origin(value))
 
 
 def fields_of(model: Any) -> tuple[msgspec.structs.FieldInfo, ...]:
