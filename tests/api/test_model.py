@@ -148,6 +148,20 @@ def test_what_is_no_value_needs_no_type() -> None:
     assert Rich.__struct_fields__ == ()
 
 
+def test_two_fields_of_one_wire_name_are_refused() -> None:
+    """Whether both are written here, one comes from above, or one was renamed."""
+    with pytest.raises(DefinitionError, match=r"class Wrong: .* got 'fooBar' for both fooBar and foo_bar; rename one"):
+
+        class Wrong(Model):
+            fooBar: int = 1  # noqa: N815
+            foo_bar: int = 2
+
+    with pytest.raises(DefinitionError, match=r"class Below: .* got 'sizeGib' for both size_gib and gib"):
+
+        class Below(Storage):
+            gib: int = field(name="sizeGib")
+
+
 def test_required_fields_are_those_without_a_default() -> None:
     """A default of None is one."""
 

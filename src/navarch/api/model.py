@@ -62,7 +62,11 @@ class ModelType(msgspec.StructMeta):
         if not omit_empty:
             _hold_defaults(namespace)
         wire: dict[str, Any] = {"kw_only": True, "rename": "camel", "omit_defaults": True, "repr_omit_defaults": True}
-        cls: ModelType = super().__new__(mcls, name, bases, namespace, **wire, **config)
+        try:
+            cls: ModelType = super().__new__(mcls, name, bases, namespace, **wire, **config)
+        except ValueError:
+            _refuse_equal_wire_names(name, bases, namespace)
+            raise
         cls.__rules__ = (*getattr(cls, "__rules__", ()), *checked_tuple("rules", rules, Rule, name))
         cls.__one_of__ = (*getattr(cls, "__one_of__", ()), *checked_tuple("one_of", one_of, OneOf, name))
         return cls
@@ -97,13 +101,37 @@ def _refuse_values_without_type(where: str, namespace: dict[str, Any]) -> None:
         if name not in annotated and not name.startswith("_") and _is_plain(value):
             raise DefinitionError(
                 f"class {where}: expected a type for {name}, got only the value {value!r}; "
-                f"write `{name}: {type(value).__name__} = ...` for a field, `{name}: ClassVar[...] = ...` for a constant"
+                f"write `{name}: <type> = ...` for a field, `{name}: ClassVar[<type>] = ...` for a constant"
             )
 
 
 def _is_plain(value: Any) -> bool:
     """Neither a method, a property, a nested class nor the alias of a type."""
     return not (callable(value) or hasattr(type(value), "__get__") or get_origin(value))
+
+
+def _refuse_equal_wire_names(where: str, bases: tuple[Any, ...], namespace: dict[str, Any]) -> None:
+    names = [name for base in bases for name in getattr(base, "__struct_fields__", ())]
+    wires = [wire for base in bases for wire in getattr(base, "__struct_encode_fields__", ())]
+    own = [name for name, kind in namespace.get("__annotations__", {}).items() if not _is_class_variable(kind)]
+    known: dict[str, str] = {}
+    for name, wire in {
+        **dict(zip(names, wires, strict=True)),
+        **{name: _wire_name(name, namespace) for name in own},
+    }.items():
+        if wire in known:
+            raise DefinitionError(
+                f"class {where}: expected a wire name for each field, got {wire!r} for both {known[wire]} and {name}; "
+                f'rename one, or write `{name}: ... = field(name="...")`'
+            ) from None
+        known[wire] = name
+
+
+def _wire_name(name: str, namespace: dict[str, Any]) -> str:
+    value = namespace.get(name)
+    given: str | None = value.name if isinstance(value, _Field) else None
+    made: Any = msgspec.defstruct("_", [name], rename="camel")
+    return given or str(made.__struct_encode_fields__[0])
 
 
 def fields_of(model: Any) -> tuple[msgspec.structs.FieldInfo, ...]:
