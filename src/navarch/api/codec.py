@@ -13,6 +13,7 @@ from typing import Any, Protocol, Self, TypeVar, cast, runtime_checkable
 
 import msgspec
 
+from navarch.api.model import undefined
 from navarch.api.shape import shape_of
 from navarch.errors import DecodeError, InvalidValueError, MalformedJsonError
 
@@ -58,7 +59,12 @@ _orderly_encoder = msgspec.json.Encoder(enc_hook=_enc_hook, order="deterministic
 
 @cache
 def _decoder(expected: Hashable) -> msgspec.json.Decoder[Any]:
-    return msgspec.json.Decoder(expected, dec_hook=_dec_hook)
+    """Made once for each type: only here are its annotations looked at."""
+    try:
+        return msgspec.json.Decoder(expected, dec_hook=_dec_hook)
+    except NameError as error:
+        shape_of(expected)  # knows the class and the field, where those can be told
+        raise undefined(_name(expected), error) from None
 
 
 def encode(value: Any) -> bytes:
@@ -116,6 +122,7 @@ def to_builtins(value: Any) -> Any:
 
 def from_builtins(expected: type[T], value: Any) -> T:
     """The reverse of `to_builtins`; raises `msgspec.ValidationError`."""
+    _decoder(cast(Hashable, expected))
     return msgspec.convert(value, expected, dec_hook=_dec_hook)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import re
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, dataclass_transform, get_origin
 
 import msgspec
@@ -16,7 +17,17 @@ import msgspec
 from navarch.api.markers import OneOf, Rule
 from navarch.errors import DefinitionError
 
-__all__ = ["Default", "Model", "ModelType", "Struct", "checked_tuple", "field", "fields_of", "required_fields"]
+__all__ = [
+    "Default",
+    "Model",
+    "ModelType",
+    "Struct",
+    "checked_tuple",
+    "field",
+    "fields_of",
+    "required_fields",
+    "undefined",
+]
 
 field = msgspec.field
 """Gives a field another wire name: `cluster_ip: str = field(name="clusterIP")`."""
@@ -111,14 +122,14 @@ def _is_plain(value: Any) -> bool:
 
 
 def _refuse_equal_wire_names(where: str, bases: tuple[Any, ...], namespace: dict[str, Any]) -> None:
-    names = [name for base in bases for name in getattr(base, "__struct_fields__", ())]
-    wires = [wire for base in bases for wire in getattr(base, "__struct_encode_fields__", ())]
-    own = [name for name, kind in namespace.get("__annotations__", {}).items() if not _is_class_variable(kind)]
+    wires: dict[str, str] = {}
+    for base in bases:
+        wires |= zip(getattr(base, "__struct_fields__", ()), getattr(base, "__struct_encode_fields__", ()), strict=True)
+    for name, annotation in namespace.get("__annotations__", {}).items():
+        if not _is_class_variable(annotation):
+            wires[name] = _wire_name(name, namespace)
     known: dict[str, str] = {}
-    for name, wire in {
-        **dict(zip(names, wires, strict=True)),
-        **{name: _wire_name(name, namespace) for name in own},
-    }.items():
+    for name, wire in wires.items():
         if wire in known:
             raise DefinitionError(
                 f"class {where}: expected a wire name for each field, got {wire!r} for both {known[wire]} and {name}; "
@@ -135,8 +146,32 @@ def _wire_name(name: str, namespace: dict[str, Any]) -> str:
 
 
 def fields_of(model: Any) -> tuple[msgspec.structs.FieldInfo, ...]:
-    """The fields of a model or object class, with their wire names, types and defaults."""
-    return msgspec.structs.fields(model)
+    """The fields of a model or object class, with their wire names, types and defaults.
+
+    Raises `DefinitionError` for an annotation that names what cannot be found.
+    """
+    try:
+        return msgspec.structs.fields(model)
+    except NameError as error:
+        raise undefined(_place(model, str(error.name)), error) from None
+
+
+def undefined(where: str, error: NameError) -> DefinitionError:
+    """The error about an annotation with a name in it that means nothing."""
+    return DefinitionError(
+        f"{where}: expected a type, got the name {error.name!r} that is not defined at module level; "
+        f"import it outside TYPE_CHECKING, or define it in the module"
+    )
+
+
+def _place(model: Any, name: str) -> str:
+    """The class and the field whose annotation has the name in it; without the field where an alias hides it."""
+    cls = get_origin(model) or model
+    for owner in cls.__mro__:
+        for known, annotation in vars(owner).get("__annotations__", {}).items():
+            if re.search(rf"\b{name}\b", annotation if isinstance(annotation, str) else repr(annotation)):
+                return f"class {owner.__name__}, field {known}"
+    return f"class {cls.__name__}"
 
 
 def required_fields(model: Any) -> list[str]:

@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from navarch.api.markers import ListMap
+from navarch.api.model import fields_of
 from navarch.api.quantity import Quantity
 
 __all__ = ["Shape", "shape_of"]
@@ -109,7 +110,7 @@ class _Builder:
         if annotation in self.structs:
             return self.structs[annotation]
         shape = self.structs[annotation] = Shape(zero={}, fields={})
-        infos = msgspec.structs.fields(annotation)
+        infos = fields_of(annotation)
         shape.fields = {info.encode_name: self.build(info.type) for info in infos}
         shape.required = frozenset(info.encode_name for info in infos if info.required)
         shape.nullable_fields = frozenset(info.encode_name for info in infos if _may_be_null(info.type))
