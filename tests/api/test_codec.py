@@ -1,7 +1,9 @@
 """Objects to bytes and back: as lenient as Kubernetes is, and precise about what is wrong."""
 
 import contextlib
-from typing import Any
+import enum
+from datetime import datetime
+from typing import Any, Literal
 
 import pytest
 from hypothesis import given
@@ -67,7 +69,8 @@ def test_missing_spec_has_the_zero_values_of_its_fields() -> None:
     ("spec", "place", "fault"),
     [
         ('{"maybe":"many"}', "$.spec.maybe", "Expected `int | null`, got `str`"),
-        ('{"maybe":1,"ports":[{"number":"x"}]}', "$.spec.ports[0]", ""),
+        ('{"maybe":1,"ports":[{"number":"x"}]}', "$.spec.ports[0].number", "Expected `int`, got `str`"),
+        ('{"ports":null,"maybe":"many"}', "$.spec.maybe", "Expected `int | null`, got `str`"),
         ('{"maybe":1,"ports":{}}', "$.spec.ports", "Expected `array`, got `object`"),
         ("[]", "$.spec", "Expected `object`, got `array`"),
     ],
@@ -80,6 +83,66 @@ def test_error_names_the_object_the_place_and_the_fault(spec: str, place: str, f
     assert text.startswith("expected Service shop/web: ")
     assert place in text
     assert fault in text
+
+
+class Sync(enum.Enum):
+    ON = "On"
+    OFF = "Off"
+
+
+class ReplicaSpec(Spec):
+    sync: Sync = Sync.ON
+    modes: list[Literal["a", "b"]] = []
+    places: dict[str, Sync | None] = {}
+    only: Literal[1] | None = None
+
+
+class NeedySpec(Spec):
+    mode: Literal["a", "b"]
+    since: datetime
+
+
+class Replica(Resource[ReplicaSpec, None], group="example.com", version="v1"): ...
+
+
+@pytest.mark.parametrize(
+    ("spec", "fault"),
+    [
+        ('{"sync":"Quorum"}', "expected one of 'On', 'Off', got 'Quorum' - at `$.spec.sync`"),
+        ('{"modes":["a","c"]}', "expected one of 'a', 'b', got 'c' - at `$.spec.modes[1]`"),
+        ('{"places":{"x.y":"Q"}}', "expected one of 'On', 'Off', got 'Q' - at `$.spec.places[...]`"),
+        ('{"only":2}', "expected 1, got 2 - at `$.spec.only`"),
+    ],
+)
+def test_error_about_a_choice_tells_what_is_allowed(spec: str, fault: str) -> None:
+    """Wherever it stands."""
+    with pytest.raises(DecodeError) as caught:
+        Replica.from_json(f'{{"metadata":{{"name":"a"}},"spec":{spec}}}'.encode())
+    assert str(caught.value) == f"expected Replica a: {fault}"
+
+
+def test_error_about_another_kind_tells_both() -> None:
+    """In the words of a manifest."""
+    with pytest.raises(DecodeError, match=r"^expected Replica a: expected apiVersion example.com/v1, got v1$"):
+        Replica.from_json(b'{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"}}')
+    with pytest.raises(DecodeError, match=r"^expected Replica: expected kind Replica, got Pod$"):
+        Replica.from_json(b'{"apiVersion":"example.com/v1","kind":"Pod"}')
+
+
+def test_missing_field_without_a_zero_value_is_told_as_missing() -> None:
+    """Not as the null that would stand in for it."""
+    with pytest.raises(DecodeError, match="missing required field `since`"):
+        decode(NeedySpec, b'{"mode":"a"}')
+    with pytest.raises(DecodeError, match="missing required field `mode`"):
+        decode(NeedySpec, b'{"mode":null,"since":"2030-01-01T00:00:00Z"}')
+
+
+def test_error_shows_no_machinery() -> None:
+    """The decoder's own error says nothing more."""
+    with pytest.raises(DecodeError) as caught:
+        read('{"maybe":"many"}')
+    assert caught.value.__cause__ is None
+    assert caught.value.__suppress_context__
 
 
 MALFORMED = [b"", b" ", b"{", b'{"a":', b"<html>", b"\xff\xfe", b'{"kind":"\xff"}', b"[" * 100_000, b'{"a":1}}', b"nul",

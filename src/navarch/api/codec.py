@@ -7,6 +7,7 @@ because that is what a Go server means by it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable
 from functools import cache
 from typing import Any, Protocol, Self, TypeVar, cast, runtime_checkable
@@ -14,7 +15,7 @@ from typing import Any, Protocol, Self, TypeVar, cast, runtime_checkable
 import msgspec
 
 from navarch.api.model import undefined
-from navarch.api.shape import shape_of
+from navarch.api.shape import Shape, shape_of
 from navarch.errors import DecodeError, InvalidValueError, MalformedJsonError
 
 __all__ = ["WireValue", "decode", "encode", "from_builtins", "to_builtins"]
@@ -53,6 +54,7 @@ def _dec_hook(expected: type, value: Any) -> Any:
 
 
 _MALFORMED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+_NOT_ALLOWED = re.compile(r"Invalid enum value (?P<value>.*) - at `(?P<path>\$.*)`", re.DOTALL)
 _encoder = msgspec.json.Encoder(enc_hook=_enc_hook)
 _orderly_encoder = msgspec.json.Encoder(enc_hook=_enc_hook, order="deterministic")
 
@@ -87,25 +89,39 @@ def decode(expected: type[T], data: bytes | msgspec.Raw) -> T:
     """
     try:
         return _decoder(cast(Hashable, expected)).decode(data)  # type: ignore[no-any-return]  # typed by its argument
-    except msgspec.ValidationError as error:
-        return _decode_leniently(expected, data, error)
+    except msgspec.ValidationError:
+        return _decode_leniently(expected, data)
     except _MALFORMED as error:
         raise _malformed(expected, data, error) from None
 
 
-def _decode_leniently(expected: type[T], data: bytes | msgspec.Raw, first: Exception) -> T:
-    """Once more with Go's zero values for what is null or missing; the first error stands if that does not help.
+def _decode_leniently(expected: type[T], data: bytes | msgspec.Raw) -> T:
+    """Once more with Go's zero values for what is null or missing; what is wrong then is wrong indeed.
 
     By way of bytes: what a model keeps raw can only be had from those.
     """
+    shape = shape_of(cast(Hashable, expected))
     try:
-        filled = shape_of(cast(Hashable, expected)).with_zero_values(msgspec.json.decode(data))
+        filled = shape.with_zero_values(msgspec.json.decode(data))
     except _MALFORMED as error:  # behind the place of the first fault
         raise _malformed(expected, data, error) from None
     try:
         return _decoder(cast(Hashable, expected)).decode(encode(filled))  # type: ignore[no-any-return]  # as above
-    except msgspec.ValidationError:
-        raise DecodeError(f"expected {_name(expected)}{_identity(filled)}: {first}") from first
+    except msgspec.ValidationError as error:
+        raise DecodeError(f"expected {_name(expected)}{_identity(filled)}: {_fault(str(error), shape)}") from None
+
+
+def _fault(text: str, shape: Shape) -> str:
+    """What msgspec says; about a value that is none of those allowed, with those."""
+    found = _NOT_ALLOWED.fullmatch(text)
+    if found is None or not (choices := shape.at(found["path"]).choices):
+        return text
+    place, got = found["path"], found["value"]
+    if place in {"$.apiVersion", "$.kind"}:
+        bare = got.strip("'")
+        return f"expected {place[2:]} {choices[0]}, got {bare}"
+    allowed = ", ".join(map(repr, choices))
+    return f"expected {'one of ' if len(choices) > 1 else ''}{allowed}, got {got} - at `{place}`"
 
 
 def to_builtins(value: Any) -> Any:

@@ -5,6 +5,8 @@ JSON that has to be walked beside its model (zero values, unknown fields) is wal
 
 from __future__ import annotations
 
+import enum
+import re
 import types
 import typing
 from dataclasses import dataclass, field
@@ -22,7 +24,10 @@ __all__ = ["Shape", "shape_of"]
 
 @dataclass(slots=True)
 class Shape:
-    """One type. A struct has `fields` by wire name, a list or map has `items`, a scalar has neither."""
+    """One type. A struct has `fields` by wire name, a list or map has `items`, a scalar has neither.
+
+    `choices` are the values of an enum or literal.
+    """
 
     zero: Any = None
     fields: dict[str, Shape] | None = None
@@ -31,6 +36,14 @@ class Shape:
     keys: tuple[str, ...] = ()
     nullable: bool = False
     nullable_fields: frozenset[str] = frozenset()
+    choices: tuple[Any, ...] = ()
+
+    def at(self, path: str) -> Shape:
+        """The shape of the value at a place as msgspec names it: `$.spec.ports[0].name`."""
+        shape = self
+        for name, _ in _STEP.findall(path):
+            shape = ((shape.fields or {}).get(name) if name else shape.items) or Shape()
+        return shape
 
     def with_zero_values(self, value: Any) -> Any:
         """`value` without nulls the model does not know, and with Go's zero values for required fields."""
@@ -53,10 +66,12 @@ class Shape:
         }
         for name in self.required - filled.keys():
             zero = None if name in self.nullable_fields else fields[name].zero
-            filled[name] = fields[name].with_zero_values(zero)
+            if zero is not None or name in self.nullable_fields:
+                filled[name] = fields[name].with_zero_values(zero)
         return filled
 
 
+_STEP = re.compile(r"\.([^.\[]+)|\[(\d+|\.\.\.)\]")
 _ZEROS: dict[Any, Any] = {str: "", bytes: "", int: 0, float: 0.0, bool: False, Quantity: "0"}
 
 
@@ -82,6 +97,10 @@ class _Builder:
             return Shape(zero=[], items=self.build(arguments[0]))
         if origin is dict:
             return Shape(zero={}, items=self.build(arguments[1]))
+        if origin is typing.Literal:
+            return Shape(choices=arguments)
+        if isinstance(annotation, type) and issubclass(annotation, enum.Enum):
+            return Shape(choices=tuple(member.value for member in annotation))
         struct = origin or annotation
         if isinstance(struct, type) and issubclass(struct, msgspec.Struct):
             return self._struct(annotation)
