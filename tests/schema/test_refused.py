@@ -113,6 +113,15 @@ def test_a_type_that_no_schema_can_describe_is_refused(annotation: Any, message:
         ),
         (Annotated[list[Point], ListSet()] | None, "expected scalars in a set, got objects; use ListMap"),
         (Annotated[int, Rule("self.size > 1")] | None, "a CEL rule that fits the schema, got 'self.size > 1'"),
+        (
+            Annotated[int, Rule("self > 1", message="")] | None,
+            r"Thing\.spec\.value: expected the message of the rule 'self > 1' to be one line of text, got ''; write one",
+        ),
+        (
+            Annotated[int, Rule("self > 1", message_expression=" ")] | None,
+            "expected the message_expression of the rule 'self > 1' to be an expression, got nothing",
+        ),
+        (Annotated[int, Rule("")] | None, "expected a rule with an expression, got nothing"),
         (Annotated[Point, Rule("self.z > 1")] | None, "a CEL rule that fits the schema, got 'self.z > 1'"),
         (list[Annotated[int, Immutable()]] | None, r"Thing\.spec\.value\[\]: expected no oldSelf inside a list"),
         (Annotated[Any, RawSchema({"$ref": "#"})], "got \\$ref"),

@@ -118,13 +118,15 @@ def _transition_faults(compiled: CompiledRule, path: str, around: _Surroundings)
 def _form_faults(rule: JsonSchema, schema: JsonSchema, path: str) -> Iterator[DefinitionFault]:
     expression, message = rule.get("rule", "").strip(), rule.get("message")
     if not expression:
-        yield unexpected(f"{path}.rule", "an expression", "nothing", "write one, or remove the rule")
+        yield unexpected(f"{path}.rule", "a rule with an expression", "nothing", "write one, or remove the rule")
     if message is not None and (not message.strip() or _has_lines(message.strip())):
-        yield unexpected(f"{path}.message", "one line of text", repr(message), "put it on one line")
+        expected = f"the message of the rule {expression!r} to be one line of text"
+        yield unexpected(f"{path}.message", expected, repr(message), "write one line, or leave message= out")
     if _has_lines(expression) and not (message or "").strip():
         yield unexpected(f"{path}.message", "a message, since the rule has several lines", "none", "add message=")
     if rule.get("messageExpression") is not None and not rule["messageExpression"].strip():
-        yield unexpected(f"{path}.messageExpression", "an expression", "nothing", "write one, or remove it")
+        expected = f"the message_expression of the rule {expression!r} to be an expression"
+        yield unexpected(f"{path}.messageExpression", expected, "nothing", "write one, or remove it")
     if rule.get("reason") is not None and rule["reason"] not in _REASONS:
         yield unexpected(f"{path}.reason", f"one of {', '.join(_REASONS)}", repr(rule["reason"]), "use one of them")
     where = rule.get("fieldPath")
