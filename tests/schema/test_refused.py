@@ -140,10 +140,14 @@ def test_a_schema_that_the_server_would_refuse_is_refused(annotation: Any, messa
 
 def test_a_default_that_does_not_validate_is_refused() -> None:
     """The server would refuse it for the same reason."""
-    with pytest.raises(
-        DefinitionError, match=r"Thing\.spec\.value: expected a default that is valid, got 9: .*less than"
-    ):
+    with pytest.raises(DefinitionError) as caught:
         value_schema(Annotated[int, Meta(le=3)], default=9)
+    assert str(caught.value) == (
+        "Thing.spec.value: expected a default that is valid, got 9: Invalid value: 9: should be less than or equal to 3; "
+        "change it, or the limits"
+    )
+    with pytest.raises(DefinitionError, match=r"got \[9\]: Invalid value: 9: \[0\] in body .* \(at \[0\]\)"):
+        value_schema(list[Annotated[int, Meta(le=3)]], default=[9])
 
 
 def test_every_fault_is_told_at_once() -> None:

@@ -35,14 +35,16 @@ def _own(schema: JsonSchema, path: str) -> Iterator[DefinitionFault]:
     if not same(pruned, given):
         yield unexpected(f"{path}.default", "a default with known fields only", ", ".join(unknown), "remove them")
     for violation in _violations(schema):
-        cause = violation.cause()
-        where = f" (at {cause.field})" if cause.field else ""
-        yield unexpected(
-            f"{path}.default",
-            "a default that is valid",
-            f"{given!r}: {cause.message}{where}",
-            "change it, or the limits",
-        )
+        got = f"{given!r}: {_reason(violation)}"
+        yield unexpected(f"{path}.default", "a default that is valid", got, "change it, or the limits")
+
+
+def _reason(violation: Violation) -> str:
+    """The server's words; of the default itself, which has no path, without the place where they repeat the path."""
+    cause = violation.cause()
+    if cause.field:
+        return f"{cause.message} (at {cause.field})"
+    return cause.message if violation.tail is None else violation.head + violation.tail.removeprefix(" in body ")
 
 
 def _violations(schema: JsonSchema) -> list[Violation]:
