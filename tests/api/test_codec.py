@@ -3,13 +3,13 @@
 import contextlib
 import enum
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from navarch.api import Model, Resource, Spec, Status, decode, encode, from_builtins, to_builtins
+from navarch.api import ManagedFields, Model, Resource, Spec, Status, decode, encode, from_builtins, to_builtins
 from navarch.errors import DecodeError, InvalidValueError, MalformedJsonError
 
 
@@ -199,6 +199,29 @@ def test_value_that_json_cannot_hold_is_refused(value: Any) -> None:
     """Before anything is sent."""
     with pytest.raises(InvalidValueError, match="expected a value that JSON can hold"):
         encode(value)
+
+
+@pytest.mark.parametrize(
+    ("value", "place", "fault"),
+    [
+        (object(), "$", "got object"),
+        ({"a": [1, {"b": 1j}]}, "$.a[1].b", "got complex"),
+        ({"a": {"b": {(1, 2): 3}}}, "$.a.b", "got tuple"),
+        (Replica(name="x", spec=ReplicaSpec(modes=["a", cast(Any, "\ud800")])), "$.spec.modes[1]", "surrogates"),
+        (Replica(name="x", labels={"a": cast(Any, object())}), "$.metadata.labels.a", "got object"),
+        (ManagedFields(subresource=cast(Any, 1j)), "$.subresource", "got complex"),
+        ([ManagedFields(), 1j], "$[1]", "got complex"),
+    ],
+    ids=["itself", "list", "keys", "text", "label", "raw", "after unset"],
+)
+def test_error_about_what_json_cannot_hold_names_the_place(value: Any, place: str, fault: str) -> None:
+    """In the wire's names, and not the value: it may be a secret."""
+    with pytest.raises(InvalidValueError) as caught:
+        encode(value)
+    text = str(caught.value)
+    assert text.startswith("expected a value that JSON can hold: ")
+    assert text.endswith(f" - at `{place}`")
+    assert fault in text
 
 
 def test_value_that_holds_itself_is_refused() -> None:

@@ -8,7 +8,7 @@ because that is what a Go server means by it.
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from functools import cache
 from typing import Any, Protocol, Self, TypeVar, cast, runtime_checkable
 
@@ -43,7 +43,7 @@ def _enc_hook(value: Any) -> Any:
         return to_wire()
     if isinstance(value, msgspec.Raw):
         return msgspec.json.decode(value)
-    raise InvalidValueError(f"expected a value that JSON can hold, got {type(value).__name__}")
+    raise InvalidValueError(f"got {type(value).__name__}")
 
 
 def _dec_hook(expected: type, value: Any) -> Any:
@@ -54,6 +54,7 @@ def _dec_hook(expected: type, value: Any) -> Any:
 
 
 _MALFORMED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+_UNFIT = (TypeError, UnicodeEncodeError, InvalidValueError)
 _NOT_ALLOWED = re.compile(r"Invalid enum value (?P<value>.*) - at `(?P<path>\$.*)`", re.DOTALL)
 _encoder = msgspec.json.Encoder(enc_hook=_enc_hook)
 _orderly_encoder = msgspec.json.Encoder(enc_hook=_enc_hook, order="deterministic")
@@ -70,15 +71,41 @@ def _decoder(expected: Hashable) -> msgspec.json.Decoder[Any]:
 
 
 def encode(value: Any) -> bytes:
-    """`value` as JSON; fields that are unset are left out. Raises `InvalidValueError` for what JSON cannot hold."""
+    """`value` as JSON; fields that are unset are left out. Raises `InvalidValueError`, with the place, for what JSON cannot hold."""
     return _encoded(value, _encoder)
 
 
 def _encoded(value: Any, encoder: msgspec.json.Encoder) -> bytes:
     try:
         return encoder.encode(value)
-    except (TypeError, UnicodeEncodeError, RecursionError) as error:
+    except RecursionError as error:
         raise InvalidValueError(f"expected a value that JSON can hold: {error}") from None
+    except _UNFIT as error:
+        raise InvalidValueError(f"expected a value that JSON can hold: {error} - at `{_unfit(value, '$')}`") from None
+
+
+def _unfit(value: Any, path: str) -> str:
+    """The place of what cannot be encoded: looked for only when it is known to be there."""
+    for step, inner in _inside(value):
+        try:
+            _encoder.encode(inner)
+        except _UNFIT:
+            return _unfit(inner, path + step)
+    return path
+
+
+def _inside(value: Any) -> Iterable[tuple[str, Any]]:
+    if isinstance(value, msgspec.Struct):
+        fields = [
+            (f".{wire}", getattr(value, name))
+            for name, wire in zip(value.__struct_fields__, value.__struct_encode_fields__, strict=True)
+        ]
+        return [(step, inner) for step, inner in fields if inner is not msgspec.UNSET]
+    if isinstance(value, dict):
+        return [(f".{key}", inner) for key, inner in value.items()]
+    if isinstance(value, list | tuple | set | frozenset):
+        return [(f"[{index}]", inner) for index, inner in enumerate(value)]
+    return []
 
 
 def decode(expected: type[T], data: bytes | msgspec.Raw) -> T:
