@@ -31,7 +31,8 @@ from navarch.api import (
     Status,
 )
 from navarch.errors import DefinitionError
-from navarch.k8s.core.v1 import ContainerPort
+from navarch.k8s.core.v1 import ContainerPort, Pod
+from navarch.k8s.networking.v1 import Ingress
 from navarch.schema import Webhook, crd, schema_of
 from schema.thing import Mixed, Node, Point, kind_with, value_schema
 
@@ -200,6 +201,22 @@ def test_a_class_without_a_kind_is_refused() -> None:
         crd(Resource)
     with pytest.raises(DefinitionError, match="expected at least one class"):
         crd()
+
+
+def test_an_object_in_the_place_of_its_class_is_refused() -> None:
+    """It says which class to give."""
+    mistaken: Any = kind_with(int, default=1)(name="one")
+    with pytest.raises(
+        DefinitionError, match=r"expected a class, got an object of Thing; give the class, not an object: crd\(Thing\)"
+    ):
+        crd(mistaken)
+
+
+@pytest.mark.parametrize("kind", [Pod, Ingress])
+def test_a_built_in_kind_needs_no_crd(kind: type[Object]) -> None:
+    """Whatever its group: the server has its schema."""
+    with pytest.raises(DefinitionError, match=f"got {kind.__name__}, which is built in: its kind needs no CRD"):
+        crd(kind)
 
 
 def test_a_group_of_fields_cannot_have_bytes() -> None:

@@ -73,7 +73,15 @@ def schema_of(kind: type[Object], *, description_limit: int | None = None) -> Js
     return schema
 
 
-def _require_kind(version: type[Object]) -> None:
+def _require_kind(version: Any) -> None:
+    if not isinstance(version, type):
+        name = type(version).__name__
+        raise DefinitionError(f"expected a class, got an object of {name}; give the class, not an object: crd({name})")
+    if version.__module__.startswith("navarch.k8s."):
+        raise DefinitionError(
+            f"expected a kind of your own, got {version.__name__}, which is built in: its kind needs no CRD, and its "
+            f"schema is the server's; leave it out"
+        )
     if not hasattr(version, "__declaration__"):
         raise DefinitionError(
             f"expected a class with group= and version=, got {version.__name__}; "
