@@ -176,7 +176,11 @@ def test_every_fault_is_told_at_once() -> None:
         ({"deprecated": "x" * 300}, "expected 1 to 256 printable characters"),
         ({"scale": Scale(spec_replicas=".status.x")}, r"expected a path under \.spec\."),
         ({"columns": (Column("A", path=".spec.nothing"),)}, "expected column 'A' to have a type"),
-        ({"columns": (Column("A", path="spec.value", type="string"),)}, r"expected a path like \.spec\.size"),
+        (
+            {"columns": (Column("A", path="spec.value", type="string"),)},
+            r'A.* to have a path .* got \'spec.value\'; .*: "\.spec\.value"',
+        ),
+        ({"columns": (Column("A"),)}, r"expected column 'A' to have a path like \.spec\.size, got None; write path="),
     ],
 )
 def test_a_kind_that_cannot_be_served_is_refused(keywords: dict[str, Any], message: str) -> None:

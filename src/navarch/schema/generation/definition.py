@@ -133,7 +133,7 @@ def _version(version: type[Object], made: Draft) -> dict[str, Any]:
     if subresources:
         entry["subresources"] = subresources
     given: list[tuple[str, Column]] = [*made.columns, *((column.path or "", column) for column in declared.columns)]
-    columns = column_schemas(version.__name__, made.schema, given)
+    columns = column_schemas(made.schema, given)
     if columns:
         entry["additionalPrinterColumns"] = columns
     if made.selectable:

@@ -42,15 +42,17 @@ def _deprecation_faults(version: dict[str, Any], path: str) -> Iterator[Definiti
 def _column_faults(column: dict[str, Any], path: str) -> Iterator[DefinitionFault]:
     if not column.get("name"):
         yield unexpected(f"{path}.name", "a name", "none", "name the column")
+    name = f"column {column.get('name', '')!r}"
     if column.get("type") not in _COLUMN_TYPES:
-        yield unexpected(f"{path}.type", f"one of {', '.join(_COLUMN_TYPES)}", column.get("type"), "use one of them")
+        expected = f"{name} to have a type of {', '.join(_COLUMN_TYPES)}"
+        yield unexpected(f"{path}.type", expected, column.get("type"), "use one of them")
     if column.get("format") and column["format"] not in _COLUMN_FORMATS:
         expected = f"one of {', '.join(sorted(_COLUMN_FORMATS))}"
         yield unexpected(f"{path}.format", expected, column["format"], "use one of them")
-    if not column.get("jsonPath", "").startswith("."):
-        yield unexpected(
-            f"{path}.jsonPath", "a path like .spec.size", repr(column.get("jsonPath")), "start it with a dot"
-        )
+    shown = column.get("jsonPath", "")
+    if not shown.startswith("."):
+        remedy = f'start it with a dot: ".{shown}"' if shown else 'write path=".spec.size" for the field to show'
+        yield unexpected(f"{path}.jsonPath", f"{name} to have a path like .spec.size", repr(shown or None), remedy)
 
 
 def _scale_faults(scale: dict[str, Any], path: str) -> Iterator[DefinitionFault]:
