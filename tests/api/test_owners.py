@@ -1,10 +1,12 @@
 """Who owns whom."""
 
+import copy
 from typing import Any
 
 import pytest
 
 from navarch.api import (
+    Dynamic,
     Object,
     ObjectMeta,
     OwnerReference,
@@ -97,11 +99,69 @@ def test_object_without_owners_has_no_controller() -> None:
     assert controller_of(child(owner_reference(parent(), controller=False))) is None
 
 
-@pytest.mark.parametrize("namespace", ["other", ""])
-def test_owner_in_another_namespace_is_refused(namespace: str) -> None:
+def test_owner_in_another_namespace_is_refused() -> None:
     """The garbage collector would delete the child."""
     with pytest.raises(InvalidValueError, match="the garbage collector would delete it; put both in one namespace"):
-        set_controller(child(namespace=namespace), parent())
+        set_controller(child(namespace="other"), parent())
+    with pytest.raises(InvalidValueError, match="in 'no namespace': the garbage collector would delete it"):
+        set_controller(Cluster(name="c"), parent())
+
+
+def dynamic(namespace: str = "", **metadata: Any) -> Dynamic:
+    place = {"namespace": namespace} if namespace else {}
+    return Dynamic({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w", **place, **metadata}})
+
+
+@pytest.mark.parametrize("owned", [child(namespace=""), dynamic(), Dynamic(kind="Widget", apiVersion="v1")])
+def test_child_without_a_namespace_goes_to_that_of_its_owner(owned: Object | Dynamic) -> None:
+    """Unset means not decided yet."""
+    set_controller(owned, parent())
+    assert owned.namespace == "shop"
+
+
+@pytest.mark.parametrize("owned", [child(), dynamic("shop"), dynamic("shop", ownerReferences=None)])
+@pytest.mark.parametrize("owner", [parent(), dynamic("shop", uid="u9")])
+def test_object_without_a_class_owns_and_is_owned(owned: Any, owner: Any) -> None:
+    """As those with one."""
+    owned = owned.copy() if isinstance(owned, Object) else Dynamic(copy.deepcopy(dict(owned)))
+    assert controller_of(owned) is None
+    set_controller(owned, owner)
+    set_controller(owned, owner)
+    assert controller_of(owned) == owner_reference(owner)
+    assert is_owned_by(owned, owner)
+    assert not is_owned_by(owned, parent("u3"))
+    with pytest.raises(InvalidValueError, match="an object has one controller"):
+        set_controller(owned, parent("u3"))
+
+
+def test_owners_of_an_object_without_a_class_are_in_its_json() -> None:
+    """In the wire's names; those that were there stay."""
+    other = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u0"}
+    owned = dynamic("shop", ownerReferences=[other])
+    set_controller(owned, parent())
+    reference = {"apiVersion": "example.com/v1", "kind": "Parent", "name": "p-u1", "uid": "u1"}
+    expected = [other, reference | {"controller": True, "blockOwnerDeletion": True}]
+    assert owned["metadata"]["ownerReferences"] == expected
+
+
+def test_owner_without_a_type_is_refused() -> None:
+    """The garbage collector looks owners up by it."""
+    with pytest.raises(InvalidValueError, match="expected an owner with apiVersion and kind, got 'w' without"):
+        owner_reference(Dynamic(metadata={"name": "w", "uid": "u"}))
+
+
+class PartialObjectMetadata(Object, group="meta.k8s.io", version="v1", has_status=False): ...
+
+
+def test_owner_of_which_only_the_metadata_is_known_goes_by_its_kind() -> None:
+    """Which it has from whoever asked for it; without, it is refused."""
+    partial = PartialObjectMetadata(metadata=ObjectMeta(name="p", uid="u"))
+    with pytest.raises(
+        InvalidValueError, match=r"got the metadata alone of 'p'; read it with client.get\(MetadataOnly"
+    ):
+        owner_reference(partial)
+    vars(partial)["_of"] = Parent.__kind__
+    assert (owner_reference(partial).api_version, owner_reference(partial).kind) == ("example.com/v1", "Parent")
 
 
 def test_cluster_scoped_owner_owns_anywhere() -> None:

@@ -71,7 +71,10 @@ def _decoder(expected: Hashable) -> msgspec.json.Decoder[Any]:
 
 
 def encode(value: Any) -> bytes:
-    """`value` as JSON; fields that are unset are left out. Raises `InvalidValueError`, with the place, for what JSON cannot hold."""
+    """`value` as JSON; fields that are unset are left out.
+
+    Raises `InvalidValueError` naming the place of what JSON cannot hold.
+    """
     return _encoded(value, _encoder)
 
 
