@@ -2,8 +2,11 @@
 
 from datetime import UTC, datetime, timedelta
 
+import pytest
+
 from navarch.api import Condition, Status, decode, encode, set_condition
 from navarch.api.meta import ConditionStatus
+from navarch.errors import InvalidValueError
 
 START = datetime(2030, 1, 1, tzinfo=UTC)
 
@@ -52,6 +55,23 @@ def test_transition_time_moves_with_the_status() -> None:
     assert status.set_condition(condition("False", 5))
     assert status.conditions == [condition("False", 5)]
     assert not status.is_true("Ready")
+
+
+def test_transition_time_is_cut_to_seconds() -> None:
+    """As the server writes it, so that what comes back is what was set; the one given stays as it is."""
+    status, given = Status(), condition()
+    given.last_transition_time = START + timedelta(microseconds=7)
+    assert status.set_condition(given)
+    assert status.conditions == [condition()]
+    assert given.last_transition_time.microsecond == 7
+
+
+def test_transition_time_without_a_zone_is_refused() -> None:
+    """The server would not take it."""
+    given = condition()
+    given.last_transition_time = START.replace(tzinfo=None)
+    with pytest.raises(InvalidValueError, match="expected a datetime with a time zone"):
+        Status().set_condition(given)
 
 
 def test_other_conditions_stay_where_they_are() -> None:

@@ -10,6 +10,7 @@ import msgspec
 
 from navarch.api.markers import ListMap, Meta
 from navarch.api.model import Model
+from navarch.api.times import truncate_to_seconds
 
 __all__ = ["Condition", "ListMeta", "ManagedFields", "ObjectMeta", "OwnerReference", "Spec", "Status", "set_condition"]
 
@@ -113,17 +114,19 @@ class Status(Model):
     def set_condition(self, condition: Condition) -> bool:
         """Adds the condition or changes the one of its type; returns whether anything changed.
 
-        The transition time of the one that is there is kept unless the status itself changes.
+        The transition time of the one that is there is kept unless the status itself changes. It is cut to seconds,
+        as the server would; raises `InvalidValueError` if it has no time zone.
         """
         return set_condition(self.conditions, condition)
 
 
 def set_condition(conditions: list[Condition], condition: Condition) -> bool:
     """`Status.set_condition` for a bare list of conditions, as built-in kinds have them."""
+    condition = copy.copy(condition)
+    condition.last_transition_time = truncate_to_seconds(condition.last_transition_time)
     for index, known in enumerate(conditions):
         if known.type == condition.type:
             if known.status == condition.status:
-                condition = copy.copy(condition)
                 condition.last_transition_time = known.last_transition_time
             conditions[index] = condition
             return known != condition
