@@ -210,6 +210,35 @@ def test_a_column_of_the_creation_time_takes_the_place_of_age() -> None:
     assert [column["name"] for column in columns] == ["Born"]
 
 
+@pytest.mark.parametrize(
+    "path",
+    [
+        '.status.conditions[?(@.type=="Ready")].status',
+        ".status.conditions[*].type",
+        ".metadata.annotations.example\\.com/owner",
+        ".kind",
+        "..name",
+        ".spec.value.labels.anything",
+        ".spec.value.open.any.thing",
+        ".spec.value.whole.metadata.name",
+        ".spec.value.whole.spec.deep",
+        ".spec.value.raw.any",
+    ],
+)
+def test_a_column_may_show_what_the_schema_leaves_open(path: str) -> None:
+    """Maps, preserved fields, metadata, and all that comes after a filter or an index."""
+
+    class Open(Model):
+        labels: dict[str, str] = {}
+        open: dict[str, Any] = {}
+        whole: Dynamic | None = None
+        raw: Annotated[Any, RawSchema({"type": "object", "additionalProperties": True})] = None
+
+    columns = (Column("A", path=path, type="string"),)
+    made = crd(kind_with(Open | None, columns=columns))["spec"]["versions"][0]["additionalPrinterColumns"]
+    assert made[0]["jsonPath"] == path
+
+
 def test_descriptions_are_cut_for_a_field_and_for_all() -> None:
     """A field's own limit stands before the limit of the call."""
 

@@ -175,7 +175,29 @@ def test_every_fault_is_told_at_once() -> None:
         ({"short_names": ("thing",)}, "expected a name not used yet, got 'thing'"),
         ({"deprecated": "x" * 300}, "expected 1 to 256 printable characters"),
         ({"scale": Scale(spec_replicas=".status.x")}, r"expected a path under \.spec\."),
-        ({"columns": (Column("A", path=".spec.nothing"),)}, "expected column 'A' to have a type"),
+        ({"scale": Scale()}, r"expected spec_replicas of Scale to be .* got '\.spec\.replicas' \(.* fields value, got"),
+        (
+            {"scale": Scale(spec_replicas=".spec.value", status_replicas=".status.n")},
+            r"expected status_replicas of Scale to be the path of a field, got '\.status\.n' .*; add the field, or",
+        ),
+        ({"scale": Scale(selector=".status.selektor")}, r"expected selector of Scale .* got '\.status\.selektor'"),
+        ({"columns": (Column("A", path=".spec.nothing"),)}, "expected column 'A' to show a field of the schema"),
+        (
+            {"columns": (Column("A", path=".spec.valu", type="integer"),)},
+            r"expected column 'A' to show .* got '\.spec\.valu' \(expected one of the fields value, got 'valu'\)",
+        ),
+        (
+            {"columns": (Column("A", path=".spec.value.deep", type="string"),)},
+            "expected a struct or map to find 'deep' in, got type integer",
+        ),
+        (
+            {"columns": (Column("A", path=".spec.valu[*].name", type="string"),)},
+            "expected one of the fields value, got 'valu'",
+        ),
+        (
+            {"columns": (Column("A", path=".status.conditions[0].type"),)},
+            "expected column 'A' to have a type of .*, got None",
+        ),
         (
             {"columns": (Column("A", path="spec.value", type="string"),)},
             r'A.* to have a path .* got \'spec.value\'; .*: "\.spec\.value"',

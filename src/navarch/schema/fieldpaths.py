@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 
 from navarch.errors import InvalidValueError
-from navarch.schema.document import JsonSchema
+from navarch.schema.document import TYPE_FIELDS, JsonSchema
 
-__all__ = ["at_json_path", "field_path"]
+__all__ = ["at_json_path", "dead_end", "field_path"]
 
 _TOKEN = re.compile(r"\.(?P<name>[^.\[\]]+)|\['(?P<quoted>(?:[^'\\]|\\.)*)'\]")
+_PLAIN = re.compile(r"\.([\w-]+)(?=[.\[]|$)")
 _ESCAPES = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "'": "'", "\\": "\\"}
 
 
@@ -39,6 +40,33 @@ def at_json_path(schema: JsonSchema, path: str) -> JsonSchema | None:
         return field_path(path, schema)[1] if path.startswith(".") else None
     except InvalidValueError:
         return None
+
+
+def dead_end(path: str, schema: JsonSchema) -> str:
+    """Why a JSON path leads to no field of an object's schema; empty if it leads to one, or may.
+
+    Only the plain names that it begins with are followed, and only as far as the schema knows the fields.
+
+    >>> dead_end(".spec.siz", {"properties": {"spec": {"properties": {"size": {"type": "integer"}}}}})
+    "expected one of the fields size, got 'siz'"
+    """
+    position, whole_object = 0, True
+    while match := _PLAIN.match(path, position):
+        name = match[1]
+        if (whole_object and name in TYPE_FIELDS) or _keeps_unknown(name, schema):
+            return ""
+        try:
+            _, schema = _step(name, schema)
+        except InvalidValueError as error:
+            return str(error)
+        position, whole_object = match.end(), bool(schema.get("x-kubernetes-embedded-resource"))
+    return ""
+
+
+def _keeps_unknown(name: str, schema: JsonSchema) -> bool:
+    known = name in schema.get("properties", {})
+    open_map = schema.get("additionalProperties") is True
+    return not known and (open_map or bool(schema.get("x-kubernetes-preserve-unknown-fields")))
 
 
 def _step(name: str, schema: JsonSchema) -> tuple[bool, JsonSchema]:

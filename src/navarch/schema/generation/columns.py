@@ -6,7 +6,7 @@ from typing import Any
 
 from navarch.api.markers import Column
 from navarch.schema.document import JsonSchema
-from navarch.schema.fieldpaths import at_json_path
+from navarch.schema.fieldpaths import at_json_path, dead_end
 
 __all__ = ["column_schemas"]
 
@@ -38,10 +38,10 @@ def _entry(schema: JsonSchema, path: str, column: Column) -> dict[str, Any]:
 
 
 def _type_at(schema: JsonSchema, path: str) -> str | None:
-    """None where the schema cannot tell; a path that is no path is a fault of its own, whatever the type."""
+    """None where the schema cannot tell; a path that leads nowhere is a fault of its own, whatever the type."""
     found = at_json_path(schema, path)
     if found is None:
-        return None if path.startswith(".") else "string"
+        return "string" if dead_end(path, schema) or not path.startswith(".") else None
     json_type = found.get("type")
     if json_type == "string" and found.get("format") in _DATE_FORMATS:
         return "date"

@@ -13,7 +13,7 @@ from navarch.errors import DefinitionError
 from navarch.schema.document import JsonSchema
 from navarch.schema.generation.build import Draft, draft
 from navarch.schema.generation.columns import column_schemas
-from navarch.schema.generation.sense import name_collisions, senseless, warn_of_unknown_formats
+from navarch.schema.generation.sense import dead_paths, name_collisions, senseless, warn_of_unknown_formats
 from navarch.schema.generation.where import author_place
 from navarch.schema.inspection.manifest import DefinitionFault, definition_faults
 
@@ -172,8 +172,9 @@ def _senseless(manifest: dict[str, Any]) -> Iterator[DefinitionFault]:
     """What the server takes although it cannot be meant."""
     yield from name_collisions(manifest["spec"]["names"])
     for index, version in enumerate(manifest["spec"]["versions"]):
-        schema = version["schema"]["openAPIV3Schema"]
-        yield from senseless(schema, f"spec.versions[{index}].schema.openAPIV3Schema")
+        path = f"spec.versions[{index}]"
+        yield from senseless(version["schema"]["openAPIV3Schema"], f"{path}.schema.openAPIV3Schema")
+        yield from dead_paths(version, path)
 
 
 def _disagreements(versions: tuple[type[Object], ...]) -> list[DefinitionFault]:

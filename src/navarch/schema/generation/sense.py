@@ -7,12 +7,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from navarch.schema.document import JsonSchema
+from navarch.schema.fieldpaths import dead_end
 from navarch.schema.generation.where import author_place
 from navarch.schema.inspection.faults import DefinitionFault, unexpected
 from navarch.schema.inspection.structural import children
 from navarch.schema.values.formats import is_known_format
 
-__all__ = ["name_collisions", "senseless", "warn_of_unknown_formats"]
+__all__ = ["dead_paths", "name_collisions", "senseless", "warn_of_unknown_formats"]
 
 _PAIRS = (
     ("minimum", "maximum"),
@@ -20,6 +21,11 @@ _PAIRS = (
     ("minItems", "maxItems"),
     ("minProperties", "maxProperties"),
 )
+_SCALE_ARGUMENTS = {
+    "specReplicasPath": "spec_replicas",
+    "statusReplicasPath": "status_replicas",
+    "labelSelectorPath": "selector",
+}
 _PYTHON_TYPES: dict[str, tuple[type, ...]] = {
     "string": (str,),
     "integer": (int,),
@@ -61,6 +67,22 @@ def name_collisions(names: dict[str, Any]) -> Iterator[DefinitionFault]:
         if short in seen:
             yield unexpected(f"spec.names.shortNames[{index}]", "a name not used yet", repr(short), "remove it")
         seen.add(short)
+
+
+def dead_paths(version: dict[str, Any], path: str) -> Iterator[DefinitionFault]:
+    """Columns and scale paths of a version that lead to no field: the column stays empty, scaling fails."""
+    schema = version["schema"]["openAPIV3Schema"]
+    for index, column in enumerate(version.get("additionalPrinterColumns", ())):
+        given = column["jsonPath"]
+        if reason := dead_end(given, schema):
+            expected = f"column {column['name']!r} to show a field of the schema"
+            where = f"{path}.additionalPrinterColumns[{index}].jsonPath"
+            yield unexpected(where, expected, f"{given!r} ({reason})", "correct its path, or add the field")
+    for key, given in version.get("subresources", {}).get("scale", {}).items():
+        if reason := dead_end(given, schema):
+            expected = f"{_SCALE_ARGUMENTS[key]} of Scale to be the path of a field"
+            remedy = f"add the field, or write Scale({_SCALE_ARGUMENTS[key]}=...)"
+            yield unexpected(f"{path}.subresources.scale.{key}", expected, f"{given!r} ({reason})", remedy)
 
 
 def warn_of_unknown_formats(schema: JsonSchema, places: Mapping[str, str], path: str = "") -> None:
