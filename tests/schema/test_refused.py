@@ -17,6 +17,7 @@ from navarch.api import (
     ListMap,
     ListSet,
     Meta,
+    Model,
     Object,
     ObjectMeta,
     OneOf,
@@ -164,6 +165,38 @@ def test_every_fault_is_told_at_once() -> None:
         crd(Many)
     assert "Many.spec.second_one: expected a regular expression" in str(caught.value)
     assert "got 'Mn'; use 'mn'" in str(caught.value)
+
+
+class Faulty(Model, one_of=(OneOf("bound", "bond"),)):
+    bound: Annotated[str, Meta(ge=1)] | None = None
+    held: Node | None = None
+
+
+def test_every_field_that_no_schema_can_describe_is_told_at_once() -> None:
+    """However deep it is, beside the groups of its class that name no field, in every version."""
+
+    class ManySpec(Spec):
+        first: complex | None = None
+        inner: Faulty | None = None
+        again: Node | None = None
+        listed: Annotated[str, ListMap("name")] = ""
+        raw: Annotated[Any, RawSchema({"type": 1, "pattern": 2})] = None
+
+    class Many(Resource[ManySpec, Status], group="things.example.com", version="v1"): ...
+
+    with pytest.raises(DefinitionError) as caught:
+        crd(Many, kind_with(complex | None, kind="Many", version="v2", storage=False))
+    assert [line.partition(", got")[0] for line in str(caught.value).splitlines()] == [
+        "Many.spec.first: expected a type that JSON can hold",
+        "Many.spec.inner.bound: expected a bound (ge, gt, le, lt) on a number",
+        "Many.spec.inner.held.inner: expected a schema that ends",
+        "Many.spec.inner: expected one_of to name fields of Faulty",
+        "Many.spec.again.inner: expected a schema that ends",
+        "Many.spec.listed: expected ListMap on a list",
+        "Many.spec.raw: RawSchema, at type: expected a text",
+        "Many.spec.raw: RawSchema, at pattern: expected a text",
+        "Thing.spec.value: expected a type that JSON can hold",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,9 @@ import datetime as dt
 import decimal
 import types
 import typing
-from collections.abc import Mapping, MutableMapping, Sequence
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -64,9 +65,12 @@ class Draft:
 
 
 def draft(kind: type[Object], *, description_limit: int | None = None) -> Draft:
-    """The schema of a kind, not yet checked. Raises `DefinitionError` for a type that no schema can describe."""
+    """The schema of a kind, not yet checked. Raises `DefinitionError` with every field that no schema can describe."""
     builder = _Builder(Draft(), description_limit)
-    builder.draft.schema = builder.described_root(kind)
+    with builder.gathering():
+        builder.draft.schema = builder.described_root(kind)
+    if builder.faults:
+        raise DefinitionError("\n".join(dict.fromkeys(builder.faults)))
     return builder.draft
 
 
@@ -76,6 +80,17 @@ class _Builder:
     description_limit: int | None
     under_way: list[Any] = field(default_factory=list)
     """The structs around the place being described; one that appears twice would never end."""
+    faults: list[str] = field(default_factory=list)
+
+    @contextmanager
+    def gathering(self) -> Iterator[None]:
+        """What one field cannot be is kept, so that the next one is looked at too."""
+        depth = len(self.under_way)
+        try:
+            yield
+        except DefinitionError as error:
+            self.faults.append(str(error))
+            del self.under_way[depth:]
 
     def described_root(self, kind: type[Object]) -> JsonSchema:
         """The schema of the kind itself."""
@@ -213,8 +228,10 @@ class _Builder:
             schema["properties"] = properties
         if required:
             schema["required"] = required
-        rules = self._rules(struct, where)
-        return schema | ({"x-kubernetes-validations": rules} if rules else {})
+        with self.gathering():
+            rules = self._rules(struct, where)
+            schema |= {"x-kubernetes-validations": rules} if rules else {}
+        return schema
 
     def _fields(
         self, struct: Any, where: Where, skip: tuple[str, ...], *, defaults: bool
@@ -227,10 +244,11 @@ class _Builder:
             if info.name in skip or apart.core is types.NoneType:
                 continue
             inner = where.field(info.name, info.encode_name)
-            schema = self.value(info.type, inner, description=descriptions.get(info.name, ""))
-            properties[info.encode_name] = schema
-            if (info.required and not apart.optional) or (defaults and not _add_default(schema, info, inner)):
-                required.append(info.encode_name)
+            with self.gathering():
+                schema = self.value(info.type, inner, description=descriptions.get(info.name, ""))
+                properties[info.encode_name] = schema
+                if (info.required and not apart.optional) or (defaults and not _add_default(schema, info, inner)):
+                    required.append(info.encode_name)
         return properties, required
 
     def _rules(self, struct: Any, where: Where) -> list[JsonSchema]:
@@ -270,10 +288,9 @@ class _Builder:
 def _written(raw: RawSchema, where: Where) -> JsonSchema:
     """A schema written by hand, as a copy."""
     schema, malformed = well_formed(copy.deepcopy(raw.schema), SCHEMA_FORM)
-    for fault in malformed:
-        raise DefinitionError(
-            f"{where.place}: RawSchema, at {fault.field or 'its root'}: {fault.message}; {fault.remedy}"
-        )
+    if malformed:
+        told = (f"{fault.field or 'its root'}: {fault.message}; {fault.remedy}" for fault in malformed)
+        raise DefinitionError("\n".join(f"{where.place}: RawSchema, at {fault}" for fault in told))
     written: JsonSchema = schema
     return written
 

@@ -56,7 +56,7 @@ def crd(
         raise DefinitionError("expected at least one class to make a CRD of, got none; write crd(MyKind)")
     for version in versions:
         _require_kind(version)
-    drafts = [draft(version, description_limit=description_limit) for version in versions]
+    drafts = _drafts(versions, description_limit)
     manifest = _manifest(versions, drafts, conversion)
     faults = [*_disagreements(versions), *definition_faults(manifest), *_senseless(manifest)]
     if faults:
@@ -87,6 +87,18 @@ def _require_kind(version: Any) -> None:
             f"expected a class with group= and version=, got {version.__name__}; "
             f'write class {version.__name__}(Resource[...], group="example.com", version="v1")'
         )
+
+
+def _drafts(versions: tuple[type[Object], ...], description_limit: int | None) -> list[Draft]:
+    drafts, faults = [], []
+    for version in versions:
+        try:
+            drafts.append(draft(version, description_limit=description_limit))
+        except DefinitionError as error:
+            faults.append(str(error))
+    if faults:
+        raise DefinitionError("\n".join(faults))
+    return drafts
 
 
 def _manifest(versions: tuple[type[Object], ...], drafts: list[Draft], conversion: Webhook | None) -> dict[str, Any]:
