@@ -254,6 +254,30 @@ def test_versions_of_one_kind_agree_on_what_it_is() -> None:
         crd(first, kind_with(int, default=1, version="v2"))
 
 
+@pytest.mark.parametrize(
+    "keywords",
+    [
+        {"short_names": ("tg",)},
+        {"categories": ("all",)},
+        {"singular": "thingy"},
+        {"labels": {"a": "b"}},
+        {"annotations": {"a": "b"}},
+    ],
+    ids=str,
+)
+def test_what_a_manifest_says_once_is_said_by_the_stored_version(keywords: dict[str, Any]) -> None:
+    """Another version may leave it out or repeat it; what it says differently would be lost."""
+    ((name, said),) = keywords.items()
+    plain, saying = kind_with(int, default=1), kind_with(int, default=1, **keywords)
+    old = {"version": "v0", "storage": False}
+    crd(kind_with(int, default=1, **old), saying)
+    crd(kind_with(int, default=1, **old, **keywords), saying)
+    with pytest.raises(DefinitionError) as caught:
+        crd(kind_with(int, default=1, **old, **keywords), plain)
+    assert f"expected every version to have {name}=" in str(caught.value)
+    assert f"got {said!r} on Thing; say it on Thing alone, which is stored" in str(caught.value)
+
+
 def test_a_class_without_a_kind_is_refused() -> None:
     """It is no kind before it has a group and a version."""
     with pytest.raises(DefinitionError, match="expected a class with group= and version=, got Resource"):

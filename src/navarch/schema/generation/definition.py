@@ -15,9 +15,14 @@ from navarch.schema.generation.build import Draft, draft
 from navarch.schema.generation.columns import column_schemas
 from navarch.schema.generation.sense import dead_paths, name_collisions, senseless, warn_of_unknown_formats
 from navarch.schema.generation.where import author_place
-from navarch.schema.inspection.manifest import DefinitionFault, definition_faults
+from navarch.schema.inspection.faults import DefinitionFault, unexpected
+from navarch.schema.inspection.manifest import definition_faults
 
 __all__ = ["Webhook", "crd", "schema_of"]
+
+_OF_THE_KIND = ("group", "kind", "plural", "namespaced")
+_OPTIONAL = ("singular", "short_names", "categories", "labels", "annotations")
+_PLACES = {"namespaced": "spec.scope", "labels": "metadata.labels", "annotations": "metadata.annotations"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +107,7 @@ def _drafts(versions: tuple[type[Object], ...], description_limit: int | None) -
 
 
 def _manifest(versions: tuple[type[Object], ...], drafts: list[Draft], conversion: Webhook | None) -> dict[str, Any]:
-    stored = next((version for version in versions if version.__declaration__.storage), versions[0])
+    stored = _stored(versions)
     kind, declared = stored.__kind__, stored.__declaration__
     names: dict[str, Any] = {
         "plural": kind.plural,
@@ -131,6 +136,11 @@ def _manifest(versions: tuple[type[Object], ...], drafts: list[Draft], conversio
         "metadata": metadata,
         "spec": spec,
     }
+
+
+def _stored(versions: tuple[type[Object], ...]) -> type[Object]:
+    """The version whose word counts where a manifest says something once."""
+    return next((version for version in versions if version.__declaration__.storage), versions[0])
 
 
 def _version(version: type[Object], made: Draft) -> dict[str, Any]:
@@ -189,23 +199,29 @@ def _senseless(manifest: dict[str, Any]) -> Iterator[DefinitionFault]:
         yield from dead_paths(version, path)
 
 
-def _disagreements(versions: tuple[type[Object], ...]) -> list[DefinitionFault]:
+def _disagreements(versions: tuple[type[Object], ...]) -> Iterator[DefinitionFault]:
     """What a manifest can say only once, and the classes say differently."""
-    faults = []
-    first = versions[0]
-    for other in versions[1:]:
-        for name in ("group", "kind", "plural", "namespaced"):
-            mine, others = getattr(first.__kind__, name), getattr(other.__kind__, name)
-            if mine != others:
-                faults.append(
-                    DefinitionFault(
-                        "spec.names" if name != "namespaced" else "spec.scope",
-                        f"expected every version to have {name}={mine!r} as {first.__name__} has, "
-                        f"got {others!r} on {other.__name__}",
-                        f"write {name}={mine!r} there, or make a CRD of its own",
-                    )
-                )
-    return faults
+    stored = _stored(versions)
+    said = _said_once(stored)
+    for other in versions:
+        unsaid: tuple[Any, ...] = (None, (), {}, other.__kind__.kind.lower())
+        for name, got in _said_once(other).items():
+            optional = name in _OPTIONAL
+            if got == said[name] or (optional and got in unsaid):
+                continue
+            yield unexpected(
+                _PLACES.get(name, "spec.names"),
+                f"every version to have {name}={said[name]!r} as {stored.__name__} has",
+                f"{got!r} on {other.__name__}",
+                f"say it on {stored.__name__} alone, which is stored"
+                if optional
+                else f"write {name}={said[name]!r} there, or make a CRD of its own",
+            )
+
+
+def _said_once(version: type[Object]) -> dict[str, Any]:
+    said = {name: getattr(version.__kind__, name) for name in _OF_THE_KIND}
+    return said | {name: getattr(version.__declaration__, name) for name in _OPTIONAL}
 
 
 def _explain(fault: DefinitionFault, versions: tuple[type[Object], ...], drafts: list[Draft]) -> str:
