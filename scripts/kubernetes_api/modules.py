@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from kubernetes_api.kinds import ServedKind
 from kubernetes_api.naming import class_name, module_of
 from kubernetes_api.structs import Catalogue, Field, StructClass
 from navarch.k8s.published import Published
@@ -103,20 +104,18 @@ def _is_ahead(struct: StructClass, field: Field, defined: set[str]) -> bool:
 
 
 def _header(struct: StructClass) -> str:
-    if struct.kind is None:
-        return f"class {struct.name}(Model):"
-    arguments = ["Object", *_keywords(struct)]
+    arguments = ["Object", *_keywords(struct.name, struct.kind)] if struct.kind else ["Model"]
+    if struct.sensitive:
+        arguments.append(f"sensitive={_tuple(struct.sensitive)}")
     line = f"class {struct.name}({', '.join(arguments)}):"
     if len(line) <= WIDTH:
         return line
     return "\n".join([f"class {struct.name}(", *(f"    {argument}," for argument in arguments), "):"])
 
 
-def _keywords(struct: StructClass) -> list[str]:
-    kind = struct.kind
-    assert kind is not None
+def _keywords(name: str, kind: ServedKind) -> list[str]:
     keywords = [f'group="{kind.group}"', f'version="{kind.version}"', f'plural="{kind.plural}"']
-    if kind.singular != struct.name.lower():
+    if kind.singular != name.lower():
         keywords.append(f'singular="{kind.singular}"')
     if not kind.namespaced:
         keywords.append("namespaced=False")

@@ -14,6 +14,12 @@ from navarch.k8s.published import META, Published, references_in
 Json = dict[str, Any]
 _OBJECT_META = f"{META}.ObjectMeta"
 _ZEROS = {"int": "0", "float": "0.0", "bool": "False", "str": '""'}
+_SENSITIVE = {
+    "io.k8s.api.core.v1.Secret": ("data", "string_data"),
+    "io.k8s.api.authentication.v1.TokenRequestStatus": ("token",),
+    "io.k8s.api.authentication.v1.TokenReviewSpec": ("token",),
+}
+"""Fields that hold secrets: the published schemas do not say it."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +53,11 @@ class StructClass:
     def name(self) -> str:
         """The name of the class."""
         return class_name(self.schema)
+
+    @property
+    def sensitive(self) -> tuple[str, ...]:
+        """Its fields that must not be shown."""
+        return _SENSITIVE.get(self.schema, ())
 
     @property
     def structs(self) -> frozenset[str]:

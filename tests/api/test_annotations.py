@@ -58,7 +58,7 @@ def test_name_that_is_imported_for_type_checkers_only_is_refused(use: Any) -> No
         "class Placement, field affinity: expected a type, got the name 'Affinity' that is not defined at module level; "
         "import it outside TYPE_CHECKING, or define it in the module"
     )
-    assert caught.value.__suppress_context__
+    assert caught.value.__suppress_context__ or caught.value.__context__ is None
     assert caught.value.__cause__ is None
 
 

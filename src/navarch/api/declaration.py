@@ -12,6 +12,7 @@ from navarch.api.model import checked_tuple
 from navarch.errors import DefinitionError
 
 __all__ = [
+    "OF_MODEL",
     "Declaration",
     "declaration_of",
     "given",
@@ -39,7 +40,7 @@ class Declaration:
 
 
 _OF_KIND = ("group", "version", "kind", "plural", "namespaced", "has_status")
-_OF_MODEL = ("rules", "one_of")
+OF_MODEL = ("rules", "one_of", "sensitive")
 _OF_DECLARATION = tuple(field.name for field in fields(Declaration))
 _OF_ONE_VERSION = frozenset({"version", "served", "storage", "deprecated"})
 _LISTS = (("short_names", str), ("categories", str), ("columns", Column))
@@ -52,7 +53,7 @@ def given(keywords: dict[str, Any]) -> dict[str, Any]:
 
 def refuse_unknown(name: str, keywords: dict[str, Any]) -> None:
     """A typo must not be swallowed."""
-    known = sorted((*_OF_KIND, *_OF_MODEL, *_OF_DECLARATION))
+    known = sorted((*_OF_KIND, *OF_MODEL, *_OF_DECLARATION))
     unknown = sorted(keywords.keys() - set(known))
     if unknown:
         raise DefinitionError(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from navarch.api.sensitive import masked_json
+
 __all__ = ["Dynamic"]
 
 
@@ -51,6 +53,12 @@ class Dynamic(dict[str, Any]):
     def annotations(self) -> dict[str, str]:
         """`metadata.annotations`, made if they were not there."""
         return _made(self.metadata, "annotations")
+
+    def __repr__(self) -> str:
+        """The dict as it is; a Secret without its values."""
+        if (self.api_version, self.kind) != ("v1", "Secret"):
+            return super().__repr__()
+        return repr(masked_json(dict(self), ("data", "stringData")))
 
     def _looked_up(self, field: str) -> str:
         """Looking must not change what is written."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, dataclass_transform, g
 import msgspec
 
 from navarch.api.markers import OneOf, Rule
+from navarch.api.sensitive import masked_repr, masked_rich_repr
 from navarch.errors import DefinitionError
 
 __all__ = [
@@ -57,6 +58,7 @@ class ModelType(msgspec.StructMeta):
 
     __rules__: tuple[Rule, ...]
     __one_of__: tuple[OneOf, ...]
+    __sensitive__: tuple[str, ...]
 
     def __new__(
         mcls,
@@ -66,12 +68,15 @@ class ModelType(msgspec.StructMeta):
         *,
         rules: tuple[Rule, ...] = (),
         one_of: tuple[OneOf, ...] = (),
+        sensitive: tuple[str, ...] = (),
         omit_empty: bool = False,
         **config: Any,
     ) -> Any:
         _refuse_values_without_type(name, namespace)
         if not omit_empty:
             _hold_defaults(namespace)
+        if sensitive:
+            namespace |= {"__repr__": masked_repr, "__rich_repr__": masked_rich_repr}
         wire: dict[str, Any] = {"kw_only": True, "rename": "camel", "omit_defaults": True, "repr_omit_defaults": True}
         try:
             cls: ModelType = super().__new__(mcls, name, bases, namespace, **wire, **config)
@@ -80,6 +85,8 @@ class ModelType(msgspec.StructMeta):
             raise
         cls.__rules__ = (*getattr(cls, "__rules__", ()), *checked_tuple("rules", rules, Rule, name))
         cls.__one_of__ = (*getattr(cls, "__one_of__", ()), *checked_tuple("one_of", one_of, OneOf, name))
+        cls.__sensitive__ = (*getattr(cls, "__sensitive__", ()), *checked_tuple("sensitive", sensitive, str, name))
+        _refuse_unknown_fields(cls, sensitive)
         return cls
 
 
@@ -103,6 +110,15 @@ def checked_tuple(keyword: str, values: Any, expected: type[_M], where: str) -> 
             f"write {keyword}=({example},)"
         )
     return values
+
+
+def _refuse_unknown_fields(cls: Any, sensitive: tuple[str, ...]) -> None:
+    for name in sensitive:
+        if name not in cls.__struct_fields__:
+            raise DefinitionError(
+                f"class {cls.__name__}: expected sensitive= to name its fields, got {name!r}; "
+                f"it has {', '.join(cls.__struct_fields__)}"
+            )
 
 
 def _refuse_values_without_type(where: str, namespace: dict[str, Any]) -> None:
@@ -210,7 +226,8 @@ def _held(given: Any) -> Any:
 class Model(Struct, metaclass=ModelType):
     """A part of a kind's schema: subclass it for every struct inside a spec or status.
 
-    Class keywords: `rules` (CEL on the whole struct), `one_of` (groups of fields of which one may be set).
+    Class keywords: `rules` (CEL on the whole struct), `one_of` (groups of fields of which one may be set), `sensitive`
+    (names of fields whose values `repr` hides).
 
     >>> class Storage(Model):
     ...     size_gib: int = 1
@@ -222,9 +239,15 @@ class Model(Struct, metaclass=ModelType):
 
     __rules__: ClassVar[tuple[Rule, ...]]
     __one_of__: ClassVar[tuple[OneOf, ...]]
+    __sensitive__: ClassVar[tuple[str, ...]]
 
     if TYPE_CHECKING:
 
         def __init_subclass__(
-            cls, *, rules: tuple[Rule, ...] = (), one_of: tuple[OneOf, ...] = (), omit_empty: bool = False
+            cls,
+            *,
+            rules: tuple[Rule, ...] = (),
+            one_of: tuple[OneOf, ...] = (),
+            sensitive: tuple[str, ...] = (),
+            omit_empty: bool = False,
         ) -> None: ...

@@ -20,6 +20,7 @@ import msgspec
 
 from navarch.api.codec import decode, encode
 from navarch.api.declaration import (
+    OF_MODEL,
     Declaration,
     declaration_of,
     given,
@@ -50,7 +51,7 @@ class ObjectType(ModelType):
     def __new__(mcls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **keywords: Any) -> Any:
         keywords = given(keywords)
         refuse_unknown(name, keywords)
-        options = {keyword: keywords.pop(keyword) for keyword in ("rules", "one_of") if keyword in keywords}
+        options = {keyword: keywords.pop(keyword) for keyword in OF_MODEL if keyword in keywords}
         if "version" not in keywords:
             refuse_without_version(name, keywords)
             return super().__new__(mcls, name, bases, namespace, dict=True, **options)
@@ -152,6 +153,7 @@ class Object(Struct, metaclass=ObjectType):
     __declaration__: ClassVar[Declaration]
     __rules__: ClassVar[tuple[Rule, ...]]
     __one_of__: ClassVar[tuple[OneOf, ...]]
+    __sensitive__: ClassVar[tuple[str, ...]]
 
     if TYPE_CHECKING:
         name: str = ""
@@ -179,6 +181,7 @@ class Object(Struct, metaclass=ObjectType):
             has_status: bool | None = None,
             rules: tuple[Rule, ...] = (),
             one_of: tuple[OneOf, ...] = (),
+            sensitive: tuple[str, ...] = (),
             singular: str = "",
             short_names: tuple[str, ...] = (),
             categories: tuple[str, ...] = (),
@@ -228,7 +231,8 @@ class Resource(Object, Generic[S, T]):
     """A custom kind: what is wanted (`spec`) and what is (`status`). `Resource[MySpec, None]` has no status.
 
     Class keywords: `group` and `version` (required), `kind`, `plural`, `singular`, `short_names`, `categories`,
-    `namespaced`, `columns`, `scale`, `rules`, `one_of`, `served`, `storage`, `deprecated`, `labels`, `annotations`.
+    `namespaced`, `columns`, `scale`, `rules`, `one_of`, `sensitive`, `served`, `storage`, `deprecated`, `labels`,
+    `annotations`.
     A second version is a subclass: `class MemcachedV1(Memcached, version="v1", storage=False)` is the same kind.
 
     >>> from navarch.api import Spec, Status

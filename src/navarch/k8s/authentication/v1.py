@@ -53,7 +53,7 @@ class TokenRequestSpec(Model):
     expiration_seconds: int | None = None
 
 
-class TokenRequestStatus(Model):
+class TokenRequestStatus(Model, sensitive=("token",)):
     expiration_timestamp: datetime | None = None
     token: str | None = None
 
@@ -70,7 +70,7 @@ class TokenRequest(
     status: TokenRequestStatus = field(default_factory=TokenRequestStatus)
 
 
-class TokenReviewSpec(Model):
+class TokenReviewSpec(Model, sensitive=("token",)):
     token: str
     audiences: list[str] | None = None
 

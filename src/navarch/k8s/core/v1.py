@@ -1699,7 +1699,7 @@ class ResourceQuota(Object, group="", version="v1", plural="resourcequotas", sho
     status: ResourceQuotaStatus = field(default_factory=ResourceQuotaStatus)
 
 
-class Secret(Object, group="", version="v1", plural="secrets", has_status=False):
+class Secret(Object, group="", version="v1", plural="secrets", has_status=False, sensitive=("data", "string_data")):
     data: dict[str, bytes] | None = None
     immutable: bool | None = None
     string_data: dict[str, str] | None = None
