@@ -17,7 +17,8 @@ __all__ = ["check"]
 def check(obj: Object, old: Object | None = None) -> None:
     """Raises `ValidationError` with every cause if `obj` does not satisfy the schema of its own class.
 
-    It is judged as a server would, after its defaults are filled in; `old` is the object before an update.
+    It is judged as a server would, after its defaults are filled in; `old` is the object before an update. Only the
+    schema is asked: names, labels and unknown fields are not looked at.
     """
     schema = _schema_of_class(type(obj))
     found = schema.validate(_admitted(obj, schema), None if old is None else _admitted(old, schema))
