@@ -2,7 +2,21 @@
 
 from typing import Any, assert_type
 
-from navarch.api import Condition, Dynamic, Kind, Object, ObjectMeta, Resource, Spec, Status
+from navarch.api import (
+    Condition,
+    Dynamic,
+    Kind,
+    Object,
+    ObjectMeta,
+    OwnerReference,
+    Resource,
+    Spec,
+    Status,
+    controller_of,
+    is_owned_by,
+    owner_reference,
+    set_controller,
+)
 from navarch.client import (
     ALL,
     Client,
@@ -30,6 +44,13 @@ class MemcachedStatus(Status):
 
 
 class Memcached(Resource[MemcachedSpec, MemcachedStatus], group="cache.example.com", version="v1alpha1"): ...
+
+
+class MemcachedV1(Memcached, version="v1", storage=False): ...
+
+
+class Login(Spec, sensitive=("password",)):
+    password: str = ""
 
 
 class Stateless(Resource[MemcachedSpec, None], group="cache.example.com", version="v1alpha1"): ...
@@ -61,6 +82,17 @@ def constructors() -> None:
     assert_type(Settings(name="a", data={"a": "b"}).data, dict[str, str])
     assert_type(Memcached(metadata=ObjectMeta(generate_name="a-")), Memcached)
     assert_type(Memcached.__kind__, Kind)
+    assert_type(MemcachedV1(name="a").spec, MemcachedSpec)
+    assert_type(Login().password, str)
+
+
+def owners(memcached: Memcached, dynamic: Dynamic) -> None:
+    """With or without a class, on both sides."""
+    set_controller(dynamic, memcached)
+    set_controller(memcached, dynamic)
+    assert_type(controller_of(dynamic), OwnerReference | None)
+    assert_type(is_owned_by(dynamic, memcached), bool)
+    assert_type(owner_reference(dynamic), OwnerReference)
 
 
 async def reads(client: Client) -> None:
