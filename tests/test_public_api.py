@@ -34,6 +34,9 @@ PUBLIC = {
         ServerError TlsError TooLarge TooManyRequests TransportError Unauthorized Unavailable UnsupportedMediaType
         ValidationError
     """,
+    "navarch.schema": """
+        DefinitionFault Schema Webhook check crd default definition_faults prune schema_of validate
+    """,
 }
 
 
