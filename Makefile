@@ -44,6 +44,7 @@ e2e: $(STAMP) rig ## The conformance tests on a real Kubernetes
 	$(BIN)/python -m pytest -m real
 
 bench: $(STAMP) $(VENV)/.bench rig ## Benchmarks beside the peers; NAME=client for one
+	$(BIN)/python -m compileall -q src benchmarks # as pip does for the peers
 	$(BIN)/python benchmarks/run.py $(NAME)
 
 clean: ## Remove the virtual environment and caches
