@@ -12,7 +12,7 @@ from widgets import GROUP, NAMESPACE, PLURAL, VERSION
 
 async def main() -> None:
     config = load()
-    headers = {"Authorization": f"Bearer {config.token}", "Accept-Encoding": "identity"}
+    headers = {"Authorization": f"Bearer {config.token}", "Accept-Encoding": "gzip"}
     connector = aiohttp.TCPConnector(ssl=config.ssl_context() or True)
     async with aiohttp.ClientSession(connector=connector, headers=headers, read_bufsize=2**20) as session:
         began, size, token = time.perf_counter(), 0, ""

@@ -55,7 +55,7 @@ async def test_the_plugin_is_told_about_the_cluster_only_if_asked(plugin: Any, t
     await made(path, provide_cluster_info=True, cluster_extension=b'{"audience":"me"}').headers()
     cluster = json.loads((tmp_path / "info").read_text())["spec"]["cluster"]
     assert cluster == {
-        "server": "https://api.example", "tls-server-name": "kubernetes", "disable-compression": True,
+        "server": "https://api.example", "tls-server-name": "kubernetes",
         "config": {"audience": "me"},
     }  # fmt: skip
 

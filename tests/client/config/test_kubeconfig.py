@@ -47,6 +47,12 @@ def test_a_context_without_a_user_is_anonymous(write: Any) -> None:
     assert (config.token, config.exec_plugin) == ("", None)
 
 
+def test_answers_are_compressed_unless_the_cluster_says_otherwise(write: Any) -> None:
+    """As with kubectl: disable-compression is for fast networks and busy servers."""
+    assert load(write()).compression
+    assert not load(write(cluster={"disable-compression": True})).compression
+
+
 def test_the_home_folder_is_searched_without_kubeconfig(write: Any, tmp_path: Path) -> None:
     """~/.kube/config is the default."""
     write("home/.kube/config", user={"token": "from-home"})

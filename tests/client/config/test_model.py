@@ -13,7 +13,7 @@ from navarch.errors import ConfigError
 def test_a_config_by_hand_needs_only_the_server() -> None:
     """Everything else has a default."""
     config = Config(server="https://127.0.0.1:6443", token="abc", ca_file="ca.crt")
-    assert (config.namespace, config.compression, config.timeout) == ("default", False, 30.0)
+    assert (config.namespace, config.compression, config.timeout) == ("default", True, 30.0)
     assert msgspec.structs.replace(config, namespace="shop").namespace == "shop"
 
 
@@ -73,5 +73,5 @@ def test_a_config_is_printed_without_what_it_does_not_have() -> None:
     config = Config(server="https://a", exec_plugin=plugin, timeout=3, ca_data=b"12345", origin="here")
     assert repr(config) == (
         "Config(server='https://a', namespace='default', exec_plugin=ExecPlugin(command='aws', api_version='v', "
-        "interactive_mode='Never', timeout=5), ca_data='5 bytes', timeout=3, origin='here')"
+        "interactive_mode='Never', timeout=5), ca_data='5 bytes', compression=True, timeout=3, origin='here')"
     )

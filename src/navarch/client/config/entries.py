@@ -40,6 +40,7 @@ def resolve(context: Entry, cluster: Entry, user: Entry, origin: str) -> Config:
         client_key_data=user.decoded("client-key-data"),
         tls_server_name=cluster.text("tls-server-name"),
         insecure_skip_verify=cluster.flag("insecure-skip-tls-verify"),
+        compression=not cluster.flag("disable-compression"),
         proxy_url=cluster.text("proxy-url"),
         impersonate=_impersonation(user),
         origin=origin,

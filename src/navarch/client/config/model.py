@@ -122,7 +122,7 @@ class Config(_Guarded, frozen=True, kw_only=True):
     insecure_skip_verify: bool = False
     proxy_url: str = ""
     impersonate: Impersonation | None = None
-    compression: bool = False
+    compression: bool = True
     user_agent: str = ""
     timeout: float = 30.0
     origin: str = "this Config"
