@@ -14,8 +14,8 @@ from widgets import prepare
 
 HERE = Path(__file__).parent
 WIDGETS = 10_000
-ROUNDS = 5
-APPLY_ROUNDS = 3
+ROUNDS = 4
+APPLY_ROUNDS = 5
 PEERS = {
     "kubernetes": "peers.official",
     "kubernetes_asyncio": "peers.official_asyncio",

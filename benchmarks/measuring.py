@@ -51,13 +51,15 @@ def run_worker(arguments: Sequence[str], environment: Mapping[str, str]) -> Run:
 
 
 def in_turns(workers: Mapping[str, Callable[[], Run]], rounds: int, title: str) -> dict[str, list[Run]]:
-    """Every worker once per round, in turns."""
+    """Every worker once per round, in turns; each round begins with another one."""
     runs: dict[str, list[Run]] = {name: [] for name in workers}
+    names = list(workers)
     with console.status(title) as status:
         for number in range(rounds):
-            for name, work in workers.items():
+            first = number % len(names)
+            for name in names[first:] + names[:first]:
                 status.update(f"{title}: round {number + 1} of {rounds}, {name}")
-                runs[name].append(work())
+                runs[name].append(workers[name]())
     return runs
 
 
