@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 from navarch import Client, Model, Resource, Spec, Status
-from navarch.api import Dynamic, encode
+from navarch.api import Dynamic, encode, full_wire
 from navarch.errors import ApiError
 
 NAMESPACE = "bench"
@@ -69,7 +69,7 @@ async def prepare(client: Client, count: int) -> float:
         for _ in range(32):
             group.create_task(_create_from(client, numbers))
     first = await client.list(Widget, namespace=NAMESPACE, page_size=100)
-    return sum(len(vars(found)["_wire"]) for found in first) / len(first)
+    return sum(len(encode(full_wire(found))) for found in first) / len(first)
 
 
 async def _create_from(client: Client, numbers: Any) -> None:

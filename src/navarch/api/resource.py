@@ -54,7 +54,7 @@ class ObjectType(ModelType):
         options = {keyword: keywords.pop(keyword) for keyword in OF_MODEL if keyword in keywords}
         if "version" not in keywords:
             refuse_without_version(name, keywords)
-            return super().__new__(mcls, name, bases, namespace, dict=True, **options)
+            return super().__new__(mcls, name, bases, namespace, dict=True, gc=True, **options)
         spec_and_status = _spec_and_status(namespace)
         if spec_and_status:
             keywords = {"has_status": spec_and_status[1:] != (NoneType,)} | keywords
@@ -64,7 +64,7 @@ class ObjectType(ModelType):
         _fix_type(namespace, kind)
         for field, struct in zip(("spec", "status"), spec_and_status, strict=False):
             _declare_part(namespace, name, field, struct)
-        cls = super().__new__(mcls, name, bases, namespace, dict=True, **options)
+        cls = super().__new__(mcls, name, bases, namespace, dict=True, gc=True, **options)
         cls.__kind__, cls.__declaration__ = kind, declaration
         return cls
 
@@ -143,7 +143,14 @@ def _metadata_view(field: str) -> property:
     return property(get, put, doc=f"`metadata.{field}`.")
 
 
-class Object(Struct, metaclass=ObjectType):
+class _Remembering:
+    """The bytes that an object was read from, in a slot: a dict for each object costs as much as its labels do."""
+
+    __slots__ = ("__wire__",)
+    __wire__: bytes
+
+
+class Object(_Remembering, Struct, metaclass=ObjectType):
     """An object of some kind. A kind without spec and status (like ConfigMap) subclasses it and adds its own fields.
 
     `name`, `namespace`, `labels` and `annotations` can be given to the constructor and are views of `metadata`.
@@ -211,13 +218,15 @@ class Object(Struct, metaclass=ObjectType):
         Raises `DecodeError` naming the object and the field.
         """
         found = decode(cls, data)
-        vars(found)["_wire"] = data
+        found.__wire__ = data
         return found
 
     def copy(self) -> Self:
         """A private copy, down to the last list. It still knows the fields its model does not."""
         twin = decode(type(self), encode(self))
         vars(twin).update(vars(self))
+        if hasattr(self, "__wire__"):
+            twin.__wire__ = self.__wire__
         return twin
 
     def __copy__(self) -> Self:

@@ -21,7 +21,7 @@ _OPAQUE = Shape()
 def full_wire(changed: Object) -> Any:
     """`changed` as JSON values, with every field of the original that the model does not know."""
     now = to_builtins(changed)
-    wire = vars(changed).get("_wire")
+    wire = getattr(changed, "__wire__", None)
     if wire is None:
         return now
     then = to_builtins(decode(type(changed), wire))
