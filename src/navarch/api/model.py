@@ -78,8 +78,9 @@ class ModelType(msgspec.StructMeta):
         if sensitive:
             namespace |= {"__repr__": masked_repr, "__rich_repr__": masked_rich_repr}
         wire: dict[str, Any] = {"kw_only": True, "rename": "camel", "omit_defaults": True, "repr_omit_defaults": True}
+        wire["gc"] = False  # a model is a tree, as JSON is: there are no cycles in it that a collector could find
         try:
-            cls: ModelType = super().__new__(mcls, name, bases, namespace, **wire, **config)
+            cls: ModelType = super().__new__(mcls, name, bases, namespace, **(wire | config))
         except ValueError:
             _refuse_equal_wire_names(name, bases, namespace)
             raise
