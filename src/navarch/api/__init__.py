@@ -4,6 +4,7 @@ from navarch.api.codec import WireValue, decode, encode, from_builtins, to_built
 from navarch.api.duration import Duration
 from navarch.api.dynamic import Dynamic
 from navarch.api.json_patch import apply_json_patch, create_json_patch
+from navarch.api.key import Key
 from navarch.api.kind import Kind
 from navarch.api.markers import (
     Atomic,
@@ -50,6 +51,7 @@ __all__ = [
     "Fields",
     "Immutable",
     "IntOrString",
+    "Key",
     "Kind",
     "Labels",
     "ListMap",

@@ -15,7 +15,7 @@ from navarch.client.target import Readable
 from navarch.client.transport import Request
 from navarch.errors import Gone
 
-__all__ = ["Listing", "ObjectList"]
+__all__ = ["Listing", "ObjectList", "Pages"]
 
 K = TypeVar("K")
 
@@ -89,13 +89,17 @@ class Listing(Generic[K]):
     what: str
 
     def __aiter__(self) -> AsyncIterator[K]:
-        return _Items(self.kind, _Pages(self.caller, self.request, self.what))
+        return _Items(self.kind, self.pages())
 
     def __await__(self) -> Generator[Any, None, ObjectList[K]]:
         return self._all().__await__()
 
+    def pages(self) -> Pages:
+        """The same, page by page, as bytes."""
+        return Pages(self.caller, self.request, self.what)
+
     async def _all(self) -> ObjectList[K]:
-        pages = _Pages(self.caller, self.request, self.what)
+        pages = self.pages()
         found = ObjectList(self.kind)
         while (page := await pages.next()) is not None:
             found.extend(page)
@@ -104,7 +108,7 @@ class Listing(Generic[K]):
 
 
 class _Items(Generic[K]):
-    def __init__(self, kind: Readable[K], pages: _Pages) -> None:
+    def __init__(self, kind: Readable[K], pages: Pages) -> None:
         self._kind = kind
         self._pages = pages
         self._page: list[bytes] = []
@@ -121,8 +125,11 @@ class _Items(Generic[K]):
         return self._kind.from_json(self._page.pop())
 
 
-class _Pages:
-    """`next` gives one page of objects as bytes after the other, then None."""
+class Pages:
+    """`next` gives one page of objects as bytes after the other, then None.
+
+    `resource_version` is the revision from which a watch goes on where the list ends.
+    """
 
     def __init__(self, caller: Caller, request: Request, what: str) -> None:
         self.resource_version = ""

@@ -49,6 +49,11 @@ class WatchEvent(Generic[K]):
         self._object: K | None = None
 
     @property
+    def data(self) -> bytes:
+        """The object as it came."""
+        return self._data
+
+    @property
     def object(self) -> K:
         """The object; raises `DecodeError` if it does not fit its model."""
         if self._object is None:
@@ -106,8 +111,15 @@ class Watch(Generic[K]):
         self._in_initial = options.initial
         self._delivered = False
         self._opened_at = _NEVER
+        self.alive_at = _NEVER
+        """When, by the client's clock, the server was last heard of: a connection, an event or a bookmark."""
         self.resource_version = str(request.query.get("resourceVersion", ""))
         """The revision up to which everything has been seen; a new watch can begin here."""
+
+    @property
+    def in_initial(self) -> bool:
+        """Whether the initial events are still coming."""
+        return self._in_initial
 
     async def __aenter__(self) -> Self:
         """Begins: from here on no change is missed."""
@@ -148,6 +160,7 @@ class Watch(Generic[K]):
                 await self._recover_from(error)
                 continue
             if line is not None:
+                self.alive_at = self._caller.clock.monotonic()
                 return line
             await self._after_the_end()
 
@@ -167,7 +180,7 @@ class Watch(Generic[K]):
                     raise
                 await self._recover_from(error)
             else:
-                self._opened_at = self._caller.clock.monotonic()
+                self._opened_at = self.alive_at = self._caller.clock.monotonic()
                 return lines
 
     async def _open(self) -> Response:

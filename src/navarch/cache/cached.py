@@ -1,0 +1,97 @@
+"""What to keep in the cache."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from navarch.api import Fields, Kind, Labels
+from navarch.cache.entry import Entry, entry_of
+from navarch.client import MetadataOnly
+from navarch.client.target import Readable, kind_of
+from navarch.errors import InvalidValueError
+
+__all__ = ["Cached", "IndexFunction", "as_cached"]
+
+T = TypeVar("T")
+
+IndexFunction = Callable[[Any], Iterable[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Cached(Generic[T]):
+    """A kind, and which of its objects, and how much of each, are kept in the cache.
+
+    `labels` and `fields` select on the server. `namespaces` are names or patterns such as `team-*`; those of the operator
+    if none are given. `metadata_only` never fetches the rest: what is read is `PartialObjectMetadata`. `keep` names the
+    only fields to keep beside the metadata, such as `("spec.nodeName", "status")`; the others read as unset.
+    `indexes` name functions that give the values under which `ctx.list(..., index=("node", "n1"))` finds an object.
+
+    >>> from navarch.k8s.core.v1 import Pod
+    >>> Cached(Pod, labels="app=web", keep=("status.phase",)).kind.plural
+    'pods'
+    """
+
+    of: Readable[T]
+    labels: Labels | str = ""
+    fields: Fields | str = ""
+    namespaces: tuple[str, ...] | None = None
+    metadata_only: bool = False
+    keep: tuple[str, ...] = ()
+    indexes: Mapping[str, IndexFunction] = field(default_factory=dict, compare=False)
+
+    def __post_init__(self) -> None:
+        kind_of(self.of)
+        object.__setattr__(self, "labels", Labels(self.labels) if isinstance(self.labels, str) else self.labels)
+        object.__setattr__(self, "fields", Fields(self.fields) if isinstance(self.fields, str) else self.fields)
+        _refuse_text("keep", self.keep)
+        _refuse_text("namespaces", self.namespaces)
+        if self.metadata_only and self.keep:
+            raise InvalidValueError("expected metadata_only or keep, got both; metadata_only keeps no other field")
+
+    @property
+    def kind(self) -> Kind:
+        """The kind of the objects."""
+        return kind_of(self.of)
+
+    @property
+    def readable(self) -> Readable[Any]:
+        """What is asked of the server: whole objects, or their metadata alone."""
+        return MetadataOnly(self.of) if self.metadata_only else self.of  # type: ignore[arg-type]  # a class or a Kind
+
+    def entry(self, data: bytes) -> Entry:
+        """The entry for an object's JSON, with no more than is to be kept."""
+        return entry_of(_projected(data, self.keep) if self.keep else data)
+
+
+def as_cached(what: Readable[T] | Cached[T]) -> Cached[T]:
+    """`what`, where a bare kind stands for all of its objects."""
+    return what if isinstance(what, Cached) else Cached(what)
+
+
+def _refuse_text(name: str, value: object) -> None:
+    """One text where several are expected would be taken letter by letter."""
+    if isinstance(value, str):
+        raise InvalidValueError(f"expected a tuple of texts for {name}, got {value!r}; write {name}=({value!r},)")
+
+
+def _projected(data: bytes, keep: tuple[str, ...]) -> bytes:
+    whole = msgspec.json.decode(data)
+    kept = {name: whole[name] for name in ("apiVersion", "kind", "metadata") if name in whole}
+    for path in keep:
+        _copy(whole, kept, path.split("."))
+    return msgspec.json.encode(kept)
+
+
+def _copy(source: dict[str, Any], target: dict[str, Any], path: list[str]) -> None:
+    """Copies what stands at `path`, with the levels above it; nothing if nothing stands there."""
+    name, *rest = path
+    if name not in source:
+        return
+    if rest and isinstance(source[name], dict):
+        _copy(source[name], target.setdefault(name, {}), rest)
+    else:
+        target[name] = source[name]

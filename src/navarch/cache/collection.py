@@ -1,0 +1,287 @@
+"""The objects of one kind, as the watch and own writes show them.
+
+Promises: what `entry` gives is never older than a write that was told by `wrote` or `deleted`. Subscribers are told of
+every change that the watch shows, in its order, once: also of those that are older than an own write. What was deleted
+while no watch was there is told as a deletion when the next list does not have it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable
+from typing import Generic, TypeVar
+
+import msgspec
+
+from navarch.api import Key, Labels
+from navarch.cache.cached import Cached, IndexFunction
+from navarch.cache.entry import Entry
+from navarch.cache.store import Store
+from navarch.errors import DecodeError
+
+__all__ = ["Change", "Collection"]
+
+T = TypeVar("T")
+
+_log = logging.getLogger("navarch.cache")
+_VIEWS = 2048
+_EVERYTHING = Labels()
+
+
+class Change(msgspec.Struct, frozen=True, gc=False, eq=False):
+    """What became of one object: it came (`old` is None), changed, or went (`new` is None).
+
+    `initial` marks the first list. `writer` is whoever wrote this version, if it directly follows what he had read.
+    """
+
+    old: Entry | None
+    new: Entry | None
+    initial: bool = False
+    writer: Hashable = None
+
+    @property
+    def newest(self) -> Entry:
+        """The object as it is, or as it was last."""
+        found = self.new or self.old
+        assert found is not None
+        return found
+
+
+class _Unconfirmed:
+    """Own writes of one object that the watch has not shown yet.
+
+    `base` is what the watch showed last; `writes` has the versions written, by whom, and what he had read.
+    """
+
+    __slots__ = ("base", "deleted_by", "deleted_uid", "writes")
+
+    def __init__(self, base: Entry | None) -> None:
+        self.base = base
+        self.writes: dict[int, tuple[Hashable, int]] = {}
+        self.deleted_uid = ""
+        self.deleted_by: Hashable = None
+
+    @property
+    def base_version(self) -> int:
+        return self.base.version if self.base else 0
+
+    def writer_of(self, entry: Entry) -> Hashable:
+        """Whoever wrote this version, if he had read the one that the watch showed last; forgets all up to it."""
+        writer, read = self.writes.get(entry.version, (None, -1))
+        self.writes = {version: write for version, write in self.writes.items() if version > entry.version}
+        return writer if read == self.base_version else None
+
+
+class Collection(Generic[T]):
+    """The objects of one kind that are kept. Informers feed it, controllers read it and are told of changes."""
+
+    def __init__(self, cached: Cached[T]) -> None:
+        self.cached = cached
+        self.kind = cached.kind
+        self.store = Store()
+        self._from_json: Callable[[bytes], T] = cached.readable.from_json
+        self._views: OrderedDict[Key, tuple[int, T]] = OrderedDict()
+        self._unconfirmed: dict[Key, _Unconfirmed] = {}
+        self._subscribers: list[Callable[[Change], None]] = []
+        for name, function in cached.indexes.items():
+            self.add_index(name, function)
+
+        self.namespaces: set[str] | None = None
+        """The namespaces that are kept; None stands for all of them."""
+
+    # Reading
+
+    def keeps(self, namespace: str) -> bool:
+        """Whether the objects of that namespace are kept here."""
+        return self.namespaces is None or namespace in self.namespaces
+
+    def entry(self, key: Key) -> Entry | None:
+        """The newest known version of that object."""
+        return self.store.get(key)
+
+    def view(self, entry: Entry) -> T:
+        """The typed object: shared, not to be changed, decoded once per version. Raises `DecodeError`."""
+        known = self._views.get(entry.key)
+        if known is not None and known[0] == entry.version:
+            self._views.move_to_end(entry.key)
+            return known[1]
+        found = self.fresh(entry)
+        self._views[entry.key] = (entry.version, found)
+        if len(self._views) > _VIEWS:
+            self._views.popitem(last=False)
+        return found
+
+    def fresh(self, entry: Entry) -> T:
+        """The typed object as a private copy. Raises `DecodeError`."""
+        return self._from_json(entry.data)
+
+    def entries(self, *, namespace: str | None = None, labels: Labels = _EVERYTHING) -> list[Entry]:
+        """The objects whose labels match, of one namespace or of all."""
+        return self.store.select(labels, namespace)
+
+    def owned_by(self, uid: str) -> list[Entry]:
+        """The objects that the one of that uid owns."""
+        return self.store.owned_by(uid)
+
+    def add_index(self, name: str, function: IndexFunction) -> None:
+        """Begins an index by what `function` says of each object; one for which it fails has no values."""
+        self.store.add_index(f"user:{name}", lambda entry: self._index_values(name, function, entry))
+
+    def indexed(self, name: str, value: str) -> list[Entry]:
+        """The objects that have that value in the index of that name; raises `KeyError` for one that was not added."""
+        return self.store.indexed(f"user:{name}", value)
+
+    def _index_values(self, name: str, function: IndexFunction, entry: Entry) -> Iterable[str]:
+        try:
+            return tuple(function(self.fresh(entry)))
+        except DecodeError:
+            return ()
+        except Exception:  # noqa: BLE001 - a user's function may raise anything
+            _log.exception("index %r of %s failed for %s; it is not indexed", name, self.kind.resource, entry.key)
+            return ()
+
+    # Telling
+
+    def subscribe(self, subscriber: Callable[[Change], None]) -> None:
+        """Tells of every change from now on, after one initial change for each object that is already there."""
+        for entry in list(self.store):
+            subscriber(Change(None, entry, initial=True))
+        self._subscribers.append(subscriber)
+
+    def unsubscribe(self, subscriber: Callable[[Change], None]) -> None:
+        """Tells no more."""
+        self._subscribers.remove(subscriber)
+
+    def _tell(self, change: Change) -> None:
+        for subscriber in self._subscribers:
+            try:
+                subscriber(change)
+            except Exception:  # noqa: BLE001 - one must not keep the change from the others
+                _log.exception("a subscriber of %s failed for %s", self.kind.resource, change.newest.key)
+
+    # What the watch shows
+
+    def saw(self, entry: Entry, *, initial: bool = False, listed: bool = False) -> None:
+        """The watch, or with `listed` a list, shows this version of an object."""
+        unconfirmed = self._unconfirmed.get(entry.key)
+        if unconfirmed is not None:
+            self._saw_behind_own_write(entry, unconfirmed, listed=listed)
+            return
+        old = self.store.get(entry.key)
+        if old is not None and old.version == entry.version:
+            return
+        entry.previous = old.version if old else 0
+        self.store.put(entry)
+        self._tell_of_version(old, entry, initial=initial)
+
+    def _tell_of_version(
+        self, old: Entry | None, new: Entry, *, initial: bool = False, writer: Hashable = None
+    ) -> None:
+        """An object of the same name with another uid is another object: the old one was deleted unseen."""
+        if old is not None and old.uid != new.uid:
+            self._tell(Change(old, None))
+            old = None
+        self._tell(Change(old, new, initial, writer))
+
+    def _saw_behind_own_write(self, entry: Entry, unconfirmed: _Unconfirmed, *, listed: bool) -> None:
+        old, entry.previous = unconfirmed.base, unconfirmed.base_version
+        if old is not None and old.version == entry.version:
+            return
+        writer = unconfirmed.writer_of(entry)
+        unconfirmed.base = entry
+        held = self.store.get(entry.key)
+        if entry.uid != unconfirmed.deleted_uid and (held is None or held.version <= entry.version):
+            self.store.put(entry)
+            self._unconfirmed.pop(entry.key)
+        self._tell_of_version(old, entry, writer=None if listed else writer)
+
+    def saw_deleted(self, entry: Entry) -> None:
+        """The watch shows that an object is gone; `entry` is its last version."""
+        unconfirmed = self._unconfirmed.get(entry.key)
+        if unconfirmed is None:
+            if (old := self._removed(entry.key)) is not None:
+                self._tell(Change(old, None))
+            return
+        old, unconfirmed.base = unconfirmed.base or entry, None
+        held = self.store.get(entry.key)
+        if held is None or held.version <= entry.version or held.uid == entry.uid:
+            self._removed(entry.key)
+            self._unconfirmed.pop(entry.key)
+        own = unconfirmed.deleted_uid == entry.uid
+        self._tell(Change(old, None, writer=unconfirmed.deleted_by if own else None))
+
+    def keys(self, namespace: str | None = None) -> set[Key]:
+        """What is known of one namespace or of all, own deletions that are not confirmed included."""
+        held = self.store if namespace is None else self.store.in_namespace(namespace)
+        unconfirmed = {key for key in self._unconfirmed if namespace in {None, key.namespace}}
+        return {entry.key for entry in held} | unconfirmed
+
+    def missed(self, keys: Iterable[Key], version: int) -> None:
+        """A list of that version does not have these: they are gone, unless an own write is newer than the list."""
+        for key in keys:
+            self._missed(key, version)
+
+    def _missed(self, key: Key, version: int) -> None:
+        entry, unconfirmed = self.store.get(key), self._unconfirmed.get(key)
+        old = unconfirmed.base if unconfirmed else entry
+        if unconfirmed is not None:
+            unconfirmed.base = None
+        if entry is None or unconfirmed is None or entry.version <= version:
+            self._removed(key)
+            self._unconfirmed.pop(key, None)
+        if old is not None:
+            self._tell(Change(old, None))
+
+    def forget(self, namespace: str | None) -> None:
+        """Lets go of a namespace, or all (None), that is no longer kept.
+
+        Nobody is told: nothing happened to the objects.
+        """
+        for key in self.keys(namespace):
+            self._removed(key)
+            self._unconfirmed.pop(key, None)
+
+    def _removed(self, key: Key) -> Entry | None:
+        self._views.pop(key, None)
+        return self.store.remove(key)
+
+    # Own writes
+
+    def version(self, key: Key) -> int:
+        """The version that is held right now, 0 if none; to be asked before a write and given to `wrote`."""
+        entry = self.store.get(key)
+        return entry.version if entry else 0
+
+    def wrote(self, data: bytes, *, writer: Hashable, read: int) -> bool:
+        """`writer`, who had read version `read`, wrote the object; reads see it from now on.
+
+        Returns whether the watch has shown it already, directly after `read`: then nobody else's change lies between.
+        """
+        entry = self.cached.entry(data)
+        held, unconfirmed = self.store.get(entry.key), self._unconfirmed.get(entry.key)
+        shown = unconfirmed.base if unconfirmed else held
+        if shown is not None and entry.version <= shown.version:
+            return entry.version == shown.version and shown.previous == read
+        if held is None and not self._belongs(entry):
+            return False
+        if held is None or held.version < entry.version:
+            unconfirmed = self._unconfirmed.setdefault(entry.key, unconfirmed or _Unconfirmed(held))
+            unconfirmed.writes[entry.version] = (writer, read)
+            self.store.put(entry)
+        return False
+
+    def deleted(self, key: Key, uid: str, *, writer: Hashable) -> None:
+        """`writer` deleted the object of that uid for good: reads no longer find it."""
+        held = self.store.get(key)
+        if held is None or held.uid != uid:
+            return
+        unconfirmed = self._unconfirmed.setdefault(key, self._unconfirmed.get(key) or _Unconfirmed(held))
+        unconfirmed.deleted_uid, unconfirmed.deleted_by = uid, writer
+        self._removed(key)
+
+    def _belongs(self, entry: Entry) -> bool:
+        """Whether a new object is one of those that are kept, as far as that can be told without the server."""
+        labels, fields = self.cached.labels, self.cached.fields
+        assert isinstance(labels, Labels)
+        return not fields and labels.matches(entry.labels) and self.keeps(entry.key.namespace)

@@ -1,0 +1,134 @@
+"""An object as the cache keeps it: bytes, and as much of its metadata as is needed to find it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from navarch.api import Key
+from navarch.errors import DecodeError
+
+__all__ = ["Entry", "Owner", "entry_of", "only_status_differs"]
+
+_NONE: Mapping[str, str] = {}
+
+
+class Owner(msgspec.Struct, rename="camel", frozen=True, gc=False):
+    """One owner of an object."""
+
+    api_version: str = ""
+    kind: str = ""
+    name: str = ""
+    uid: str = ""
+    controller: bool | None = None
+
+
+class _Metadata(msgspec.Struct, rename="camel", gc=False):
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    generation: int | None = None
+    labels: dict[str, str] | None = None
+    owner_references: tuple[Owner, ...] | None = None
+    deletion_timestamp: str | None = None
+    managed_fields: msgspec.Raw = msgspec.Raw()
+
+
+class _Head(msgspec.Struct, gc=False):
+    metadata: _Metadata
+
+
+class Entry(msgspec.Struct, gc=False, eq=False):
+    """One version of one object. `previous` is the version that the watch showed just before it, 0 if none."""
+
+    key: Key
+    uid: str
+    version: int
+    generation: int
+    deleting: bool
+    labels: Mapping[str, str]
+    owners: tuple[Owner, ...]
+    data: bytes
+    previous: int = 0
+
+    def __repr__(self) -> str:
+        return f"<Entry {self.key} at {self.version}, {len(self.data)} bytes>"
+
+    @property
+    def controller(self) -> Owner | None:
+        """The owner that controls the object, if it has one."""
+        return next((owner for owner in self.owners if owner.controller), None)
+
+
+_head = msgspec.json.Decoder(_Head)
+_KEY_OF_MANAGED_FIELDS = b'"managedFields":'
+
+
+def entry_of(data: bytes) -> Entry:
+    """The entry for an object's JSON; raises `DecodeError` if it is no object of Kubernetes."""
+    try:
+        found = _head.decode(data).metadata
+        version = int(found.resource_version or 0)
+    except (msgspec.DecodeError, UnicodeDecodeError, ValueError) as error:
+        raise DecodeError(f"expected an object with metadata, got {len(data)} bytes: {error}") from None
+    return Entry(
+        # Few namespaces hold many objects: one text for all of them.
+        key=Key(sys.intern(found.namespace), found.name),
+        uid=found.uid,
+        version=version,
+        generation=found.generation or 0,
+        deleting=found.deletion_timestamp is not None,
+        labels=found.labels or _NONE,
+        owners=found.owner_references or (),
+        data=_without(data, bytes(found.managed_fields)) if found.managed_fields else data,
+    )
+
+
+def _without(data: bytes, managed_fields: bytes) -> bytes:
+    """`data` without its `managedFields`: cut out, since writing it anew would cost ten times as much."""
+    member = _KEY_OF_MANAGED_FIELDS + managed_fields
+    start = data.find(member)
+    end = start + len(member)
+    if start < 0 or data.find(member, end) >= 0:  # laid out otherwise, or the same text stands elsewhere too
+        return _without_by_decoding(data)
+    if data[end : end + 1] == b",":
+        return data[:start] + data[end + 1 :]
+    return data[: start - (data[start - 1 : start] == b",")] + data[end:]
+
+
+def _without_by_decoding(data: bytes) -> bytes:
+    found = msgspec.json.decode(data)
+    found["metadata"].pop("managedFields", None)
+    return msgspec.json.encode(found)
+
+
+class _Wanted(msgspec.Struct, rename="camel"):
+    """What an object's owner can ask for beside the spec."""
+
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+    finalizers: list[str] | None = None
+    owner_references: list[dict[str, Any]] | None = None
+
+
+class _WantedHead(msgspec.Struct):
+    metadata: _Wanted
+
+
+_wanted = msgspec.json.Decoder(_WantedHead)
+
+
+def only_status_differs(old: Entry, new: Entry) -> bool:
+    """Whether nothing was asked of the object between the two: the spec, and what is set in the metadata, are the same.
+
+    Only kinds that count generations tell; of all others every version is new.
+    """
+    if old.uid != new.uid or old.generation != new.generation or not new.generation:
+        return False
+    if old.deleting != new.deleting:
+        return False
+    return bool(_wanted.decode(old.data) == _wanted.decode(new.data))

@@ -1,0 +1,108 @@
+"""One informer for all namespaces, or one for each that is wanted."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from navarch._base.tasks import cancel_and_wait
+from navarch.cache.collection import Change, Collection
+from navarch.cache.informer import Informer
+from navarch.cache.namespaces import Namespaces
+
+__all__ = ["Feed", "Watcher"]
+
+Watcher = Callable[[Collection[Any], str | None], Informer]
+
+
+class Feed:
+    """Keeps a collection as the server has it, in the namespaces that are wanted.
+
+    `watcher` makes the informer of a namespace. `cluster` gives the feed of the cluster's own namespaces; it is asked for
+    only where patterns are to be resolved.
+    """
+
+    def __init__(
+        self, collection: Collection[Any], namespaces: Namespaces, watcher: Watcher, cluster: Callable[[], Feed]
+    ) -> None:
+        self.collection = collection
+        self._namespaces = namespaces
+        self._watcher = watcher
+        self._cluster = cluster
+        self._existing: Collection[Any] | None = None
+        self._informers: dict[str | None, Informer] = {}
+        self._tasks: dict[str | None, asyncio.Task[None]] = {}
+        self._wake = asyncio.Event()
+        self._begun = asyncio.Event()
+
+    @property
+    def informers(self) -> Iterable[Informer]:
+        """Those that run right now."""
+        return tuple(self._informers.values())
+
+    async def wait_synced(self) -> None:
+        """Returns when everything that is wanted now was listed once."""
+        await self._begun.wait()
+        for informer in self.informers:
+            await informer.wait_synced()
+
+    async def run(self) -> None:
+        """Starts and stops informers as the namespaces change, until it is cancelled."""
+        self._namespaces.listen(self._wake.set)
+        try:
+            async with asyncio.TaskGroup() as group:
+                await self._follow(group)
+        finally:
+            self._namespaces.unlisten(self._wake.set)
+            if self._existing is not None:
+                self._existing.unsubscribe(self._namespace_changed)
+
+    async def _follow(self, group: asyncio.TaskGroup) -> None:
+        while True:
+            self._wake.clear()
+            wanted = await self._wanted()
+            await self._stop(self._informers.keys() - wanted)
+            for namespace in wanted - self._informers.keys():
+                self._start(group, namespace)
+            self._begun.set()
+            await self._wake.wait()
+
+    async def _wanted(self) -> set[str | None]:
+        if not self.collection.kind.namespaced or self._namespaces.all:
+            return {None}
+        names = self._namespaces.names
+        if names is not None:
+            return set(names)
+        existing = await self._resolved()
+        return {entry.key.name for entry in existing.store if self._namespaces.match(entry.key.name)}
+
+    async def _resolved(self) -> Collection[Any]:
+        """The namespaces there are; followed from the first question on."""
+        cluster = self._cluster()
+        await cluster.wait_synced()
+        if self._existing is None:
+            self._existing = cluster.collection
+            self._existing.subscribe(self._namespace_changed)
+        return self._existing
+
+    def _start(self, group: asyncio.TaskGroup, namespace: str | None) -> None:
+        informer = self._watcher(self.collection, namespace)
+        self._informers[namespace] = informer
+        self._tasks[namespace] = group.create_task(informer.run(), name=f"watch of {informer.name}")
+        self._tell_collection()
+
+    async def _stop(self, namespaces: set[str | None]) -> None:
+        await cancel_and_wait(*(self._tasks.pop(namespace) for namespace in namespaces))
+        for namespace in namespaces:
+            del self._informers[namespace]
+            self.collection.forget(namespace)
+        self._tell_collection()
+
+    def _tell_collection(self) -> None:
+        names = {namespace for namespace in self._informers if namespace is not None}
+        self.collection.namespaces = None if None in self._informers else names
+
+    def _namespace_changed(self, change: Change) -> None:
+        if change.old is None or change.new is None:
+            self._wake.set()

@@ -1,0 +1,184 @@
+"""List and watch as a state machine that only cancellation ends.
+
+```
+LISTING ──── the list is complete ────► WATCHING
+  ▲    │                                 │    ▲
+  │    └────────── error ──► WAITING ◄───┘    │
+  │                           │    │          │
+  └── the revision is gone ───┘    └─ it goes on where it ended
+```
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from enum import Enum
+from typing import Any, cast
+
+from navarch._base.backoff import Backoff, Delays
+from navarch._base.clock import Clock
+from navarch.api import Fields, Key, Labels
+from navarch.cache.collection import Collection
+from navarch.client import ALL, Client, Listing, Watch, WatchEvent, WatchOptions
+from navarch.errors import ApiError, BadRequest, DecodeError, Gone, Invalid, NotFound, TransportError
+
+__all__ = ["Informer", "State"]
+
+_log = logging.getLogger("navarch.cache")
+_BACKOFF = Backoff(initial=0.1, maximum=30.0, jitter=0.5)
+
+
+class State(Enum):
+    """What an informer does right now."""
+
+    LISTING = "listing"
+    WATCHING = "watching"
+    WAITING = "waiting"
+
+
+class Informer:
+    """Keeps what a collection has of one namespace, or of all (None), as the server has it.
+
+    `run` ends by cancellation alone: whatever goes wrong is logged, waited out and begun anew. A watch goes on where it
+    ended wherever the server allows; otherwise everything is listed again and compared with what is there.
+    """
+
+    def __init__(
+        self, client: Client, collection: Collection[Any], namespace: str | None, clock: Clock, rng: random.Random
+    ) -> None:
+        self._client = client
+        self._collection = collection
+        self._namespace = namespace
+        self._clock = clock
+        self._delays = Delays(_BACKOFF, rng)
+        self._streams_lists = True
+        self._resume_from = ""
+        self._watch: Watch[Any] | None = None
+        self._synced = asyncio.Event()
+        self._began_at = clock.monotonic()
+        self.state = State.LISTING
+        self.error = ""
+        """Why it waits; empty while all is well."""
+
+    @property
+    def name(self) -> str:
+        """What is watched, for people."""
+        kind = self._collection.kind
+        return f"{kind.resource} in {self._namespace}" if self._namespace else kind.resource
+
+    @property
+    def synced(self) -> bool:
+        """Whether everything was listed once."""
+        return self._synced.is_set()
+
+    async def wait_synced(self) -> None:
+        """Returns when everything was listed once."""
+        await self._synced.wait()
+
+    def staleness(self) -> float:
+        """Seconds since the server was last heard of on this watch."""
+        alive_at = self._watch.alive_at if self._watch else self._began_at
+        return self._clock.monotonic() - max(alive_at, self._began_at)
+
+    async def run(self) -> None:
+        """Lists and watches until it is cancelled."""
+        while True:
+            try:
+                await self._list_and_watch()
+            except (ApiError, TransportError, DecodeError) as error:
+                self._note(error)
+            except Exception as error:  # noqa: BLE001 - a watch must not end, whatever was overlooked
+                _log.exception("watch of %s: failed for a reason that was not foreseen", self.name)
+                self._note(error)
+            await self._clock.sleep(self._delays.next_delay())
+
+    def _note(self, error: Exception) -> None:
+        """Remembers why it ended, and whether it can go on from there."""
+        if self.state is State.LISTING and self._streams_lists and isinstance(error, (Invalid, BadRequest)):
+            _log.info("watch of %s: the server does not stream lists; they come page by page", self.name)
+            self._streams_lists = False
+            return
+        if isinstance(error, (Gone, NotFound)) or not isinstance(error, (ApiError, TransportError)):
+            self._resume_from = ""
+        self.state, self.error = State.WAITING, str(error)
+        _log.warning("watch of %s: %s; it %s", self.name, error, "goes on" if self._resume_from else "begins anew")
+
+    async def _list_and_watch(self) -> None:
+        if self._resume_from:
+            watch = self._open(self._resume_from)
+        elif self._streams_lists:
+            self.state = State.LISTING
+            watch = self._open("", initial=True)
+        else:
+            self.state = State.LISTING
+            watch = self._open(await self._list_pages())
+        async with watch:
+            self._watch = watch
+            if watch.in_initial:
+                await self._take_initial(watch)
+            await self._follow(watch)
+
+    async def _follow(self, watch: Watch[Any]) -> None:
+        self.state, self.error = State.WATCHING, ""
+        async for event in watch:
+            self._take(event)
+            self._resume_from = watch.resource_version
+            self._delays.reset()
+
+    def _take(self, event: WatchEvent[Any]) -> None:
+        if event.type == "BOOKMARK":
+            return
+        entry = self._collection.cached.entry(event.data)
+        if event.type == "DELETED":
+            self._collection.saw_deleted(entry)
+        else:
+            self._collection.saw(entry)
+
+    async def _take_initial(self, watch: Watch[Any]) -> None:
+        """The list as a stream: each object is taken as it comes, so that no second copy of all of them is held."""
+        missing = self._collection.keys(self._namespace)
+        while watch.in_initial:
+            event = await anext(watch)
+            if event.type != "BOOKMARK":
+                missing.discard(self._take_listed(event.data))
+        self._list_is_complete(missing, watch.resource_version)
+
+    async def _list_pages(self) -> str:
+        missing, pages = self._collection.keys(self._namespace), self._listing().pages()
+        while (page := await pages.next()) is not None:
+            for data in page:
+                missing.discard(self._take_listed(data))
+        self._list_is_complete(missing, pages.resource_version)
+        return pages.resource_version
+
+    def _take_listed(self, data: bytes) -> Key:
+        entry = self._collection.cached.entry(data)
+        self._collection.saw(entry, initial=not self.synced, listed=True)
+        return entry.key
+
+    def _list_is_complete(self, missing: set[Key], version: str) -> None:
+        self._collection.missed(missing, int(version))
+        self._resume_from = version
+        self._synced.set()
+
+    def _open(self, version: str, *, initial: bool = False) -> Watch[Any]:
+        cached = self._collection.cached
+        return self._client.watch(
+            cached.readable,
+            namespace=self._namespace or ALL,
+            labels=cast(Labels, cached.labels),
+            fields=cast(Fields, cached.fields),
+            resource_version=version or None,
+            options=WatchOptions(bookmarks=True, initial=initial),
+        )
+
+    def _listing(self) -> Listing[Any]:
+        cached = self._collection.cached
+        return self._client.list(
+            cached.readable,
+            namespace=self._namespace or ALL,
+            labels=cast(Labels, cached.labels),
+            fields=cast(Fields, cached.fields),
+        )
