@@ -1,0 +1,48 @@
+"""What one controller reads from and writes through."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from navarch._base.clock import Clock
+from navarch.api import Key, Kind
+from navarch.cache import Collection
+from navarch.client import Client
+from navarch.controller.events import Recorder
+
+__all__ = ["Reach", "Version", "Writer"]
+
+
+class Writer(NamedTuple):
+    """Who wrote: a controller, on behalf of one of its keys."""
+
+    controller: str
+    key: Key
+
+
+class Version(NamedTuple):
+    """One version of one object; the token of the reason "this changed" in a work queue."""
+
+    kind: Kind
+    key: Key
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """Shared by all reconciles of one controller.
+
+    `client` writes in the controller's name (its field manager) and only while it may. `collections` has what was
+    declared by `owns`, `watches` and `reads`, and the primary kind; `owned` the kinds declared by `owns`. `retract` takes
+    the change to that version back as a reason to reconcile the key.
+    """
+
+    controller: str
+    client: Client
+    collections: Mapping[Kind, Collection[Any]]
+    owned: frozenset[Kind]
+    recorder: Recorder
+    clock: Clock
+    retract: Callable[[Key, Hashable], None]
