@@ -1,0 +1,114 @@
+"""The numbers of one operator in Prometheus' form."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from navarch.observe.families import Family, Histogram, Part
+
+if TYPE_CHECKING:  # imported when somebody looks: an operator without an endpoint never needs it
+    from prometheus_client import CollectorRegistry, Metric
+
+__all__ = ["Metrics"]
+
+Value = float | Histogram
+
+
+class Metrics:
+    """The parts that one endpoint shows. Belongs to the event loop that its parts belong to.
+
+    Numbers of two parts that have the same names and labels are shown as one: counts are added together.
+    """
+
+    def __init__(self) -> None:
+        self._parts: dict[int, Part] = {}
+
+    def add(self, part: Part) -> None:
+        """Shows the part's numbers from now on; adding it again changes nothing."""
+        self._parts[id(part)] = part
+
+    def remove(self, part: Part) -> None:
+        """Shows them no longer; a part that is not there changes nothing."""
+        self._parts.pop(id(part), None)
+
+    @cached_property
+    def registry(self) -> CollectorRegistry:
+        """prometheus_client's registry, for metrics of one's own: `Counter("backups", "…", registry=metrics.registry)`.
+
+        Has the process's own figures too (memory, CPU, open files, garbage collection).
+        """
+        from prometheus_client import (  # noqa: PLC0415 - see above
+            CollectorRegistry,
+            GCCollector,
+            PlatformCollector,
+            ProcessCollector,
+        )
+
+        registry = CollectorRegistry()
+        ProcessCollector(registry=registry)
+        PlatformCollector(registry=registry)
+        GCCollector(registry=registry)
+        registry.register(_Collector(self._parts))
+        return registry
+
+    def exposition(self, accept: str = "") -> tuple[bytes, str]:
+        """Everything as text, and its content type; OpenMetrics if `accept`, an Accept header, asks for that."""
+        from prometheus_client.exposition import choose_encoder  # noqa: PLC0415 - see above
+
+        encode, content_type = choose_encoder(accept)
+        return encode(self.registry), content_type
+
+
+class _Collector:
+    """What prometheus_client asks."""
+
+    def __init__(self, parts: dict[int, Part]) -> None:
+        self._parts = parts
+
+    def describe(self) -> Iterable[Metric]:
+        """Nothing is claimed beforehand: which families there are depends on the parts."""
+        return ()
+
+    def collect(self) -> Iterator[Metric]:
+        for family, values in _joined(self._parts.values()).items():
+            yield _metric(family, values)
+
+
+def _joined(parts: Iterable[Part]) -> dict[Family, dict[tuple[str, ...], Value]]:
+    found: dict[Family, dict[tuple[str, ...], Value]] = {}
+    for part in parts:
+        for family, labels, value in part.samples():
+            values = found.setdefault(family, {})
+            values[labels] = _together(family, values[labels], value) if labels in values else value
+    return found
+
+
+def _together(family: Family, one: Value, other: Value) -> Value:
+    if isinstance(one, Histogram) and isinstance(other, Histogram):
+        return one + other
+    assert not isinstance(one, Histogram), family.name
+    assert not isinstance(other, Histogram), family.name
+    return family.joined(float(one), float(other))
+
+
+def _metric(family: Family, values: dict[tuple[str, ...], Value]) -> Metric:
+    from prometheus_client.core import (  # noqa: PLC0415 - see above
+        CounterMetricFamily,
+        GaugeMetricFamily,
+        HistogramMetricFamily,
+    )
+
+    if family.kind == "histogram":
+        histogram = HistogramMetricFamily(family.name, family.help, labels=family.labels)
+        for labels, value in values.items():
+            assert isinstance(value, Histogram), family.name
+            histogram.add_metric(labels, value.cumulative(), value.total)
+        return histogram
+    kind = CounterMetricFamily if family.kind == "counter" else GaugeMetricFamily
+    metric = kind(family.name, family.help, labels=family.labels)
+    for labels, value in values.items():
+        assert not isinstance(value, Histogram), family.name
+        metric.add_metric(labels, value)
+    return metric

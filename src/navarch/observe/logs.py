@@ -1,0 +1,153 @@
+"""Structured logs: an event in plain words, and fields that machines can search.
+
+Everything goes through the standard library's `logging`, so records of other libraries come out in the same form, and
+whoever already collects logging records gets ours too. Fields that the runtime binds: `controller`, `object`
+("Memcached default/cache"), `reconcile_id`, `reason`.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from contextvars import ContextVar, Token
+from types import TracebackType
+from typing import Final, Literal, TextIO
+
+from navarch.errors import InvalidValueError
+from navarch.observe.rendering import ConsoleFormatter, JsonFormatter
+
+__all__ = ["Log", "logger", "setup", "within"]
+
+Format = Literal["auto", "json", "console"]
+
+_LEVELS: Final = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
+_CALLER: Final = 3  # frames from the record to whoever wrote `log.info(…)`
+
+
+class Log:
+    """Writes records with the fields that were bound to it.
+
+    A value becomes text only when a record is really written, so binding costs next to nothing: what is expensive to
+    name can be an object with a `__str__`. Bytes are never shown, and an object is shown as its `repr`, which
+    masks secrets.
+    """
+
+    __slots__ = ("_fields", "_logger", "_parent")
+
+    def __init__(self, to: logging.Logger, fields: Mapping[str, object], parent: Log | None = None) -> None:
+        self._logger = to
+        self._fields = fields
+        self._parent = parent
+
+    def bind(self, **fields: object) -> Log:
+        """The same log with more fields; a field that is bound again has the newer value."""
+        return Log(self._logger, fields, self)
+
+    @property
+    def fields(self) -> dict[str, object]:
+        """Every field that is bound, as it was given."""
+        inherited = self._parent.fields if self._parent is not None else {}
+        return {**inherited, **self._fields}
+
+    def debug(self, event: str, /, **fields: object) -> None:
+        """For whoever looks for a fault: not shown by default."""
+        self._write(logging.DEBUG, event, fields)
+
+    def info(self, event: str, /, **fields: object) -> None:
+        """Something happened that is worth a line."""
+        self._write(logging.INFO, event, fields)
+
+    def warning(self, event: str, /, **fields: object) -> None:
+        """Something somebody should look at, though the work goes on."""
+        self._write(logging.WARNING, event, fields)
+
+    def error(self, event: str, /, **fields: object) -> None:
+        """Something failed."""
+        self._write(logging.ERROR, event, fields)
+
+    def exception(self, event: str, /, **fields: object) -> None:
+        """Something failed with the exception that is being handled; its traceback is a field."""
+        self._write(logging.ERROR, event, fields, failed=True)
+
+    def _write(self, level: int, event: str, fields: Mapping[str, object], *, failed: bool = False) -> None:
+        if self._logger.isEnabledFor(level):
+            extra = {"fields": {**self.fields, **fields}}
+            self._logger.log(level, event, exc_info=failed, extra=extra, stacklevel=_CALLER)
+
+
+def logger(name: str) -> Log:
+    """A log without fields. Its records are those of `logging.getLogger(name)`."""
+    return Log(logging.getLogger(name), {})
+
+
+_surrounding: ContextVar[Log | None] = ContextVar("navarch_log", default=None)
+
+
+class _Within:
+    """No generator: entering must cost next to nothing."""
+
+    __slots__ = ("_log", "_token")
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+        self._token: Token[Log | None] | None = None
+
+    def __enter__(self) -> Log:
+        self._token = _surrounding.set(self._log)
+        return self._log
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._token is not None:
+            _surrounding.reset(self._token)
+
+
+def within(log: Log) -> AbstractContextManager[Log]:
+    """Lends the log's fields to the records of every logger meanwhile, in this task and in those that it starts.
+
+    So a line of the client says for which object the request was made: `with within(log): …`.
+    """
+    return _Within(log)
+
+
+def setup(format: Format = "auto", level: str = "INFO") -> None:  # noqa: A002 - the word that users look for
+    """Writes every record of this process to stderr: coloured lines on a terminal, JSON lines elsewhere.
+
+    May be called again; only the handler of an earlier call is replaced. Raises `InvalidValueError` for a level or a
+    format that does not exist.
+    """
+    if level.upper() not in _LEVELS:
+        raise InvalidValueError(f"expected a log level ({', '.join(_LEVELS)}), got {level!r}")
+    root = logging.getLogger()
+    for handler in [handler for handler in root.handlers if isinstance(handler, _Output)]:
+        root.removeHandler(handler)
+    root.addHandler(_Output(_formatter(format)))
+    root.setLevel(level.upper())
+
+
+def _formatter(format: Format) -> logging.Formatter:  # noqa: A002 - as above
+    on_terminal = sys.stderr.isatty()
+    if format == "json" or (format == "auto" and not on_terminal):
+        return JsonFormatter()
+    if format in {"auto", "console"}:
+        return ConsoleFormatter(coloured=on_terminal)
+    raise InvalidValueError(f"expected a log format (auto, json, console), got {format!r}")
+
+
+class _Output(logging.StreamHandler[TextIO]):
+    """The one handler that `setup` installs."""
+
+    def __init__(self, formatter: logging.Formatter) -> None:
+        super().__init__(sys.stderr)
+        self.setFormatter(formatter)
+        self.addFilter(_add_surrounding_fields)
+
+
+def _add_surrounding_fields(record: logging.LogRecord) -> bool:
+    surrounding = _surrounding.get()
+    if surrounding is not None:
+        record.fields = {**surrounding.fields, **getattr(record, "fields", {})}
+    return True

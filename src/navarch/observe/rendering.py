@@ -1,0 +1,108 @@
+"""A log record as a line: JSON for machines, colours for people."""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import os
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, Final
+
+__all__ = ["ConsoleFormatter", "JsonFormatter"]
+
+_OWN_NAMES: Final = ("time", "level", "logger", "event", "exception")
+_CONTAINERS: Final = (list, tuple, set, frozenset)
+_GREY, _BOLD, _RESET = "\x1b[90m", "\x1b[1m", "\x1b[0m"
+_COLOURS: Final = {"DEBUG": "\x1b[90m", "INFO": "\x1b[32m", "WARNING": "\x1b[33m", "ERROR": "\x1b[31m"}
+
+
+class JsonFormatter(logging.Formatter):
+    """One JSON object per line: time, level, logger, event, the fields, and the exception with its traceback."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line = {
+            "time": _time(record),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "event": record.getMessage(),
+            **_fields(record),
+        }
+        if failure := _failure(self, record):
+            line["exception"] = failure
+        return _writable(json.dumps(line, ensure_ascii=False))
+
+
+class ConsoleFormatter(logging.Formatter):
+    """Time, level, event and fields on one line; a traceback below it."""
+
+    def __init__(self, *, coloured: bool) -> None:
+        super().__init__()
+        self._coloured = coloured and not os.environ.get("NO_COLOR")
+
+    def format(self, record: logging.LogRecord) -> str:
+        level = self._in(_COLOURS.get(record.levelname, _COLOURS["ERROR"]), f"{record.levelname:<7}")
+        fields = (self._in(_GREY, f"{name}=") + _word(value) for name, value in _fields(record).items())
+        event = self._in(_BOLD, _printable(record.getMessage()))
+        line = " ".join((self._in(_GREY, _time(record)), level, event, *fields, self._in(_GREY, f"({record.name})")))
+        failure = _failure(self, record)
+        return _writable(f"{line}\n{failure}" if failure else line)
+
+    def _in(self, colour: str, text: str) -> str:
+        return f"{colour}{text}{_RESET}" if self._coloured else text
+
+
+def _writable(line: str) -> str:
+    """Text that no encoding has (halves of surrogate pairs) is escaped, as JSON would; a record must not be lost."""
+    return line.encode(errors="backslashreplace").decode()
+
+
+def _time(record: logging.LogRecord) -> str:
+    moment = datetime.fromtimestamp(record.created, UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _failure(formatter: logging.Formatter, record: logging.LogRecord) -> str:
+    return formatter.formatException(record.exc_info) if record.exc_info and record.exc_info[0] else ""
+
+
+def _fields(record: logging.LogRecord) -> dict[str, Any]:
+    """The fields as JSON values; one that has the name of a part of every line gets an underscore."""
+    given: Mapping[str, object] = getattr(record, "fields", {})
+    return {f"{name}_" if name in _OWN_NAMES else name: _plain(value) for name, value in given.items()}
+
+
+def _plain(value: Any) -> Any:
+    """The value as JSON. Objects are shown by their own text: looking into them would show what their `repr` masks."""
+    if value is None or isinstance(value, (str, bool, int)):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return f"<{len(value)} bytes>"
+    if type(value) is dict:
+        return {str(name): _plain(part) for name, part in value.items()}
+    if type(value) in _CONTAINERS:
+        return [_plain(part) for part in value]
+    return _text(value)
+
+
+def _text(value: object) -> str:
+    """A record must never fail because of what it is about."""
+    try:
+        return f"{type(value).__name__}: {value}" if isinstance(value, BaseException) else str(value)
+    except Exception as error:  # noqa: BLE001 - any code may run in a __str__
+        return f"<{type(value).__name__} whose text raised {type(error).__name__}>"
+
+
+def _word(value: Any) -> str:
+    """A value on a line of words: quoted if it could be taken for more than one, or holds control characters."""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    plain = text and text.isprintable() and not set(text) & set(' "=')
+    return text if plain or not isinstance(value, str) else json.dumps(text, ensure_ascii=False)
+
+
+def _printable(text: str) -> str:
+    """Without control characters, which could rewrite what the terminal shows."""
+    return text if text.isprintable() else json.dumps(text, ensure_ascii=False)[1:-1]

@@ -1,0 +1,281 @@
+"""What is counted, and how it is shown."""
+
+import gc
+import subprocess
+import sys
+import weakref
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import pytest
+from prometheus_client import Counter
+from prometheus_client.parser import text_string_to_metric_families
+
+from navarch.observe.families import Histogram
+from navarch.observe.metrics import (
+    CacheMetrics,
+    ControllerMetrics,
+    LeaderMetrics,
+    LoopMetrics,
+    Metrics,
+    Outcome,
+    Part,
+    QueueMetrics,
+    RequestMetrics,
+)
+
+Samples = dict[tuple[str, tuple[str, ...]], float]
+
+
+def shown(*parts: Part) -> Samples:
+    """What a scrape finds: (name, label values in the order of their names) to value."""
+    metrics = Metrics()
+    for part in parts:
+        metrics.add(part)
+    return scraped(metrics)
+
+
+def scraped(metrics: Metrics) -> Samples:
+    text = metrics.exposition()[0].decode()
+    found: Samples = {}
+    for family in text_string_to_metric_families(text):
+        for sample in family.samples:
+            place = sample.name, tuple(value for _, value in sorted(sample.labels.items()))
+            assert place not in found, f"expected each series once, got {place} twice"
+            found[place] = sample.value
+    return found
+
+
+@pytest.mark.parametrize(
+    ("outcome", "result", "also"),
+    [
+        ("success", "success", set()),
+        ("requeue", "requeue", set()),
+        ("requeue_after", "requeue_after", set()),
+        ("error", "error", {"reconcile_errors_total"}),
+        ("terminal", "error", {"reconcile_errors_total", "terminal_reconcile_errors_total"}),
+        ("crash", "error", {"reconcile_errors_total", "reconcile_panics_total"}),
+        ("timeout", "error", {"reconcile_errors_total", "reconcile_timeouts_total"}),
+    ],
+)
+def test_outcome_is_counted_as_controller_runtime_does(outcome: Outcome, result: str, also: set[str]) -> None:
+    """Each result and each kind of error in its own counter, and in no other."""
+    metrics = ControllerMetrics("memcached", workers=4)
+    metrics.started()
+    metrics.finished(outcome, 0.2)
+    found = shown(metrics)
+    results = ("success", "error", "requeue", "requeue_after")
+    total = {name: found["controller_runtime_reconcile_total", ("memcached", name)] for name in results}
+    assert total == {name: float(name == result) for name in results}
+    errors = ("reconcile_errors_total", "terminal_reconcile_errors_total", "reconcile_panics_total")
+    for name in (*errors, "reconcile_timeouts_total"):
+        assert found[f"controller_runtime_{name}", ("memcached",)] == float(name in also), name
+
+
+def test_workers_are_shown_as_they_are_now() -> None:
+    """How many there may be, and how many are busy."""
+    metrics = ControllerMetrics("memcached", workers=4)
+    for _ in range(3):
+        metrics.started()
+    metrics.finished("success", 0.1)
+    metrics.cancelled()
+    metrics.self_triggered()
+    found = shown(metrics)
+    assert found["controller_runtime_max_concurrent_reconciles", ("memcached",)] == 4
+    assert found["controller_runtime_active_workers", ("memcached",)] == 1
+    assert found["navarch_self_triggered_reconciles_total", ("memcached",)] == 1
+    assert found["controller_runtime_reconcile_time_seconds_count", ("memcached",)] == 1
+
+
+def test_reconcile_time_has_the_buckets_of_controller_runtime() -> None:
+    """Forty bounds up to a minute; a value that equals a bound belongs to it."""
+    metrics = ControllerMetrics("memcached", workers=1)
+    for seconds in (0.001, 0.15, 61.0):
+        metrics.started()
+        metrics.finished("success", seconds)
+    found = shown(metrics)
+    name = "controller_runtime_reconcile_time_seconds"
+    buckets = {labels[1]: value for (sample, labels), value in found.items() if sample == f"{name}_bucket"}
+    assert len(buckets) == 41
+    assert (buckets["0.005"], buckets["0.1"], buckets["0.15"], buckets["60.0"], buckets["+Inf"]) == (1, 1, 2, 2, 3)
+    assert found[f"{name}_sum", ("memcached",)] == pytest.approx(61.151)
+
+
+@dataclass
+class Queue:
+    depth: int
+    worked: list[float]
+
+    def running(self) -> Iterable[float]:
+        return self.worked
+
+
+def test_queue_is_asked_when_somebody_looks() -> None:
+    """Depth and unfinished work are those of that moment."""
+    queue = Queue(3, [1.0, 2.5])
+    metrics = QueueMetrics("memcached", queue)
+    labels = ("memcached", "memcached")
+    found = shown(metrics)
+    assert found["workqueue_depth", labels] == 3
+    assert found["workqueue_unfinished_work_seconds", labels] == 3.5
+    assert found["workqueue_longest_running_processor_seconds", labels] == 2.5
+    queue.depth, queue.worked = 0, []
+    assert shown(metrics)["workqueue_depth", labels] == 0
+    assert shown(metrics)["workqueue_longest_running_processor_seconds", labels] == 0
+
+
+def test_queue_counts_what_goes_through_it() -> None:
+    """Adds, retries, waiting and work."""
+    metrics = QueueMetrics("memcached", Queue(0, []))
+    metrics.added()
+    metrics.added()
+    metrics.retried()
+    metrics.taken(0.5)
+    metrics.finished(0.002)
+    found, labels = shown(metrics), ("memcached", "memcached")
+    assert found["workqueue_adds_total", labels] == 2
+    assert found["workqueue_retries_total", labels] == 1
+    assert found["workqueue_queue_duration_seconds_bucket", ("memcached", "0.1", "memcached")] == 0
+    assert found["workqueue_queue_duration_seconds_bucket", ("memcached", "1.0", "memcached")] == 1
+    assert found["workqueue_work_duration_seconds_sum", labels] == 0.002
+
+
+@dataclass
+class Watch:
+    kind: str = "Pod"
+    scope: str = ""
+    state: str = "watching"
+    staleness: float = 1.0
+    objects: int = 10
+    bytes: int = 2000
+
+
+def test_watches_are_those_of_this_moment() -> None:
+    """One that has gone is shown no longer."""
+    watches = [Watch(), Watch("Deployment", "app=cache", "listing", 70.0, 2, 500)]
+    metrics = CacheMetrics(lambda: watches)
+    found = shown(metrics)
+    assert found["navarch_watch_state", ("Pod", "", "watching")] == 1
+    assert found["navarch_watch_state", ("Deployment", "app=cache", "listing")] == 1
+    assert found["navarch_watch_staleness_seconds", ("Deployment", "app=cache")] == 70
+    assert found["navarch_cache_objects", ("Pod", "")] == 10
+    assert found["navarch_cache_bytes", ("Pod", "")] == 2000
+    watches.clear()
+    assert not any(name.startswith("navarch_") for name, _ in shown(metrics))
+
+
+def test_requests_are_counted_by_their_answer() -> None:
+    """One without an answer is <error>, as in client-go."""
+    metrics = RequestMetrics("10.0.0.1:443")
+    metrics.answered("GET", 200)
+    metrics.answered("GET", 200)
+    metrics.unanswered("POST")
+    found = shown(metrics)
+    assert found["rest_client_requests_total", ("200", "10.0.0.1:443", "GET")] == 2
+    assert found["rest_client_requests_total", ("<error>", "10.0.0.1:443", "POST")] == 1
+
+
+def test_leader_is_shown() -> None:
+    """1 while leading."""
+    metrics = LeaderMetrics("memcached-operator")
+    assert shown(metrics)["leader_election_master_status", ("memcached-operator",)] == 0
+    metrics.leading = True
+    assert shown(metrics)["leader_election_master_status", ("memcached-operator",)] == 1
+
+
+def test_loop_lag_is_a_distribution() -> None:
+    """So that a rare hiccup is seen."""
+    metrics = LoopMetrics()
+    metrics.turned(0.002)
+    metrics.turned(3.0)
+    found = shown(metrics)
+    assert found["navarch_event_loop_lag_seconds_bucket", ("0.0025",)] == 1
+    assert found["navarch_event_loop_lag_seconds_count", ()] == 2
+
+
+def test_parts_of_one_name_are_shown_as_one() -> None:
+    """Prometheus refuses a series that comes twice. Counts are added, of ages the greatest counts."""
+    one, other = ControllerMetrics("memcached", 2), ControllerMetrics("memcached", 3)
+    for part, seconds in ((one, 0.1), (other, 2.0)):
+        part.started()
+        part.finished("success", seconds)
+    watches = CacheMetrics(lambda: [Watch(staleness=3.0), Watch(staleness=9.0)])
+    found = shown(one, other, watches)
+    assert found["controller_runtime_reconcile_total", ("memcached", "success")] == 2
+    assert found["controller_runtime_max_concurrent_reconciles", ("memcached",)] == 5
+    assert found["controller_runtime_reconcile_time_seconds_sum", ("memcached",)] == 2.1
+    assert found["controller_runtime_reconcile_time_seconds_bucket", ("memcached", "+Inf")] == 2
+    assert found["navarch_watch_staleness_seconds", ("Pod", "")] == 9
+    assert found["navarch_watch_state", ("Pod", "", "watching")] == 2
+    assert found["navarch_cache_objects", ("Pod", "")] == 20
+
+
+def test_part_that_is_added_twice_counts_once() -> None:
+    """And is gone once removed, however often that is asked for."""
+    metrics, part = Metrics(), LeaderMetrics("a")
+    part.leading = True
+    metrics.add(part)
+    metrics.add(part)
+    assert scraped(metrics)["leader_election_master_status", ("a",)] == 1
+    metrics.remove(part)
+    metrics.remove(part)
+    assert ("leader_election_master_status", ("a",)) not in scraped(metrics)
+
+
+def test_operators_of_one_process_do_not_collide() -> None:
+    """Each has its own numbers, under the same names."""
+    one, other = Metrics(), Metrics()
+    one.add(LeaderMetrics("one"))
+    other.add(LeaderMetrics("other"))
+    assert ("leader_election_master_status", ("one",)) in scraped(one)
+    assert ("leader_election_master_status", ("one",)) not in scraped(other)
+
+
+def test_metrics_that_nobody_holds_are_gone() -> None:
+    """No registry of the process keeps them."""
+    metrics, part = Metrics(), ControllerMetrics("memcached", 1)
+    metrics.add(part)
+    metrics.exposition()
+    left = weakref.ref(metrics)
+    del metrics
+    gc.collect()
+    assert left() is None
+
+
+def test_users_own_metrics_are_shown_beside_ours() -> None:
+    """With prometheus_client as they know it; and the process's own figures."""
+    metrics = Metrics()
+    Counter("backups", "How many backups were made", registry=metrics.registry).inc()
+    found = scraped(metrics)
+    assert found["backups_total", ()] == 1
+    assert found["process_resident_memory_bytes", ()] > 0
+
+
+def test_openmetrics_is_given_to_whom_asks_for_it() -> None:
+    """Plain text to all others."""
+    metrics = Metrics()
+    metrics.add(ControllerMetrics("memcached", 1))
+    body, kind = metrics.exposition("application/openmetrics-text; version=1.0.0")
+    assert kind.startswith("application/openmetrics-text")
+    assert body.endswith(b"# EOF\n")
+    assert metrics.exposition()[1].startswith("text/plain")
+
+
+def test_histogram_counts_like_prometheus() -> None:
+    """A value belongs to the first bound that is not below it."""
+    histogram = Histogram((1.0, 2.0))
+    for value in (0.5, 1.0, 1.5, 2.5):
+        histogram.add(value)
+    assert histogram.cumulative() == [("1.0", 2.0), ("2.0", 3.0), ("+Inf", 4.0)]
+    assert histogram.total == 5.5
+
+
+def test_counting_does_not_import_prometheus() -> None:
+    """Memory that an operator without an endpoint never needs; OpenTelemetry likewise."""
+    script = (
+        "import sys; from navarch.observe import metrics, traces, logs; m = metrics.Metrics();"
+        "m.add(metrics.ControllerMetrics('a', 1));"
+        "print([name for name in sys.modules if name.startswith(('prometheus', 'opentelemetry', 'aiohttp'))])"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
