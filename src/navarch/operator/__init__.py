@@ -1,0 +1,1 @@
+"""`Operator`: controllers, election, health and metrics as one process."""

@@ -1,0 +1,169 @@
+"""Finds out who keeps the event loop from turning."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+from types import FrameType
+from typing import Final, NamedTuple
+
+from navarch._base.pulse import Pulse
+from navarch.errors import InvalidValueError
+from navarch.observe.logs import logger
+from navarch.observe.metrics import LoopMetrics
+
+__all__ = ["Blockage", "Place", "Watchdog", "log_blockage"]
+
+_log = logger("navarch.operator.watchdog")
+
+_STANDARD_LIBRARY: Final = str(Path(os.__file__).parent) + os.sep
+_NAVARCH: Final = str(Path(__file__).parent.parent) + os.sep
+_INSTALLED: Final = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
+_LOOP: Final = tuple(f"{os.sep}asyncio{os.sep}{name}.py" for name in ("events", "base_events", "runners"))
+
+
+class Place(NamedTuple):
+    """A line of code that is being executed."""
+
+    file: str
+    line: int
+    function: str
+
+    def __str__(self) -> str:
+        return f"{self.function} ({self.file}:{self.line})"
+
+
+@dataclass(frozen=True, slots=True)
+class Blockage:
+    """The event loop did not turn for `seconds`; told once while it lasts, and again when it is `over`."""
+
+    task: str
+    """The name of the task that ran; empty if it was a callback."""
+    place: Place
+    """The innermost line of the user's own code; where there is none, the innermost line of all."""
+    stack: tuple[Place, ...]
+    """Everything that ran inside the event loop, innermost first."""
+    seconds: float
+    over: bool
+
+    def __str__(self) -> str:
+        length = "blocked the event loop for" if self.over else "has been blocking the event loop for"
+        return f"{self.task or 'a callback'} {length} {self.seconds:.1f} s in {self.place}"
+
+
+def log_blockage(blockage: Blockage) -> None:
+    """Writes a warning that names the task, the function and the line."""
+    log = _log.bind(
+        task=blockage.task,
+        function=blockage.place.function,
+        place=f"{blockage.place.file}:{blockage.place.line}",
+        seconds=round(blockage.seconds, 3),
+    )
+    if blockage.over:
+        log.warning("the event loop turns again")
+    else:
+        log.warning(
+            "the event loop is blocked: nothing else runs meanwhile; await instead, "
+            "or make the reconciler a plain function, which runs in a thread",
+            stack=list(map(str, blockage.stack)),
+        )
+
+
+class Watchdog:
+    """Reports each time the running loop has not turned for about `limit` seconds, and again when it does.
+
+    `report` is called from a thread. `metrics`, if given, is told how long the loop takes to turn.
+    """
+
+    def __init__(
+        self,
+        *,
+        limit: float = 1.0,
+        report: Callable[[Blockage], None] = log_blockage,
+        metrics: LoopMetrics | None = None,
+    ) -> None:
+        if limit <= 0:
+            raise InvalidValueError(f"expected a limit of more than 0 seconds for the watchdog, got {limit}")
+        self._limit = limit
+        self._report = report
+        self._metrics = metrics
+
+    async def run(self) -> None:
+        """Watches the loop that this runs on until cancelled; leaves no thread behind."""
+        observer = _Observer(asyncio.get_running_loop(), self._report, self._metrics)
+        await Pulse(observer, limit=self._limit).run()
+
+
+class _Observer:
+    """Looks at the loop's thread when it is stuck."""
+
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, report: Callable[[Blockage], None], metrics: LoopMetrics | None
+    ) -> None:
+        self._loop = loop
+        self._thread = threading.get_ident()
+        self._report = report
+        self._metrics = metrics
+        self._found: Blockage | None = None
+
+    def turned(self, lag: float) -> None:
+        if self._metrics is not None:
+            self._metrics.turned(lag)
+
+    def stuck(self, seconds: float) -> None:
+        frame = sys._current_frames().get(self._thread)  # noqa: SLF001 - the documented way to see another thread
+        stack = tuple(_inside_the_loop(frame))
+        if stack:
+            task = asyncio.current_task(self._loop)
+            self._found = Blockage(task.get_name() if task else "", _culprit(stack), stack, seconds, over=False)
+            self._tell(self._found)
+
+    def freed(self, seconds: float) -> None:
+        found, self._found = self._found, None
+        if found is not None:
+            self._tell(replace(found, seconds=seconds, over=True))
+
+    def _tell(self, blockage: Blockage) -> None:
+        """A report that fails must not end the watch."""
+        try:
+            self._report(blockage)
+        except Exception:  # noqa: BLE001 - any code may run in a report
+            _log.exception("the report of a blocked event loop failed", blockage=blockage)
+
+
+def _inside_the_loop(frame: FrameType | None) -> Iterator[Place]:
+    """What the loop has called, innermost first; not the program that runs the loop."""
+    while frame is not None and not frame.f_code.co_filename.endswith(_LOOP):
+        yield Place(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_qualname)
+        frame = frame.f_back
+
+
+def _culprit(stack: Sequence[Place]) -> Place:
+    """The innermost line of the user's own code.
+
+    An operator may itself be an installed package; then it is whatever the runtime called first.
+    """
+    for place in stack:
+        if not _is_runtime(place) and not _is_installed(place):
+            return place
+    for place, caller in reversed([*pairwise(stack)]):
+        if _is_runtime(caller) and not _is_runtime(place):
+            return place
+    return stack[0]
+
+
+def _is_installed(place: Place) -> bool:
+    return any(folder in place.file for folder in _INSTALLED)
+
+
+def _is_runtime(place: Place) -> bool:
+    """Python's own library, what it has frozen, and Navarch."""
+    if place.file.startswith((_NAVARCH, "<")):
+        return True
+    return place.file.startswith(_STANDARD_LIBRARY) and not _is_installed(place)

@@ -1,0 +1,71 @@
+"""Whether a loop still turns."""
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import AsyncIterator
+
+import pytest
+
+from navarch._base.pulse import Pulse
+
+BOUND = 20.0
+
+
+@contextlib.asynccontextmanager
+async def running(pulse: Pulse) -> AsyncIterator[None]:
+    """Begun on entry, ended on exit."""
+    async with asyncio.TaskGroup() as group:
+        watch = group.create_task(pulse.run())
+        await asyncio.wait({watch}, timeout=0)
+        yield
+        watch.cancel()
+
+
+class Listener:
+    def __init__(self) -> None:
+        self.beats = asyncio.Queue[float]()
+        self.told: list[str] = []
+        self.released = threading.Event()
+        self.ended = threading.Event()
+
+    def turned(self, lag: float) -> None:
+        self.beats.put_nowait(lag)
+
+    def stuck(self, seconds: float) -> None:
+        self.told.append("stuck")
+        self.released.set()
+
+    def freed(self, seconds: float) -> None:
+        self.told.append("freed")
+        self.ended.set()
+
+
+async def test_loop_that_turns_is_not_reported() -> None:
+    """Only how long each answer took is told."""
+    listener = Listener()
+    async with asyncio.timeout(BOUND), running(Pulse(listener, limit=5.0)):
+        assert await listener.beats.get() >= 0
+    assert listener.told == []
+
+
+async def test_blockage_is_told_once_and_its_end_too() -> None:
+    """However long it lasts."""
+    listener = Listener()
+    async with asyncio.timeout(BOUND), running(Pulse(listener, limit=0.1)):
+        await listener.beats.get()
+        assert listener.released.wait(BOUND), "expected the blockage to be told"
+        assert not listener.ended.is_set()
+        await asyncio.to_thread(listener.ended.wait, BOUND)
+    assert listener.told == ["stuck", "freed"]
+
+
+@pytest.mark.parametrize("beats", [0, 1])
+async def test_thread_ends_with_the_watch(beats: int) -> None:
+    """Whether it was cancelled before the first beat or after."""
+    before, listener = set(threading.enumerate()), Listener()
+    async with asyncio.timeout(BOUND), running(Pulse(listener, limit=0.1)):
+        assert {thread.name for thread in set(threading.enumerate()) - before} == {"navarch-pulse"}
+        for _ in range(beats):
+            await listener.beats.get()
+    assert set(threading.enumerate()) == before
