@@ -1,0 +1,76 @@
+"""A server's certificate that is renewed in its files while the server runs."""
+
+from __future__ import annotations
+
+import ssl
+from pathlib import Path
+
+from navarch._base.clock import Clock
+from navarch.errors import ConfigError
+from navarch.observe.logs import logger
+
+__all__ = ["ServingCertificate"]
+
+_LOOK_SECONDS = 10.0
+
+_log = logger("navarch.operator.endpoints")
+
+Stamp = tuple[tuple[int, int, int], ...]
+
+
+class ServingCertificate:
+    """A certificate and its key, in PEM files. New connections get what was last read from them."""
+
+    def __init__(self, certificate: Path, key: Path, clock: Clock) -> None:
+        self._certificate = certificate
+        self._key = key
+        self._clock = clock
+        self._context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        self._read: Stamp = ()
+
+    def context(self) -> ssl.SSLContext:
+        """The context to serve with, loaded from the files. Raises `ConfigError` if they cannot be used."""
+        self._load()
+        return self._context
+
+    async def run(self) -> None:
+        """Looks every ten seconds whether the files have changed, until cancelled.
+
+        What cannot be used is logged and tried again at the next change; the last good certificate stays.
+        """
+        while True:
+            await self._clock.sleep(_LOOK_SECONDS)
+            self._load_if_changed()
+
+    def _load_if_changed(self) -> None:
+        try:
+            if self._stamp() == self._read:
+                return
+            self._load()
+        except ConfigError as error:
+            _log.warning("the new certificate cannot be used; the last good one is served", error=error)
+        else:
+            _log.info("serving a new certificate", certificate=str(self._certificate))
+
+    def _load(self) -> None:
+        """Tried on a context of its own first: one that does not fit its key would leave the context half changed."""
+        self._read = self._stamp()
+        try:
+            for context in (ssl.create_default_context(ssl.Purpose.CLIENT_AUTH), self._context):
+                context.load_cert_chain(self._certificate, self._key, password="")  # without one OpenSSL might ask
+        except OSError as error:  # ssl.SSLError is one
+            raise self._unusable(error) from error
+
+    def _stamp(self) -> Stamp:
+        """Changes when a file does, also when it is a link that points elsewhere, as in a mounted Secret."""
+        try:
+            found = (path.stat() for path in (self._certificate, self._key))
+            return tuple((status.st_mtime_ns, status.st_ino, status.st_size) for status in found)
+        except OSError as error:
+            raise self._unusable(error) from error
+
+    def _unusable(self, error: OSError) -> ConfigError:
+        return ConfigError(
+            f"expected a certificate in {self._certificate} and its key in {self._key}, both PEM, got: {error}; "
+            "check Endpoints(certificate=…, key=…)"
+        )
