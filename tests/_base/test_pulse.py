@@ -69,3 +69,22 @@ async def test_thread_ends_with_the_watch(beats: int) -> None:
         for _ in range(beats):
             await listener.beats.get()
     assert set(threading.enumerate()) == before
+
+
+def test_stop_just_before_a_beat_is_not_missed() -> None:
+    """The thread looks once more after it has cleared the sign by which it is woken."""
+    pulse = Pulse(Listener(), limit=0.1)
+
+    class StoppedMeanwhile(threading.Event):
+        def wait(self, timeout: float | None = None) -> bool:
+            self.set()
+            pulse._answered.set()
+            return False
+
+    pulse._stopping = StoppedMeanwhile()
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=pulse._ask_again_and_again, args=(loop,), daemon=True)
+    thread.start()
+    thread.join(BOUND / 10)
+    loop.close()
+    assert not thread.is_alive(), "expected the thread to end without another beat"

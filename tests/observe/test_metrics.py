@@ -1,20 +1,22 @@
 """What is counted, and how it is shown."""
 
 import gc
+import random
 import subprocess
 import sys
 import weakref
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import pytest
 from prometheus_client import Counter
 from prometheus_client.parser import text_string_to_metric_families
 
+from navarch._base.clock import ManualClock
 from navarch.observe.families import Histogram
 from navarch.observe.metrics import (
     CacheMetrics,
     ControllerMetrics,
+    Kept,
     LeaderMetrics,
     LoopMetrics,
     Metrics,
@@ -22,7 +24,9 @@ from navarch.observe.metrics import (
     Part,
     QueueMetrics,
     RequestMetrics,
+    Watched,
 )
+from navarch.queue import WorkQueue
 
 Samples = dict[tuple[str, tuple[str, ...]], float]
 
@@ -106,14 +110,18 @@ class Queue:
     depth: int
     worked: list[float]
 
-    def running(self) -> Iterable[float]:
-        return self.worked
+    def unfinished_seconds(self) -> float:
+        return sum(self.worked)
+
+    def longest_running_seconds(self) -> float:
+        return max(self.worked, default=0.0)
 
 
 def test_queue_is_asked_when_somebody_looks() -> None:
     """Depth and unfinished work are those of that moment."""
     queue = Queue(3, [1.0, 2.5])
-    metrics = QueueMetrics("memcached", queue)
+    metrics = QueueMetrics("memcached")
+    metrics.source = queue
     labels = ("memcached", "memcached")
     found = shown(metrics)
     assert found["workqueue_depth", labels] == 3
@@ -126,7 +134,7 @@ def test_queue_is_asked_when_somebody_looks() -> None:
 
 def test_queue_counts_what_goes_through_it() -> None:
     """Adds, retries, waiting and work."""
-    metrics = QueueMetrics("memcached", Queue(0, []))
+    metrics = QueueMetrics("memcached")
     metrics.added()
     metrics.added()
     metrics.retried()
@@ -140,27 +148,19 @@ def test_queue_counts_what_goes_through_it() -> None:
     assert found["workqueue_work_duration_seconds_sum", labels] == 0.002
 
 
-@dataclass
-class Watch:
-    kind: str = "Pod"
-    scope: str = ""
-    state: str = "watching"
-    staleness: float = 1.0
-    objects: int = 10
-    bytes: int = 2000
-
-
 def test_watches_are_those_of_this_moment() -> None:
     """One that has gone is shown no longer."""
-    watches = [Watch(), Watch("Deployment", "app=cache", "listing", 70.0, 2, 500)]
-    metrics = CacheMetrics(lambda: watches)
+    watches = [Watched("pods", "", "watching", 1.0), Watched("deployments.apps", "in a", "listing", 70.0)]
+    kept = [Kept("pods", "", 10, 2000)]
+    metrics = CacheMetrics(lambda: watches, lambda: kept)
     found = shown(metrics)
-    assert found["navarch_watch_state", ("Pod", "", "watching")] == 1
-    assert found["navarch_watch_state", ("Deployment", "app=cache", "listing")] == 1
-    assert found["navarch_watch_staleness_seconds", ("Deployment", "app=cache")] == 70
-    assert found["navarch_cache_objects", ("Pod", "")] == 10
-    assert found["navarch_cache_bytes", ("Pod", "")] == 2000
+    assert found["navarch_watch_state", ("pods", "", "watching")] == 1
+    assert found["navarch_watch_state", ("deployments.apps", "in a", "listing")] == 1
+    assert found["navarch_watch_staleness_seconds", ("deployments.apps", "in a")] == 70
+    assert found["navarch_cache_objects", ("pods", "")] == 10
+    assert found["navarch_cache_bytes", ("pods", "")] == 2000
     watches.clear()
+    kept.clear()
     assert not any(name.startswith("navarch_") for name, _ in shown(metrics))
 
 
@@ -177,10 +177,9 @@ def test_requests_are_counted_by_their_answer() -> None:
 
 def test_leader_is_shown() -> None:
     """1 while leading."""
-    metrics = LeaderMetrics("memcached-operator")
-    assert shown(metrics)["leader_election_master_status", ("memcached-operator",)] == 0
-    metrics.leading = True
-    assert shown(metrics)["leader_election_master_status", ("memcached-operator",)] == 1
+    for leading in (False, True):
+        found = shown(LeaderMetrics("memcached-operator", lambda: leading))  # noqa: B023 - asked at once
+        assert found["leader_election_master_status", ("memcached-operator",)] == leading
 
 
 def test_loop_lag_is_a_distribution() -> None:
@@ -199,34 +198,34 @@ def test_parts_of_one_name_are_shown_as_one() -> None:
     for part, seconds in ((one, 0.1), (other, 2.0)):
         part.started()
         part.finished("success", seconds)
-    watches = CacheMetrics(lambda: [Watch(staleness=3.0), Watch(staleness=9.0)])
-    found = shown(one, other, watches)
+    watches = [Watched("pods", "", "watching", seconds) for seconds in (3.0, 9.0)]
+    kept = [Kept("pods", "", 10, 2000)] * 2
+    found = shown(one, other, CacheMetrics(lambda: watches, lambda: kept))
     assert found["controller_runtime_reconcile_total", ("memcached", "success")] == 2
     assert found["controller_runtime_max_concurrent_reconciles", ("memcached",)] == 5
     assert found["controller_runtime_reconcile_time_seconds_sum", ("memcached",)] == 2.1
     assert found["controller_runtime_reconcile_time_seconds_bucket", ("memcached", "+Inf")] == 2
-    assert found["navarch_watch_staleness_seconds", ("Pod", "")] == 9
-    assert found["navarch_watch_state", ("Pod", "", "watching")] == 2
-    assert found["navarch_cache_objects", ("Pod", "")] == 20
+    assert found["navarch_watch_staleness_seconds", ("pods", "")] == 9
+    assert found["navarch_watch_state", ("pods", "", "watching")] == 2
+    assert found["navarch_cache_objects", ("pods", "")] == 20
 
 
 def test_part_that_is_added_twice_counts_once() -> None:
     """And is gone once removed, however often that is asked for."""
-    metrics, part = Metrics(), LeaderMetrics("a")
-    part.leading = True
+    metrics, part = Metrics(), ControllerMetrics("a", 3)
     metrics.add(part)
     metrics.add(part)
-    assert scraped(metrics)["leader_election_master_status", ("a",)] == 1
+    assert scraped(metrics)["controller_runtime_max_concurrent_reconciles", ("a",)] == 3
     metrics.remove(part)
     metrics.remove(part)
-    assert ("leader_election_master_status", ("a",)) not in scraped(metrics)
+    assert ("controller_runtime_max_concurrent_reconciles", ("a",)) not in scraped(metrics)
 
 
 def test_operators_of_one_process_do_not_collide() -> None:
     """Each has its own numbers, under the same names."""
     one, other = Metrics(), Metrics()
-    one.add(LeaderMetrics("one"))
-    other.add(LeaderMetrics("other"))
+    one.add(LeaderMetrics("one", lambda: True))
+    other.add(LeaderMetrics("other", lambda: True))
     assert ("leader_election_master_status", ("one",)) in scraped(one)
     assert ("leader_election_master_status", ("one",)) not in scraped(other)
 
@@ -279,3 +278,13 @@ def test_counting_does_not_import_prometheus() -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_work_queue_can_be_asked() -> None:
+    """What the queue offers is what is asked of it, and the other way round."""
+    metrics = QueueMetrics("memcached")
+    queue: WorkQueue[str] = WorkQueue("memcached", ManualClock(), random.Random(1), metrics=metrics)
+    metrics.source = queue
+    queue.add("default/cache")
+    assert shown(metrics)["workqueue_depth", ("memcached", "memcached")] == 1
+    assert shown(metrics)["workqueue_adds_total", ("memcached", "memcached")] == 1

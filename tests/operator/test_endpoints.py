@@ -132,7 +132,7 @@ async def test_checks_may_come_and_go() -> None:
 async def test_metrics_are_served_on_their_own_address() -> None:
     """And nothing else there; nor are they on the address of health."""
     metrics = Metrics()
-    metrics.add(LeaderMetrics("memcached-operator"))
+    metrics.add(LeaderMetrics("memcached-operator", lambda: False))
     async with served(metrics=metrics) as at:
         status, text = await get(at.metrics, "/metrics")
         assert status == 200

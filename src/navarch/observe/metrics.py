@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from typing import Literal, Protocol, get_args
+from typing import Literal, NamedTuple, Protocol, get_args
 
 from navarch.observe import families
 from navarch.observe.exposition import Metrics
@@ -18,6 +18,7 @@ from navarch.observe.families import Histogram, Part, Sample
 __all__ = [
     "CacheMetrics",
     "ControllerMetrics",
+    "Kept",
     "LeaderMetrics",
     "LoopMetrics",
     "Metrics",
@@ -27,7 +28,7 @@ __all__ = [
     "QueueSource",
     "RequestMetrics",
     "Sample",
-    "WatchSource",
+    "Watched",
 ]
 
 Outcome = Literal["success", "requeue", "requeue_after", "error", "terminal", "crash", "timeout"]
@@ -104,19 +105,24 @@ class QueueSource(Protocol):
         """How many keys wait to be taken."""
         ...
 
-    def running(self) -> Iterable[float]:
-        """For each key that is being worked on: for how many seconds so far."""
+    def unfinished_seconds(self) -> float:
+        """How long all that is being worked on has taken so far, added up."""
+        ...
+
+    def longest_running_seconds(self) -> float:
+        """How long the longest that is being worked on has taken so far."""
         ...
 
 
 class QueueMetrics:
-    """One work queue; `name` is the name of its controller too. Reads depth and unfinished work from `source`."""
+    """One work queue; `name` is the name of its controller too."""
 
-    __slots__ = ("_adds", "_labels", "_retries", "_source", "_waited", "_worked")
+    __slots__ = ("_adds", "_labels", "_retries", "_waited", "_worked", "source")
 
-    def __init__(self, name: str, source: QueueSource) -> None:
+    def __init__(self, name: str) -> None:
         self._labels = (name, name)
-        self._source = source
+        self.source: QueueSource | None = None
+        """The queue, once it exists: asked for its depth and for unfinished work."""
         self._adds = 0
         self._retries = 0
         self._waited = Histogram(families.QUEUE_SECONDS)
@@ -140,66 +146,56 @@ class QueueMetrics:
 
     def samples(self) -> Iterator[Sample]:
         """See `Part`."""
-        labels, running = self._labels, list(self._source.running())
-        yield Sample(families.QUEUE_DEPTH, labels, self._source.depth)
+        labels, source = self._labels, self.source
         yield Sample(families.QUEUE_ADDS, labels, self._adds)
         yield Sample(families.QUEUE_RETRIES, labels, self._retries)
         yield Sample(families.QUEUE_WAITED, labels, self._waited)
         yield Sample(families.QUEUE_WORKED, labels, self._worked)
-        yield Sample(families.QUEUE_UNFINISHED, labels, sum(running))
-        yield Sample(families.QUEUE_LONGEST, labels, max(running, default=0.0))
+        if source is not None:
+            yield Sample(families.QUEUE_DEPTH, labels, source.depth)
+            yield Sample(families.QUEUE_UNFINISHED, labels, source.unfinished_seconds())
+            yield Sample(families.QUEUE_LONGEST, labels, source.longest_running_seconds())
 
 
-class WatchSource(Protocol):
-    """One watched collection, as it is when somebody looks."""
+class Watched(NamedTuple):
+    """One watch, as it is when somebody looks."""
 
-    @property
-    def kind(self) -> str:
-        """The kind's name, for example "Deployment"."""
-        ...
+    kind: str
+    """What is watched, for example "deployments.apps"."""
+    scope: str
+    """Which part of it: a namespace, a selector; empty if all."""
+    state: str
+    """A word for where the watch is in its life, for example "watching"."""
+    staleness: float
+    """How many seconds ago the server was last heard of."""
 
-    @property
-    def scope(self) -> str:
-        """Which part of the kind: its namespace and selectors in a few words; empty if all of it."""
-        ...
 
-    @property
-    def state(self) -> str:
-        """A word for where the watch is in its life, for example "watching"."""
-        ...
+class Kept(NamedTuple):
+    """One collection of the cache, as it is when somebody looks."""
 
-    @property
-    def staleness(self) -> float:
-        """How many seconds ago the server was last heard of."""
-        ...
-
-    @property
-    def objects(self) -> int:
-        """How many objects are kept."""
-        ...
-
-    @property
-    def bytes(self) -> int:
-        """How many bytes they take."""
-        ...
+    kind: str
+    scope: str
+    objects: int
+    bytes: int
 
 
 class CacheMetrics:
-    """Everything that is cached; `sources` is asked anew each time, since watches come and go."""
+    """Everything that is cached; both functions are asked anew each time, since watches come and go."""
 
-    __slots__ = ("_sources",)
+    __slots__ = ("_kept", "_watched")
 
-    def __init__(self, sources: Callable[[], Iterable[WatchSource]]) -> None:
-        self._sources = sources
+    def __init__(self, watched: Callable[[], Iterable[Watched]], kept: Callable[[], Iterable[Kept]]) -> None:
+        self._watched = watched
+        self._kept = kept
 
     def samples(self) -> Iterator[Sample]:
         """See `Part`."""
-        for source in self._sources():
-            labels = (source.kind, source.scope)
-            yield Sample(families.WATCH_STATE, (*labels, source.state), 1)
-            yield Sample(families.WATCH_STALENESS, labels, source.staleness)
-            yield Sample(families.CACHE_OBJECTS, labels, source.objects)
-            yield Sample(families.CACHE_BYTES, labels, source.bytes)
+        for kind, scope, state, staleness in self._watched():
+            yield Sample(families.WATCH_STATE, (kind, scope, state), 1)
+            yield Sample(families.WATCH_STALENESS, (kind, scope), staleness)
+        for kind, scope, objects, size in self._kept():
+            yield Sample(families.CACHE_OBJECTS, (kind, scope), objects)
+            yield Sample(families.CACHE_BYTES, (kind, scope), size)
 
 
 class RequestMetrics:
@@ -228,16 +224,15 @@ class RequestMetrics:
 class LeaderMetrics:
     """Whether this process leads the election of that name."""
 
-    __slots__ = ("_labels", "leading")
+    __slots__ = ("_labels", "_leading")
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, leading: Callable[[], bool]) -> None:
         self._labels = (name,)
-        self.leading = False
-        """Set by whoever takes part in the election."""
+        self._leading = leading
 
     def samples(self) -> Iterator[Sample]:
         """See `Part`."""
-        yield Sample(families.LEADER_STATUS, self._labels, float(self.leading))
+        yield Sample(families.LEADER_STATUS, self._labels, float(self._leading()))
 
 
 class LoopMetrics:
