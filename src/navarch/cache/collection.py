@@ -144,10 +144,15 @@ class Collection(Generic[T]):
     # Telling
 
     def subscribe(self, subscriber: Callable[[Change], None]) -> None:
-        """Tells of every change from now on, after one initial change for each object that is already there."""
-        for entry in list(self.store):
+        """Tells of every change from now on, after one initial change for each object that the watch has shown."""
+        for entry in self._shown():
             subscriber(Change(None, entry, initial=True))
         self._subscribers.append(subscriber)
+
+    def _shown(self) -> list[Entry]:
+        """Every object as the watch showed it last: own writes are told when it shows them, and may never be."""
+        confirmed = [entry for entry in self.store if entry.key not in self._unconfirmed]
+        return confirmed + [waiting.base for waiting in self._unconfirmed.values() if waiting.base is not None]
 
     def unsubscribe(self, subscriber: Callable[[Change], None]) -> None:
         """Tells no more."""
@@ -216,6 +221,11 @@ class Collection(Generic[T]):
         held = self.store if namespace is None else self.store.in_namespace(namespace)
         unconfirmed = {key for key in self._unconfirmed if namespace in {None, key.namespace}}
         return {entry.key for entry in held} | unconfirmed
+
+    def unshown(self, namespace: str | None = None) -> set[Key]:
+        """Objects of one namespace or of all that are known by own writes alone."""
+        waiting = self._unconfirmed.items()
+        return {key for key, own in waiting if own.base is None and namespace in {None, key.namespace}}
 
     def missed(self, keys: Iterable[Key], version: int) -> None:
         """A list of that version does not have these: they are gone, unless an own write is newer than the list."""

@@ -159,7 +159,8 @@ class Informer:
         return entry.key
 
     def _list_is_complete(self, missing: set[Key], version: str) -> None:
-        self._collection.missed(missing, int(version))
+        # What was written while the list came is in it, or newer than it, or was deleted by somebody else before it.
+        self._collection.missed(missing | self._collection.unshown(self._namespace), int(version))
         self._resume_from = version
         self._synced.set()
 
