@@ -129,11 +129,17 @@ def object_body(target: Object | Dynamic, kind: Kind, subresource: str | None) -
     return encode(_without_status(_wire(target, kind), kind, subresource))
 
 
-def applied_body(desired: Object | Dynamic, kind: Kind, subresource: str | None) -> bytes:
-    """The object as it is applied: what its owner wants, without what the server says about it."""
+def applied_body(
+    desired: Object | Dynamic, kind: Kind, subresource: str | None, resource_version: str | None = None
+) -> bytes:
+    """The object as it is applied: what its owner wants, without what the server says about it.
+
+    With a `resource_version` the server takes it only if that is the object's version.
+    """
     wire = _without_status(_wire(desired, kind), kind, subresource)
     kept = {key: value for key, value in wire.get("metadata", {}).items() if key not in _NOT_APPLIED}
-    return encode({**wire, "metadata": kept})
+    condition = {"resourceVersion": resource_version} if resource_version else {}
+    return encode({**wire, "metadata": {**kept, **condition}})
 
 
 def _wire(target: Object | Dynamic, kind: Kind) -> dict[str, Any]:

@@ -84,17 +84,19 @@ class Writes(Core):
         namespace: str | None = None,
         force: bool = False,
         subresource: str | None = None,
+        resource_version: str | None = None,
     ) -> W:
         """Server-side apply: the fields that are set become `manager`'s, those it no longer sets are given up.
 
-        Raises `Conflict` naming the other managers, unless `force` takes their fields over.
+        Raises `Conflict` naming the other managers, unless `force` takes their fields over; and, where a
+        `resource_version` is given, if that is not the object's version.
         """
         kind, namespace = await self._place(desired, namespace)
         path = self._path(kind, namespace, required_name(desired), subresource)
         request = self._write(
             "PATCH",
             path,
-            applied_body(desired, kind, subresource),
+            applied_body(desired, kind, subresource, resource_version),
             media_type="application/apply-patch+yaml",
             force=force,
         )
