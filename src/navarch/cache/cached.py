@@ -20,6 +20,8 @@ T = TypeVar("T")
 
 IndexFunction = Callable[[Any], Iterable[str]]
 
+_PARTIAL = {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1"}
+
 
 @dataclass(frozen=True, slots=True)
 class Cached(Generic[T]):
@@ -66,6 +68,10 @@ class Cached(Generic[T]):
         """The entry for an object's JSON, with no more than is to be kept."""
         return entry_of(_projected(data, self.keep) if self.keep else data)
 
+    def written(self, data: bytes) -> Entry:
+        """The same for a whole object, as the server answers a write with it, whatever form is asked of it in reads."""
+        return entry_of(_metadata_alone(data)) if self.metadata_only else self.entry(data)
+
 
 def as_cached(what: Readable[T] | Cached[T]) -> Cached[T]:
     """`what`, where a bare kind stands for all of its objects."""
@@ -76,6 +82,10 @@ def _refuse_text(name: str, value: object) -> None:
     """One text where several are expected would be taken letter by letter."""
     if isinstance(value, str):
         raise InvalidValueError(f"expected a tuple of texts for {name}, got {value!r}; write {name}=({value!r},)")
+
+
+def _metadata_alone(data: bytes) -> bytes:
+    return msgspec.json.encode({**_PARTIAL, "metadata": msgspec.json.decode(data)["metadata"]})
 
 
 def _projected(data: bytes, keep: tuple[str, ...]) -> bytes:

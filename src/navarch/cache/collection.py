@@ -268,7 +268,7 @@ class Collection(Generic[T]):
 
         Returns whether the watch has shown it already, directly after `read`: then nobody else's change lies between.
         """
-        entry = self.cached.entry(data)
+        entry = self.cached.written(data)
         held, unconfirmed = self.store.get(entry.key), self._unconfirmed.get(entry.key)
         shown = unconfirmed.base if unconfirmed else held
         if shown is not None and entry.version <= shown.version:
