@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from navarch._base.clock import Clock
 from navarch.api import Key, Kind
-from navarch.cache import Collection
+from navarch.cache import Collection, Entry
 from navarch.client import Client
+from navarch.controller.applied import Applied
 from navarch.controller.events import Recorder
+from navarch.controller.unreadable import Unreadable
 
-__all__ = ["Reach", "Version", "Writer"]
+__all__ = ["OnWrite", "Reach", "Version", "Writer"]
 
 
 class Writer(NamedTuple):
@@ -30,13 +32,18 @@ class Version(NamedTuple):
     version: int
 
 
+OnWrite = Callable[[Writer, Version, Entry | None, Entry], None]
+"""Told of each write that made a new version: by whom, which version, the object before (as far as known) and after."""
+
+
 @dataclass(frozen=True, slots=True)
 class Reach:
     """Shared by all reconciles of one controller.
 
     `client` writes in the controller's name (its field manager) and only while it may. `collections` has what was
     declared by `owns`, `watches` and `reads`, and the primary kind; `owned` the kinds declared by `owns`. `retract` takes
-    the change to that version back as a reason to reconcile the key.
+    the change to that version back as a reason to reconcile the key. `applied` remembers across reconciles what need not
+    be sent again: call `applied.forget(key)` when an object is gone.
     """
 
     controller: str
@@ -46,3 +53,6 @@ class Reach:
     recorder: Recorder
     clock: Clock
     retract: Callable[[Key, Hashable], None]
+    on_write: OnWrite | None = None
+    applied: Applied = field(default_factory=Applied)
+    unreadable: Unreadable = field(default_factory=Unreadable)

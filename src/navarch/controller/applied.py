@@ -1,0 +1,80 @@
+"""What was applied before, so that nothing is sent again that would change nothing."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import OrderedDict
+from typing import NamedTuple
+
+from navarch.api import Dynamic, Key, Kind, Object
+from navarch.cache import Entry, only_status_differs
+from navarch.client.bodies import applied_body
+
+__all__ = ["Applied", "Child", "digest_of"]
+
+_LIMIT = 50_000
+
+
+class Child(NamedTuple):
+    """An object that is written for another one."""
+
+    kind: Kind
+    key: Key
+
+    def __str__(self) -> str:
+        return f"{self.kind.resource} {self.key}"
+
+
+class _Known(NamedTuple):
+    """What was asked for, and the newest version of the object that is known to grant it."""
+
+    digest: bytes
+    entry: Entry
+
+
+def digest_of(desired: Object | Dynamic, kind: Kind, owner_uid: str) -> bytes:
+    """Tells one desired object from another; the same object wanted by another owner is another one."""
+    return hashlib.blake2b(owner_uid.encode() + applied_body(desired, kind, None), digest_size=16).digest()
+
+
+class Applied:
+    """What this process applied for each owner, and the versions that came of it.
+
+    An apply may be left out if the same object was applied before and nobody has asked anything else of it since: only
+    its status has changed, if anything. At most `limit` objects are remembered; when there are more, the owners that
+    were not reconciled for longest are forgotten, and their objects are sent once more.
+    """
+
+    def __init__(self, limit: int = _LIMIT) -> None:
+        self._limit = limit
+        self._owners: OrderedDict[Key, dict[Child, _Known]] = OrderedDict()
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def is_done(self, owner: Key, child: Child, digest: bytes, now: Entry) -> bool:
+        """Whether applying what `digest` stands for would change nothing, the object being as it is `now`."""
+        known = self._owners.get(owner, {}).get(child)
+        if known is None or known.digest != digest:
+            return False
+        if known.entry.version != now.version and not only_status_differs(known.entry, now):
+            return False
+        self.remember(owner, child, digest, now)
+        return True
+
+    def remember(self, owner: Key, child: Child, digest: bytes, result: Entry) -> None:
+        """What `digest` stands for was applied, and this is what came of it."""
+        children = self._owners.setdefault(owner, {})
+        self._owners.move_to_end(owner)
+        self._count += child not in children
+        children[child] = _Known(digest, result)
+        while self._count > self._limit:
+            self.forget(next(iter(self._owners)))
+
+    def forget(self, owner: Key, child: Child | None = None) -> None:
+        """The owner is gone, or one object of it."""
+        if child is None:
+            self._count -= len(self._owners.pop(owner, {}))
+        elif self._owners.get(owner, {}).pop(child, None) is not None:
+            self._count -= 1

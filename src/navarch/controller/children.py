@@ -1,0 +1,179 @@
+"""Writing objects for the one that is reconciled."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from typing import TypeVar, cast
+
+import msgspec
+
+from navarch.api import Dynamic, Key, Kind, Object, set_controller
+from navarch.cache import Collection, Entry
+from navarch.client import Preconditions
+from navarch.client.bodies import Propagation
+from navarch.client.target import reader_of
+from navarch.controller.access import (
+    is_no_such_object,
+    kind_of_object,
+    namespace_for,
+    tell,
+    view,
+    wire_of,
+    written_to,
+)
+from navarch.controller.applied import Child, digest_of
+from navarch.controller.reach import Reach, Writer
+from navarch.errors import Conflict, DecodeError, InvalidValueError, NotFound
+
+__all__ = ["Children", "Deletion"]
+
+W = TypeVar("W", bound=Object | Dynamic)
+
+
+@dataclass(frozen=True, slots=True)
+class Deletion:
+    """What is to be deleted, and how; with a `uid`, only that very object."""
+
+    child: Child
+    uid: str = ""
+    propagation: Propagation = "Background"
+    grace_seconds: int | None = None
+
+
+class _Manager(msgspec.Struct):
+    manager: str = ""
+
+
+class _Managed(msgspec.Struct, rename="camel"):
+    managed_fields: list[_Manager] | None = None
+
+
+class _ManagedHead(msgspec.Struct):
+    metadata: _Managed
+
+
+class Children:
+    """The writes of one reconcile. The cache shows each from the moment it is answered."""
+
+    __slots__ = ("_key", "_owner", "_reach")
+
+    def __init__(self, reach: Reach, key: Key, owner: Object) -> None:
+        self._reach = reach
+        self._key = key
+        self._owner = owner
+
+    async def prepared(self, desired: W, *, owned: bool) -> tuple[Child, W]:
+        """A copy that is in a namespace and, with `owned`, controlled by the owner; the caller's object stays as it is."""
+        kind = await kind_of_object(self._reach, desired)
+        twin = cast(W, desired.copy() if isinstance(desired, Object) else copy.deepcopy(desired))
+        if owned:
+            self._refuse_cluster_scoped(kind, twin)
+            set_controller(twin, self._owner)
+        namespace = namespace_for(kind, twin.namespace or None, self._key.namespace)
+        if namespace and isinstance(twin, Dynamic):
+            twin.metadata["namespace"] = namespace
+        elif isinstance(twin, Object):
+            twin.namespace = namespace
+        return Child(kind, Key(namespace, twin.name)), twin
+
+    def _refuse_cluster_scoped(self, kind: Kind, child: Object | Dynamic) -> None:
+        if self._key.namespace and not kind.namespaced:
+            raise InvalidValueError(
+                f"{kind.kind} {child.name!r} has no namespace, so {self._owner.kind} {self._key} cannot own it: the garbage "
+                f"collector would delete it; write owned=False, and delete it in a cleanup"
+            )
+
+    async def apply(self, child: Child, desired: W, *, force: bool) -> W:
+        """Sends what is desired, unless that was done before and nobody has asked anything else of the object since."""
+        collection = written_to(self._reach, child.kind, child.key.namespace)
+        if collection is None:
+            return await self._reach.client.apply(desired, force=force)
+        before, digest = collection.entry(child.key), digest_of(desired, child.kind, self._owner.metadata.uid)
+        if before is not None and self._reach.applied.is_done(self._key, child, digest, before):
+            found = _whole(collection, desired, before)
+            if found is not None:
+                return found
+        written, exact = await self._sent(desired, before, force=force)
+        entry = tell(self._reach, self._key, collection, wire_of(written), before=before, exact=exact)
+        self._reach.applied.remember(self._key, child, digest, entry)
+        return written
+
+    async def _sent(self, desired: W, before: Entry | None, *, force: bool) -> tuple[W, bool]:
+        """The answer, and whether it surely is the version that directly follows `before`.
+
+        An apply that changes nothing is answered with whatever version there is. So the one that is known is made a
+        condition; if somebody was faster, the apply goes out without it, and nothing is claimed.
+        """
+        client = self._reach.client
+        if before is None:
+            written = await client.apply(desired, force=force)
+            return written, _has_no_other_manager(wire_of(written), client.options.manager)
+        try:
+            return await client.apply(desired, force=force, resource_version=str(before.version)), True
+        except Conflict as error:
+            if error.managers:
+                raise
+        return await client.apply(desired, force=force), False
+
+    async def create(self, child: Child, new: W) -> W:
+        """Raises `AlreadyExists`."""
+        written = await self._reach.client.create(new)
+        collection = written_to(self._reach, child.kind, child.key.namespace)
+        if collection is not None:
+            tell(self._reach, self._key, collection, wire_of(written), before=None)
+        return written
+
+    async def delete(self, deletion: Deletion) -> bool:
+        """Whether there was anything to delete: with a `uid`, an object that has another one is none.
+
+        Without, `Conflict` is raised if the one that the cache knows has been replaced by another.
+        """
+        child = deletion.child
+        collection = written_to(self._reach, child.kind, child.key.namespace)
+        before = collection.entry(child.key) if collection is not None else None
+        uid = deletion.uid or (before.uid if before is not None else "")
+        self._reach.applied.forget(self._key, child)
+        try:
+            left = await self._reach.client.delete(
+                child.kind,
+                child.key.name,
+                namespace=child.key.namespace or None,
+                propagation=deletion.propagation,
+                grace_seconds=deletion.grace_seconds,
+                preconditions=Preconditions(uid=uid) if uid else None,
+            )
+        except (NotFound, Conflict) as error:
+            if not (is_no_such_object(error) if isinstance(error, NotFound) else deletion.uid):
+                raise
+            if collection is not None:
+                collection.deleted(child.key, uid, writer=None)
+            return False
+        if collection is not None:
+            self._tell_deletion(collection, child.key, uid, before, left)
+        return True
+
+    def _tell_deletion(
+        self, collection: Collection[object], key: Key, uid: str, before: Entry | None, left: Dynamic | None
+    ) -> None:
+        """Some kinds are answered with the object even when it is gone; one that stays says since when it is to go."""
+        if left is not None and left.metadata.get("deletionTimestamp"):
+            tell(self._reach, self._key, collection, wire_of(left), before=before, exact=False)
+        else:
+            collection.deleted(key, uid, writer=Writer(self._reach.controller, self._key))
+
+
+def _whole(collection: Collection[object], desired: W, entry: Entry) -> W | None:
+    """The object from the cache, like `desired`; None if the cache does not have it in that form."""
+    if collection.cached.metadata_only:
+        return None
+    try:
+        return view(collection, reader_of(desired, collection.kind), entry)
+    except DecodeError:
+        return None
+
+
+def _has_no_other_manager(data: bytes, ours: str) -> bool:
+    """Whether nobody else has written the object yet: so the apply made it."""
+    managers = msgspec.json.decode(data, type=_ManagedHead).metadata.managed_fields or ()
+    return all(known.manager == ours for known in managers)

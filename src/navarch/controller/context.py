@@ -1,0 +1,274 @@
+"""`Context`: what a reconciler can do."""
+
+from __future__ import annotations
+
+import asyncio
+import builtins
+from collections.abc import Awaitable, Callable, Iterable
+from datetime import datetime
+from functools import partial
+from typing import Any, Literal, TypeVar, overload
+
+from navarch.api import Dynamic, Key, Object
+from navarch.client import Client
+from navarch.client.bodies import Propagation
+from navarch.client.core import FieldSelector, LabelSelector
+from navarch.client.target import Readable, kind_of
+from navarch.controller.access import Query, kind_of_object, namespace_for, namespaces_for, read_many, read_one
+from navarch.controller.applied import Child
+from navarch.controller.children import Children, Deletion
+from navarch.controller.pruning import Prune, kinds_to_prune, refuse_duplicates, refuse_undeclared, unwanted
+from navarch.controller.reach import Reach
+from navarch.controller.together import together
+from navarch.errors import ClosedError, InvalidValueError
+from navarch.observe.logs import Log, logger
+
+__all__ = ["Context"]
+
+T = TypeVar("T")
+W = TypeVar("W", bound=Object | Dynamic)
+
+EventType = Literal["Normal", "Warning"]
+
+_log = logger("navarch.reconcile")
+_AT_ONCE = 8
+
+
+class Context:
+    """What a reconciler can do for the object that it reconciles, its owner.
+
+    Reads of kinds that the controller declared come from the cache: what they return is shared and must not be changed
+    (`.copy()` it). They are never older than this process's own writes. Everything else is asked of the server. Writes go
+    out in the controller's name, and do not trigger the reconcile that made them.
+    """
+
+    __slots__ = ("_closed", "_id", "_log", "_loop", "_owner", "_reach", "key", "reasons")
+
+    def __init__(
+        self,
+        reach: Reach,
+        key: Key,
+        owner: Object,
+        *,
+        reasons: tuple[str, ...],
+        reconcile_id: str | Callable[[], str],
+    ) -> None:
+        self._reach = reach
+        self._owner = owner
+        self._id = reconcile_id
+        self._loop = asyncio.get_running_loop()
+        self._log: Log | None = None
+        self._closed = False
+        self.key = key
+        """Namespace and name of the object."""
+        self.reasons = reasons
+        """Why it is reconciled."""
+
+    # Reading
+
+    async def get(self, what: Readable[T], name: str, *, namespace: str | None = None) -> T | None:
+        """The object of that name, or None. Looked for in the owner's namespace if none is given.
+
+        From the cache if the kind was declared; what a declared selection does not have is asked of the server. A kind
+        declared with `metadata_only` is read from the cache as `MetadataOnly(kind)`. Raises `DecodeError` if it does not
+        fit its model.
+        """
+        kind = kind_of(what)
+        return await read_one(self._reach, what, Key(namespace_for(kind, namespace, self.key.namespace), name))
+
+    async def list(
+        self,
+        what: Readable[T],
+        *,
+        labels: LabelSelector = None,
+        fields: FieldSelector = None,
+        namespace: str | None = None,
+        index: tuple[str, str] | None = None,
+    ) -> builtins.list[T]:
+        """The objects that match, in no particular order, of the owner's namespace, another one, or all (`ALL`).
+
+        If the owner is in no namespace, all are meant. From the cache if the kind was declared: of a kind declared with a
+        selection, those of the selection. With `fields` the server is asked. `index` has the name of a declared index and
+        a value. An object that does not fit its model is left out, and logged once.
+        """
+        place = namespaces_for(kind_of(what), namespace, self.key.namespace)
+        return await read_many(self._reach, what, Query(place, labels, fields, index))
+
+    # Writing
+
+    async def apply(self, desired: W, *, owned: bool = True, force: bool = True) -> W:
+        """Brings the object to what is desired, by server-side apply; returns it as the server has it, not to be changed.
+
+        With `owned` it gets the owner as its controller: it is deleted with it, and its changes trigger the owner. It goes
+        to the owner's namespace if it names none. `force` takes over fields that others manage; without it `Conflict` is
+        raised. Nothing is sent if this process has applied the same before and only its status has changed since.
+        """
+        children = self._children
+        return await children.apply(*await children.prepared(desired, owned=owned), force=force)
+
+    async def apply_all(self, desired: Iterable[W], *, prune: Prune = True) -> builtins.list[W]:
+        """Applies every child, several at once, then deletes those of the owner's children that are not among them.
+
+        So `desired` has to be *all* objects that the owner is to have of the kinds in `owns`; `prune=(ConfigMap,)` deletes
+        of these kinds alone, `prune=False` nothing. If an apply fails, the others are finished, nothing is deleted, and
+        the first error is raised with the others in its text. Raises `InvalidValueError` for an object that is given
+        twice, and for a kind that is not in `owns`.
+        """
+        children = self._children
+        prepared = [await children.prepared(each, owned=True) for each in desired]
+        names = [child for child, _ in prepared]
+        refuse_duplicates(names)
+        refuse_undeclared(self._reach, names, prune)
+        kinds = kinds_to_prune(self._reach, prune)
+        work = [partial(children.apply, child, wanted, force=True) for child, wanted in prepared]
+        applied = await together(work, at_once=_AT_ONCE)
+        deletions = unwanted(self._reach, self._owner.metadata.uid, kinds, set(names))
+        await together([partial(children.delete, deletion) for deletion in deletions], at_once=_AT_ONCE)
+        for deletion in deletions:
+            self.log.info("deleted a child that is no longer wanted", child=str(deletion.child))
+        return applied
+
+    async def create(self, new: W, *, owned: bool = True) -> W:
+        """Creates the object, owned and placed as `apply` does; raises `AlreadyExists`."""
+        children = self._children
+        return await children.create(*await children.prepared(new, owned=owned))
+
+    @overload
+    async def delete(
+        self,
+        what: Object | Dynamic,
+        *,
+        propagation: Propagation = ...,
+        grace_seconds: int | None = ...,
+    ) -> bool: ...
+    @overload
+    async def delete(
+        self,
+        what: Readable[Any],
+        name: str,
+        *,
+        namespace: str | None = ...,
+        propagation: Propagation = ...,
+        grace_seconds: int | None = ...,
+    ) -> bool: ...
+    async def delete(
+        self,
+        what: Object | Dynamic | Readable[Any],
+        name: str | None = None,
+        *,
+        namespace: str | None = None,
+        propagation: Propagation = "Background",
+        grace_seconds: int | None = None,
+    ) -> bool:
+        """Deletes an object: this very one, or the one of a kind and name. Whether there was one; none is no error.
+
+        By name, an object that the cache knows is deleted only if it is still that one; `Conflict` is raised if another
+        one has taken its name, and the next reconcile knows it.
+        """
+        if isinstance(what, (Object, Dynamic)):
+            return await self._delete_object(what, propagation, grace_seconds)
+        kind = kind_of(what)
+        if not name:
+            raise InvalidValueError(f"expected the name of one of {kind.resource} to delete, got {name!r}")
+        child = Child(kind, Key(namespace_for(kind, namespace, self.key.namespace), name))
+        return await self._children.delete(Deletion(child, propagation=propagation, grace_seconds=grace_seconds))
+
+    async def _delete_object(
+        self, found: Object | Dynamic, propagation: Propagation, grace_seconds: int | None
+    ) -> bool:
+        kind = await kind_of_object(self._reach, found)
+        place = namespace_for(kind, found.namespace or None, self.key.namespace)
+        uid = found.metadata.uid if isinstance(found, Object) else str(found.metadata.get("uid", ""))
+        return await self._children.delete(
+            Deletion(Child(kind, Key(place, found.name)), uid, propagation, grace_seconds)
+        )
+
+    @property
+    def _children(self) -> Children:
+        return Children(self._reach, self.key, self._owner)
+
+    @property
+    def client(self) -> Client:
+        """For everything else: its reads go to the server.
+
+        The cache knows of its writes only when the watch shows them, and then they trigger like anybody's.
+        """
+        return self._reach.client
+
+    # Telling
+
+    def event(
+        self,
+        reason: str,
+        note: str,
+        *,
+        type: EventType = "Normal",  # noqa: A002 - the API's word
+        regarding: Object | None = None,
+    ) -> None:
+        """Records an event about the object, or about another one; it is sent in the background."""
+        self._reach.recorder.record(regarding or self._owner, reason, note, type=type)
+
+    @property
+    def log(self) -> Log:
+        """A log whose records say which controller, object and reconcile they are about, and why it was reconciled."""
+        if self._log is None:
+            self._log = _log.bind(
+                controller=self._reach.controller,
+                object=f"{self._owner.kind} {self.key}",
+                reconcile_id=self.reconcile_id,
+                reason=", ".join(self.reasons),
+            )
+        return self._log
+
+    @property
+    def reconcile_id(self) -> str:
+        """Tells this reconcile from all others, in logs."""
+        if not isinstance(self._id, str):
+            self._id = self._id()
+        return self._id
+
+    def now(self) -> datetime:
+        """The time of day, in UTC, by the controller's clock."""
+        return self._reach.clock.now()
+
+    # Plain functions
+
+    def wait(self, work: Awaitable[T]) -> T:
+        """For reconcilers that are plain functions: `pods = ctx.wait(ctx.list(Pod))`.
+
+        Raises `InvalidValueError` in a coroutine, which has to `await`; and `ClosedError` when the reconcile is over,
+        because its time limit has passed.
+        """
+        fault = self._why_not_wait()
+        if fault is not None:
+            _dispose(work)
+            raise fault
+        return asyncio.run_coroutine_threadsafe(_result(work), self._loop).result()
+
+    def _why_not_wait(self) -> Exception | None:
+        if self._closed:
+            return ClosedError(
+                f"expected the reconcile of {self._owner.kind} {self.key} to be under way, but it is over: it was cut off "
+                f"at its time limit; nothing more is read or written in its name"
+            )
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return None
+        return InvalidValueError(
+            "ctx.wait(...) is for reconcilers that are plain functions, and would block the event loop here; write await"
+        )
+
+    def close(self) -> None:
+        """The reconcile is over: a plain function that still runs in its thread can `wait` for nothing more."""
+        self._closed = True
+
+
+async def _result(work: Awaitable[T]) -> T:
+    return await work
+
+
+def _dispose(work: Awaitable[object]) -> None:
+    """A coroutine that is not run says so in a warning, which would hide the error."""
+    if asyncio.iscoroutine(work):
+        work.close()
