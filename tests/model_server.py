@@ -66,6 +66,8 @@ class ModelServer:
         """Every request so far, in order."""
         self.stale_by = 0
         """How many versions behind the newest a read may be that does not ask for the newest (resourceVersion "0")."""
+        self.streams_lists = True
+        """Whether a watch may begin with everything that is there (`sendInitialEvents`); older servers do not know it."""
         self._clock = clock
         self._kinds: list[Kind] = []
         self._kept_since: dict[Kind, int] = {}
@@ -227,6 +229,8 @@ class ModelServer:
     def _watched(self, view: View, request: Request) -> Response:
         query = request.query
         initial = query.get("sendInitialEvents") == "true"
+        if initial and not self.streams_lists:
+            raise Refusal(422, "Invalid", "sendInitialEvents: Forbidden: the WatchList feature gate is disabled")
         from_the_start = initial or query.get("resourceVersion", "") in {"", "0"}
         version, _ = self._place(view.kind, query)
         if not from_the_start:

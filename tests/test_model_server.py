@@ -205,6 +205,14 @@ async def test_initial_events_end_with_a_bookmark(client: Client, server: ModelS
     assert server.open_watches == 0
 
 
+async def test_older_servers_do_not_stream_lists(client: Client, server: ModelServer) -> None:
+    """They say so."""
+    server.streams_lists = False
+    with pytest.raises(Invalid, match="sendInitialEvents"):
+        async with client.watch(Gadget, options=FROM_THE_START):
+            pass
+
+
 async def test_watch_goes_on_after_its_connection_ended(client: Client, server: ModelServer) -> None:
     """In good order or not; nothing is lost and nothing comes twice."""
     async with client.watch(Gadget) as watch:

@@ -173,6 +173,8 @@ class FaultyTransport:
     def __init__(self, inner: Transport, clock: Clock) -> None:
         self.requests: list[Request] = []
         """Every request so far, also those that a fault answered."""
+        self.pace = 0.0
+        """Seconds that each line of a stream takes."""
         self._inner = inner
         self._clock = clock
         self._rules: list[Rule] = []
@@ -191,6 +193,7 @@ class FaultyTransport:
     def heal(self) -> None:
         """No fault strikes any more. A stream that one has struck stays as it is: nobody tells its reader."""
         self._rules.clear()
+        self.pace = 0.0
 
     async def send(self, request: Request) -> Response:
         """See `Transport.send`."""
@@ -238,6 +241,7 @@ class _FaultyStream:
         self._begun = b""
         self._ready: deque[bytes] = deque()
         self._fault: deque[Step] | None = None
+        self._paced = False
 
     def chunks(self) -> AsyncIterator[bytes]:
         return self
@@ -249,9 +253,13 @@ class _FaultyStream:
         while self._fault is None:
             if not self._ready:
                 self._take(await anext(self._chunks))
+            elif self._transport.pace and not self._paced:
+                self._paced = True
+                await self._clock.sleep(self._transport.pace)
             elif fault := self._transport.stream_fault(self._request):
                 self._fault = deque(fault.steps(self._ready.popleft()))
             else:
+                self._paced = False
                 return self._ready.popleft()
         return await self._next_step(self._fault)
 

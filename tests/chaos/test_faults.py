@@ -126,3 +126,14 @@ async def test_stream_that_breaks_is_resumed(fault: Fault) -> None:
         assert rule.struck == 1
         assert len([request for request in server.requests if watches(request)]) == 2
         assert not isinstance(fault, Stalled) or 15.0 in clock.slept
+
+
+async def test_stream_takes_its_time() -> None:
+    """Each line waits for the clock."""
+    client, transport, _, clock = faulty_client()
+    async with client.watch(Gadget) as watch:
+        transport.pace = 2.0
+        for name in ("a", "b"):
+            await client.create(Gadget(name=name))
+            assert (await anext(watch)).object.name == name
+    assert clock.slept == [2.0, 2.0]

@@ -25,13 +25,18 @@ async def proxy(rig_cluster: rig.Cluster) -> AsyncIterator[FaultyProxy]:
         yield proxy
 
 
+def connected(proxy: FaultyProxy, cluster: rig.Cluster, namespace: str) -> Client:
+    """A client that tries once, by way of the proxy."""
+    config = reached_through(proxy, load(cluster.kubeconfig))
+    assert not config.insecure_skip_verify
+    options = Options(namespace=namespace, timeout=5.0, retry=Retry(attempts=1))
+    return Client(HttpTransport(config, SystemClock()), options)
+
+
 @pytest.fixture
 async def proxied(client: Client, proxy: FaultyProxy, rig_cluster: rig.Cluster) -> AsyncIterator[Client]:
-    """A client that tries once, by way of the proxy, in the namespace of `client`."""
-    config = reached_through(proxy, load(rig_cluster.kubeconfig))
-    assert not config.insecure_skip_verify
-    options = Options(namespace=client.options.namespace, timeout=5.0, retry=Retry(attempts=1))
-    async with Client(HttpTransport(config, SystemClock()), options) as proxied:
+    """A client by way of the proxy, in the namespace of `client`."""
+    async with connected(proxy, rig_cluster, client.options.namespace) as proxied:
         yield proxied
 
 
@@ -72,8 +77,8 @@ async def test_black_hole_says_nothing(proxied: Client, proxy: FaultyProxy) -> N
     await proxied.list(CONFIG_MAP)
 
 
-async def test_silenced_watch_hears_nothing_while_new_requests_pass(
-    client: Client, proxied: Client, proxy: FaultyProxy
+async def test_silenced_watch_hears_nothing_while_new_connections_pass(
+    client: Client, proxied: Client, proxy: FaultyProxy, rig_cluster: rig.Cluster
 ) -> None:
     """Neither an event nor an end."""
     async with proxied.watch(CONFIG_MAP, fields={"metadata.name": "a"}) as watch:
@@ -82,7 +87,8 @@ async def test_silenced_watch_hears_nothing_while_new_requests_pass(
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(1):
                 await anext(watch)
-        assert (await proxied.using(timeout=5.0).get(CONFIG_MAP, "a")).name == "a"
+        async with connected(proxy, rig_cluster, client.options.namespace) as other:
+            assert (await other.get(CONFIG_MAP, "a")).name == "a"
 
 
 async def test_delay_and_throttle_only_slow_down(proxied: Client, proxy: FaultyProxy) -> None:
