@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import builtins
+import os
 from collections.abc import Awaitable, Callable, Iterable
 from datetime import datetime
 from functools import partial
@@ -50,12 +51,12 @@ class Context:
         key: Key,
         owner: Object,
         *,
-        reasons: tuple[str, ...],
-        reconcile_id: str | Callable[[], str],
+        reasons: tuple[str, ...] = (),
+        reconcile_id: str = "",
     ) -> None:
         self._reach = reach
         self._owner = owner
-        self._id = reconcile_id
+        self._id = reconcile_id or _Text(_new_id)
         self._loop = asyncio.get_running_loop()
         self._log: Log | None = None
         self._closed = False
@@ -212,20 +213,19 @@ class Context:
     def log(self) -> Log:
         """A log whose records say which controller, object and reconcile they are about, and why it was reconciled."""
         if self._log is None:
+            name = partial("{} {}".format, self._owner.kind, self.key)
             self._log = _log.bind(
                 controller=self._reach.controller,
-                object=f"{self._owner.kind} {self.key}",
-                reconcile_id=self.reconcile_id,
-                reason=", ".join(self.reasons),
+                object=_Text(name),
+                reconcile_id=self._id,
+                reason=_Text(partial(", ".join, self.reasons)),
             )
         return self._log
 
     @property
     def reconcile_id(self) -> str:
         """Tells this reconcile from all others, in logs."""
-        if not isinstance(self._id, str):
-            self._id = self._id()
-        return self._id
+        return str(self._id)
 
     def now(self) -> datetime:
         """The time of day, in UTC, by the controller's clock."""
@@ -262,6 +262,24 @@ class Context:
     def close(self) -> None:
         """The reconcile is over: a plain function that still runs in its thread can `wait` for nothing more."""
         self._closed = True
+
+
+class _Text:
+    """A text that is made when it is first needed: most reconciles write no log."""
+
+    __slots__ = ("_made",)
+
+    def __init__(self, make: Callable[[], str]) -> None:
+        self._made: str | Callable[[], str] = make
+
+    def __str__(self) -> str:
+        if not isinstance(self._made, str):
+            self._made = self._made()
+        return self._made
+
+
+def _new_id() -> str:
+    return os.urandom(8).hex()
 
 
 async def _result(work: Awaitable[T]) -> T:
