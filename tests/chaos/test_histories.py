@@ -8,6 +8,7 @@ of its changes, must agree with the server. All of it happens in memory and by a
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -38,10 +39,10 @@ from model_server import ModelServer
 from navarch._base.clock import ManualClock
 from navarch.api import Dynamic, Key, encode
 from navarch.cache import Cache, Collection
-from navarch.client import Client, MergePatch, Options
-from navarch.errors import ConnectionLostError
+from navarch.client import Client, MergePatch, Options, Preconditions
+from navarch.errors import Conflict, ConnectionLostError, NotFound
 
-NAMES = ("a", "b", "c", "d", "e")
+NAMES = ("a", "b", "c")
 NAMESPACES = ("x", "y")
 PAGE_SIZE = 2
 LIMIT_SECONDS = 600.0
@@ -99,9 +100,10 @@ async def _written(key: Key, world: World) -> Dynamic:
     return await world.direct.create(new, namespace=key.namespace)
 
 
-async def delete(key: Key, world: World) -> None:
-    """Somebody deletes the object, if it is there."""
-    if key in world.server.objects(CONFIG_MAP):
+async def delete(place: int, world: World) -> None:
+    """Somebody deletes one of the objects, if there is any."""
+    if existing := sorted(world.server.objects(CONFIG_MAP)):
+        key = existing[place % len(existing)]
         await world.direct.delete(CONFIG_MAP, key.name, namespace=key.namespace)
 
 
@@ -117,17 +119,21 @@ async def write_of_our_own(key: Key, turns: bool, world: World) -> None:
     assert held.version >= version, f"expected to read our own write of {key} at {version}, got {held.version}"
 
 
-async def delete_of_our_own(key: Key, turns: bool, world: World) -> None:
+async def delete_of_our_own(place: int, turns: bool, world: World) -> None:
     """We delete what we have read; reads do not find that object any more."""
-    held = world.collection.entry(key)
-    if held is None:
+    known = sorted(world.collection.store, key=lambda entry: entry.key)
+    if not known:
         return
-    await delete(key, world)
+    held = known[place % len(known)]
+    with contextlib.suppress(NotFound, Conflict):  # either way, that object is gone
+        await world.direct.delete(
+            CONFIG_MAP, held.key.name, namespace=held.key.namespace, preconditions=Preconditions(uid=held.uid)
+        )
     if turns:
         await world.clock.settle()
-    world.collection.deleted(key, held.uid, writer="me")
-    left = world.collection.entry(key)
-    assert left is None or left.uid != held.uid, f"expected {key} to be gone after our own delete, got {left}"
+    world.collection.deleted(held.key, held.uid, writer="me")
+    left = world.collection.entry(held.key)
+    assert left is None or left.uid != held.uid, f"expected {held.key} to be gone after our own delete, got {left}"
 
 
 async def compact(world: World) -> None:
@@ -171,21 +177,28 @@ async def subscribe_late(world: World) -> None:
 
 
 keys = st.builds(Key, st.sampled_from(NAMESPACES), st.sampled_from(NAMES))
+places = st.integers(0, 9)
 times = st.integers(1, 4)
-steps = st.one_of(
-    st.builds(partial, st.sampled_from([write, write, delete]), keys),
-    st.builds(partial, st.sampled_from([write_of_our_own, delete_of_our_own]), keys, st.booleans()),
-    st.builds(partial, st.just(let_run), st.sampled_from([0.0, 0.0, 0.2, 5.0, 60.0])),
+traffic = st.one_of(
+    st.builds(partial, st.just(write), keys),
+    st.builds(partial, st.just(delete), places),
+    st.builds(partial, st.just(write_of_our_own), keys, st.booleans()),
+    st.builds(partial, st.just(delete_of_our_own), places, st.booleans()),
+    st.builds(partial, st.just(let_run), st.sampled_from([0.0, 0.2, 1.0])),
+)
+trouble = st.one_of(
+    st.builds(partial, st.just(let_run), st.sampled_from([5.0, 60.0])),
     st.builds(partial, st.just(inject), st.sampled_from(STREAM_FAULTS), st.just(watches), times),
     st.builds(
         partial, st.just(inject), st.sampled_from(REQUEST_FAULTS), st.sampled_from([watches, lists, anything]), times
     ),
-    st.builds(partial, st.just(slow_streams), st.sampled_from([0.0, 0.3])),
     st.builds(partial, st.just(inject), st.just(Delayed(request=0.2)), st.just(lists), st.just(10)),
+    st.builds(partial, st.just(slow_streams), st.sampled_from([0.0, 0.3])),
     st.builds(partial, st.just(end_watches), st.booleans()),
     st.builds(partial, st.just(withdraw), st.sampled_from([0.0, 5.0])),
     st.sampled_from([compact, bookmark, subscribe_late]),
 )
+steps = st.integers(0, 9).flatmap(lambda chance: trouble if chance < 3 else traffic)
 
 
 async def play(history: list[Step], *, streams_lists: bool) -> None:
@@ -228,8 +241,10 @@ async def still_alive(world: World, cache: Cache) -> None:
     assert world.server.open_watches == 1
 
 
-@given(history=st.lists(steps, max_size=40), streams_lists=st.booleans())
-@settings(phases=[Phase.explicit, Phase.generate])  # a history that fails is short enough to be read as it is
+@given(history=st.lists(steps, max_size=60), streams_lists=st.booleans())
+@settings(
+    max_examples=max(settings().max_examples, 200), phases=[Phase.explicit, Phase.generate]
+)  # a history that fails is short enough to be read as it is
 def test_cache_agrees_with_the_server_after_any_history(history: list[Step], streams_lists: bool) -> None:
     """Objects, versions and deletions, in the collection and for whoever is told; reads are never older than own writes."""
     asyncio.run(play(history, streams_lists=streams_lists))
