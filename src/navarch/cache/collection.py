@@ -84,6 +84,8 @@ class Collection(Generic[T]):
         self._views: OrderedDict[Key, tuple[int, T]] = OrderedDict()
         self._unconfirmed: dict[Key, _Unconfirmed] = {}
         self._subscribers: list[Callable[[Change], None]] = []
+        # How far the watch has come in each namespace, and by lists of all of them (None).
+        self._passed: dict[str | None, int] = {}
         for name, function in cached.indexes.items():
             self.add_index(name, function)
 
@@ -169,6 +171,8 @@ class Collection(Generic[T]):
 
     def saw(self, entry: Entry, *, initial: bool = False, listed: bool = False) -> None:
         """The watch, or with `listed` a list, shows this version of an object."""
+        if not listed:
+            self._passed[entry.key.namespace] = entry.version
         unconfirmed = self._unconfirmed.get(entry.key)
         if unconfirmed is not None:
             self._saw_behind_own_write(entry, unconfirmed, listed=listed)
@@ -203,6 +207,7 @@ class Collection(Generic[T]):
 
     def saw_deleted(self, entry: Entry) -> None:
         """The watch shows that an object is gone; `entry` is its last version."""
+        self._passed[entry.key.namespace] = entry.version
         unconfirmed = self._unconfirmed.get(entry.key)
         if unconfirmed is None:
             if (old := self._removed(entry.key)) is not None:
@@ -232,6 +237,12 @@ class Collection(Generic[T]):
         for key in keys:
             self._missed(key, version)
 
+    def listed(self, namespace: str | None, version: int) -> None:
+        """Everything up to that version, of one namespace or of all, has been shown by a list."""
+        if namespace is None:
+            self._passed.clear()
+        self._passed[namespace] = version
+
     def _missed(self, key: Key, version: int) -> None:
         entry, unconfirmed = self.store.get(key), self._unconfirmed.get(key)
         old = unconfirmed.base if unconfirmed else entry
@@ -251,6 +262,7 @@ class Collection(Generic[T]):
         for key in self.keys(namespace):
             self._removed(key)
             self._unconfirmed.pop(key, None)
+        self._passed.pop(namespace, None)
 
     def _removed(self, key: Key) -> Entry | None:
         self._views.pop(key, None)
@@ -273,7 +285,7 @@ class Collection(Generic[T]):
         shown = unconfirmed.base if unconfirmed else held
         if shown is not None and entry.version <= shown.version:
             return entry.version == shown.version and shown.previous == read
-        if held is None and not self._belongs(entry):
+        if held is None and (self._is_gone(entry, unconfirmed) or not self._belongs(entry)):
             return False
         if held is None or held.version < entry.version:
             unconfirmed = self._unconfirmed.setdefault(entry.key, unconfirmed or _Unconfirmed(held))
@@ -289,6 +301,12 @@ class Collection(Generic[T]):
         unconfirmed = self._unconfirmed.setdefault(key, self._unconfirmed.get(key) or _Unconfirmed(held))
         unconfirmed.deleted_uid, unconfirmed.deleted_by = uid, writer
         self._removed(key)
+
+    def _is_gone(self, entry: Entry, unconfirmed: _Unconfirmed | None) -> bool:
+        """Whether an object that is not held was deleted since: by ourselves, or before the answer to its write came."""
+        if unconfirmed is not None and unconfirmed.deleted_uid == entry.uid:
+            return True
+        return entry.version <= max(self._passed.get(entry.key.namespace, 0), self._passed.get(None, 0))
 
     def _belongs(self, entry: Entry) -> bool:
         """Whether a new object is one of those that are kept, as far as that can be told without the server."""

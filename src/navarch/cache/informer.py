@@ -161,6 +161,7 @@ class Informer:
     def _list_is_complete(self, missing: set[Key], version: str) -> None:
         # What was written while the list came is in it, or newer than it, or was deleted by somebody else before it.
         self._collection.missed(missing | self._collection.unshown(self._namespace), int(version))
+        self._collection.listed(self._namespace, int(version))
         self._resume_from = version
         self._synced.set()
 
