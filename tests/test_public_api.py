@@ -29,10 +29,13 @@ PUBLIC = {
     """,
     "navarch.errors": """
         AlreadyExists ApiError BadAnswerError BadRequest Cause ClosedError ConfigError Conflict ConnectError
-        ConnectionLostError CredentialError DeadlineError DecodeError DefinitionError Forbidden Gone Invalid
-        InvalidValueError MalformedJsonError MethodNotAllowed NavarchError NotAcceptable NotFound PatchError
-        ServerError TlsError TooLarge TooManyRequests TransportError Unauthorized Unavailable UnsupportedMediaType
+        ConnectionLostError CrdError CredentialError DeadlineError DecodeError DefinitionError Forbidden Gone Invalid
+        InvalidValueError MalformedJsonError MethodNotAllowed MissingPermissionsError NavarchError NotAcceptable NotFound NotLeaderError
+        PatchError QueueClosedError ServerError TlsError TooLarge TooManyRequests TransportError Unauthorized Unavailable UnsupportedMediaType
         ValidationError
+    """,
+    "navarch.queue": """
+        LOW NORMAL QueueMetrics QueueOptions Work WorkQueue
     """,
     "navarch.schema": """
         DefinitionFault Schema Webhook check crd default definition_faults prune schema_of validate

@@ -5,7 +5,9 @@ tokens, keys, passwords and the bodies of Secrets are left out.
 
     NavarchError
     ├── ConfigError              a kubeconfig, certificate or credential cannot be used
-    │   └── CredentialError      a token file, exec plugin or client certificate gave nothing usable
+    │   ├── CredentialError      a token file, exec plugin or client certificate gave nothing usable
+    │   ├── CrdError             the cluster's CRDs do not fit the operator's kinds
+    │   └── MissingPermissionsError  the operator may not do what it declares; lists all of it
     ├── DefinitionError          a class does not declare a kind the API server would take
     ├── InvalidValueError        text that is no quantity, time, duration, selector, name or patch
     │   └── PatchError           a patch that does not fit its document
@@ -13,6 +15,8 @@ tokens, keys, passwords and the bodies of Secrets are left out.
     ├── DecodeError              bytes that are not the object they should be
     │   └── MalformedJsonError   bytes that are not even JSON
     ├── ClosedError              a client that was closed is used again
+    ├── QueueClosedError         a queue that was closed hands out nothing more
+    ├── NotLeaderError           a write of a process that does not lead; it was not sent
     ├── TransportError           no answer could be had
     │   ├── ConnectError         nobody answered at that address
     │   │   └── TlsError         whoever answered is not trusted, or does not speak TLS
@@ -58,6 +62,14 @@ class CredentialError(ConfigError):
     """A credential that gave nothing usable; never shows it."""
 
 
+class CrdError(ConfigError):
+    """A CustomResourceDefinition is missing, or another one than the operator's classes need; names all of them."""
+
+
+class MissingPermissionsError(ConfigError):
+    """The operator may not do what it declares: one report of every missing verb, with the roles that would grant them."""
+
+
 class DefinitionError(NavarchError):
     """A class that does not declare a kind the API server would take; names the place and the remedy."""
 
@@ -100,6 +112,17 @@ class ValidationError(NavarchError):
 
 class ClosedError(NavarchError):
     """A client that was closed is used again; use it inside its `async with`."""
+
+
+class QueueClosedError(NavarchError):
+    """A work queue that was closed hands out nothing more; its workers end."""
+
+
+class NotLeaderError(NavarchError):
+    """A write of a process that does not lead, or no longer; it was not sent, and whoever leads now does the work.
+
+    It is no `TransportError`: those may be tried again, and this one must not be.
+    """
 
 
 class TransportError(NavarchError):

@@ -56,3 +56,20 @@ async def within(clock: Clock, seconds: float, work: Coroutine[Any, Any, T]) -> 
     finally:
         await cancel_and_wait(alarm, task)
     raise TimeoutError(f"expected a result within {seconds:g} s")
+
+
+async def unless(stop: Coroutine[Any, Any, object], work: Coroutine[Any, Any, T]) -> T | None:
+    """The result of `work`, or None if `stop` ends first; what either raises is raised.
+
+    Whichever is left has been cancelled, and has ended, before this returns.
+    """
+    task = asyncio.create_task(work)
+    end = asyncio.create_task(stop)
+    try:
+        await asyncio.wait((task, end), return_when=asyncio.FIRST_COMPLETED)
+        if not task.done():
+            end.result()
+            return None
+        return task.result()
+    finally:
+        await cancel_and_wait(end, task)

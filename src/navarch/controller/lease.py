@@ -23,7 +23,7 @@ class LeaseLock:
     """A Lease that at most one of those who compete for it holds. Every write names the version that it was made from."""
 
     def __init__(
-        self, client: Client, name: str, namespace: str, identity: str, lease_seconds: float, clock: Clock
+        self, client: Client, clock: Clock, *, name: str, namespace: str, identity: str, lease_seconds: float
     ) -> None:
         self._client = client
         self._name = name
@@ -32,6 +32,7 @@ class LeaseLock:
         self._lease_seconds = lease_seconds
         self._clock = clock
         self._known: Lease | None = None
+        self._version = 0
         self._free_at = -math.inf
         self.holder = ""
         """Who held it when it was last seen; empty if nobody does."""
@@ -61,7 +62,7 @@ class LeaseLock:
 
     def heard(self, change: WatchEvent[Lease]) -> None:
         """Takes over what a watch brings, unless something newer is known already."""
-        if self._known is not None and _version(change.object) <= _version(self._known):
+        if _version(change.object) <= self._version:
             return
         self._saw(change.object)
         if change.type == "DELETED":
@@ -85,7 +86,11 @@ class LeaseLock:
         return True
 
     async def release(self) -> None:
-        """Gives the Lease away if it is ours, so that nobody has to wait for its end."""
+        """Gives the Lease away if it is ours, so that nobody has to wait for its end.
+
+        It is looked at first: a claim whose answer never came may have made it ours, or newer than we know.
+        """
+        await self.read()
         while self.is_ours and self._known is not None:
             try:
                 self._saw(await self._client.replace(self._released(self._known)))
@@ -126,6 +131,7 @@ class LeaseLock:
             seconds = lease.spec.lease_duration_seconds or self._lease_seconds
             self._free_at = self._clock.monotonic() + seconds
         self._known = lease
+        self._version = _version(lease)
         self.holder = lease.spec.holder_identity or ""
 
 
