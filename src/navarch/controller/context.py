@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import builtins
-import os
-from collections.abc import Awaitable, Callable, Iterable
+import logging
+from collections.abc import Awaitable, Iterable
 from datetime import datetime
 from functools import partial
 from typing import Any, Literal, TypeVar, overload
@@ -18,11 +18,12 @@ from navarch.client.target import Readable, kind_of
 from navarch.controller.access import Query, kind_of_object, namespace_for, namespaces_for, read_many, read_one
 from navarch.controller.applied import Child
 from navarch.controller.children import Children, Deletion
+from navarch.controller.identity import Identity
 from navarch.controller.pruning import Prune, kinds_to_prune, refuse_duplicates, refuse_undeclared, unwanted
 from navarch.controller.reach import Reach
 from navarch.controller.together import together
 from navarch.errors import ClosedError, InvalidValueError
-from navarch.observe.logs import Log, logger
+from navarch.observe.logs import Log
 
 __all__ = ["Context"]
 
@@ -31,7 +32,7 @@ W = TypeVar("W", bound=Object | Dynamic)
 
 EventType = Literal["Normal", "Warning"]
 
-_log = logger("navarch.reconcile")
+_logger = logging.getLogger("navarch.reconcile")
 _AT_ONCE = 8
 
 
@@ -43,7 +44,7 @@ class Context:
     out in the controller's name, and do not trigger the reconcile that made them.
     """
 
-    __slots__ = ("_closed", "_id", "_log", "_loop", "_owner", "_reach", "key", "reasons")
+    __slots__ = ("_closed", "_id", "_identity", "_log", "_loop", "_owner", "_reach", "key", "reasons")
 
     def __init__(
         self,
@@ -56,7 +57,8 @@ class Context:
     ) -> None:
         self._reach = reach
         self._owner = owner
-        self._id = reconcile_id or _Text(_new_id)
+        self._id = reconcile_id
+        self._identity: Identity | None = None
         self._loop = asyncio.get_running_loop()
         self._log: Log | None = None
         self._closed = False
@@ -213,19 +215,19 @@ class Context:
     def log(self) -> Log:
         """A log whose records say which controller, object and reconcile they are about, and why it was reconciled."""
         if self._log is None:
-            name = partial("{} {}".format, self._owner.kind, self.key)
-            self._log = _log.bind(
-                controller=self._reach.controller,
-                object=_Text(name),
-                reconcile_id=self._id,
-                reason=_Text(partial(", ".join, self.reasons)),
-            )
+            self._log = Log(_logger, self._identified)
         return self._log
 
     @property
     def reconcile_id(self) -> str:
         """Tells this reconcile from all others, in logs."""
-        return str(self._id)
+        return self._identified.reconcile_id
+
+    @property
+    def _identified(self) -> Identity:
+        if self._identity is None:
+            self._identity = Identity(self._reach.controller, self._owner.kind, self.key, self.reasons, self._id)
+        return self._identity
 
     def now(self) -> datetime:
         """The time of day, in UTC, by the controller's clock."""
@@ -262,24 +264,6 @@ class Context:
     def close(self) -> None:
         """The reconcile is over: a plain function that still runs in its thread can `wait` for nothing more."""
         self._closed = True
-
-
-class _Text:
-    """A text that is made when it is first needed: most reconciles write no log."""
-
-    __slots__ = ("_made",)
-
-    def __init__(self, make: Callable[[], str]) -> None:
-        self._made: str | Callable[[], str] = make
-
-    def __str__(self) -> str:
-        if not isinstance(self._made, str):
-            self._made = self._made()
-        return self._made
-
-
-def _new_id() -> str:
-    return os.urandom(8).hex()
 
 
 async def _result(work: Awaitable[T]) -> T:
