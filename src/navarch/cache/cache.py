@@ -83,3 +83,8 @@ class Cache:
         """Every watch there is right now."""
         for feed in self._feeds.values():
             yield from feed.informers
+
+    def collections(self) -> Iterator[Collection[Any]]:
+        """Everything that is kept."""
+        for feed in self._feeds.values():
+            yield feed.collection

@@ -60,6 +60,11 @@ class Cached(Generic[T]):
         return kind_of(self.of)
 
     @property
+    def scope(self) -> str:
+        """The selectors in a few words; empty if there are none."""
+        return " ".join(filter(None, (str(self.labels), str(self.fields))))
+
+    @property
     def readable(self) -> Readable[Any]:
         """What is asked of the server: whole objects, or their metadata alone."""
         return MetadataOnly(self.of) if self.metadata_only else self.of  # type: ignore[arg-type]  # a class or a Kind

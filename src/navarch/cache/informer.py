@@ -19,7 +19,7 @@ from typing import Any, cast
 
 from navarch._base.backoff import Backoff, Delays
 from navarch._base.clock import Clock
-from navarch.api import Fields, Key, Labels
+from navarch.api import Fields, Key, Kind, Labels
 from navarch.cache.collection import Collection
 from navarch.client import ALL, Client, Listing, Watch, WatchEvent, WatchOptions
 from navarch.errors import ApiError, BadRequest, DecodeError, Gone, Invalid, NotFound, TransportError
@@ -63,10 +63,19 @@ class Informer:
         """Why it waits; empty while all is well."""
 
     @property
+    def kind(self) -> Kind:
+        """The kind that is watched."""
+        return self._collection.kind
+
+    @property
+    def scope(self) -> str:
+        """Which of its objects: a namespace, selectors; empty if all."""
+        return " ".join(filter(None, (self._namespace, self._collection.cached.scope)))
+
+    @property
     def name(self) -> str:
         """What is watched, for people."""
-        kind = self._collection.kind
-        return f"{kind.resource} in {self._namespace}" if self._namespace else kind.resource
+        return f"{self.kind.resource} in {self._namespace}" if self._namespace else self.kind.resource
 
     @property
     def synced(self) -> bool:

@@ -32,6 +32,11 @@ class Namespaces:
         return f"Namespaces({', '.join(map(repr, self._patterns))})"
 
     @property
+    def patterns(self) -> tuple[str, ...]:
+        """The names and patterns as they were given."""
+        return self._patterns
+
+    @property
     def all(self) -> bool:
         """Whether every namespace is meant, so that one watch serves all."""
         return not self._patterns

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import random
+from collections.abc import Callable
 from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self
@@ -63,6 +64,26 @@ class Client(Updates, Installs, Subresources, Pods):
         twin.options = replace(self.options, **{name: value for name, value in given.items() if value is not None})
         twin.discovery = self.discovery.within(twin.options.timeout)
         return twin
+
+    def through(self, wrap: Callable[[Transport], Transport]) -> Client:
+        """The same client over a transport that `wrap` puts around its own: to count, to refuse, to break."""
+        caller = self._caller
+        return Client(wrap(caller.transport), self.options, clock=caller.clock, rng=caller.rng)
+
+    @property
+    def origin(self) -> str:
+        """Where it goes, in a few words: "context 'dev' in ~/.kube/config"."""
+        return self._caller.transport.origin
+
+    @property
+    def clock(self) -> Clock:
+        """The clock that its waits go by."""
+        return self._caller.clock
+
+    @property
+    def rng(self) -> random.Random:
+        """Where its jitter comes from."""
+        return self._caller.rng
 
     async def __aenter__(self) -> Self:
         return self

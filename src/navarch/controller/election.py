@@ -84,19 +84,21 @@ class Election:
         self._client = client
         self._clock = clock
         self._rng = rng
-        self._namespace = options.namespace or client.options.namespace
+        self.namespace = options.namespace or client.options.namespace
+        """Where the Lease is."""
         self._lock = LeaseLock(
             client,
             clock,
             name=options.name,
-            namespace=self._namespace,
+            namespace=self.namespace,
             identity=self.identity,
             lease_seconds=options.lease_seconds,
         )
         self._won, self._over, self._idle = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self._news = asyncio.Event()
         self._led = 0
-        self._trouble = ""
+        self.trouble = ""
+        """Why the Lease cannot be reached; empty while it can."""
         self._last_holder = ""
         self._over.set()
         self._idle.set()
@@ -194,7 +196,7 @@ class Election:
         except (NavarchError, TimeoutError) as error:
             self._report(error)
             return False
-        self._trouble = ""
+        self.trouble = ""
         return done
 
     async def _follow(self) -> None:
@@ -213,7 +215,7 @@ class Election:
 
     async def _watch(self, delays: Delays) -> None:
         chosen = {"metadata.name": self.options.name}
-        async with self._client.watch(Lease, namespace=self._namespace, fields=chosen) as changes:
+        async with self._client.watch(Lease, namespace=self.namespace, fields=chosen) as changes:
             async for change in changes:
                 delays.reset()
                 self._lock.heard(change)
@@ -232,7 +234,7 @@ class Election:
 
     def _leader_pause(self) -> float:
         """Renewals come evenly; those that failed are tried again out of step with everybody else's."""
-        return self.options.retry_seconds * (0.8 + 0.4 * self._rng.random() if self._trouble else 1.0)
+        return self.options.retry_seconds * (0.8 + 0.4 * self._rng.random() if self.trouble else 1.0)
 
     def _candidate_pause(self) -> float:
         """Longer than the leader's own, so that nothing is asked as long as the watch brings its renewals."""
@@ -309,7 +311,7 @@ class Election:
 
     @property
     def _where(self) -> str:
-        return f"lease {self._namespace}/{self.options.name}"
+        return f"lease {self.namespace}/{self.options.name}"
 
     def _tell_holder(self) -> None:
         if self._lock.holder != self._last_holder:
@@ -320,7 +322,7 @@ class Election:
         """The same trouble is told once, until something succeeds."""
         trouble = str(error) if isinstance(error, NavarchError) else "no answer in time"
         if isinstance(error, NotFound):
-            trouble += f"; create namespace {self._namespace}, if it is missing"
-        if trouble != self._trouble:
-            self._trouble = trouble
+            trouble += f"; create namespace {self.namespace}, if it is missing"
+        if trouble != self.trouble:
+            self.trouble = trouble
             _log.warning("%s: %s; tried again", self._where, trouble)

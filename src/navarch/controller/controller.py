@@ -1,0 +1,139 @@
+"""`Controller`: workers that take keys from a queue and reconcile them."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from navarch._base.deadlines import Deadlines
+from navarch.api import Key, Object
+from navarch.cache import Collection, Entry
+from navarch.controller.context import Context
+from navarch.controller.contract import Result
+from navarch.controller.invoke import Threads
+from navarch.controller.loops import LoopDetector
+from navarch.controller.outcomes import Outcomes
+from navarch.controller.reach import Reach
+from navarch.controller.reconciliation import Handlers, Reconciliation
+from navarch.controller.unfit import mark_mismatch
+from navarch.errors import DecodeError, QueueClosedError
+from navarch.observe import logs, traces
+from navarch.observe.metrics import ControllerMetrics, Outcome
+from navarch.queue import Work, WorkQueue
+
+__all__ = ["Controller", "ControllerParts"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ControllerParts:
+    """What a controller is put together from."""
+
+    reach: Reach
+    primary: type[Object]
+    collection: Collection[Any]
+    queue: WorkQueue[Key]
+    handlers: Handlers
+    threads: Threads
+    loops: LoopDetector
+    metrics: ControllerMetrics
+
+
+class Controller:
+    """Reconciles objects of one kind, so many at a time, each for so many seconds at most.
+
+    `run` works until it is cancelled: what was under way is then given up and waits in the queue again. `drain` ends
+    it gently: nothing more is begun, and what is under way is finished.
+    """
+
+    def __init__(self, parts: ControllerParts, *, concurrency: int, timeout: float) -> None:
+        self._parts = parts
+        self._concurrency = concurrency
+        self._clock = parts.reach.clock
+        self._queue = parts.queue
+        self._deadlines = Deadlines(self._clock, timeout)
+        self._reconciliation = Reconciliation(parts.reach, parts.collection, parts.handlers, self._deadlines)
+        self._outcomes = Outcomes(parts.queue, parts.reach.recorder)
+        self._log = logs.logger("navarch.controller").bind(controller=parts.reach.controller)
+
+    @property
+    def name(self) -> str:
+        """The controller's name."""
+        return self._parts.reach.controller
+
+    async def run(self) -> None:
+        """Works until it is cancelled, or until the queue is closed."""
+        async with asyncio.TaskGroup() as group:
+            limits = group.create_task(self._deadlines.run(), name=f"{self.name}: time limits")
+            workers = [group.create_task(self._work(), name=f"{self.name}: worker") for _ in range(self._concurrency)]
+            await asyncio.wait(workers)
+            limits.cancel()
+
+    async def drain(self) -> None:
+        """Begins nothing more; returns when what is under way has ended."""
+        self._queue.close()
+        await self._queue.drained()
+        self._parts.threads.close()
+
+    async def _work(self) -> None:
+        while True:
+            try:
+                work = await self._queue.get()
+            except QueueClosedError:
+                return
+            try:
+                await self._take(work)
+            finally:
+                self._parts.threads.when_free(work.key, partial(self._queue.done, work.key))
+
+    async def _take(self, work: Work[Key]) -> None:
+        entry = self._parts.collection.entry(work.key)
+        if entry is None:
+            self._outcomes.forget(work.key)
+            self._parts.reach.applied.forget(work.key)
+            return
+        started = self._clock.monotonic()
+        self._parts.metrics.started()
+        try:
+            outcome = await self._attempt(entry, work)
+        except asyncio.CancelledError:
+            self._parts.metrics.cancelled()
+            self._queue.add(work.key, reason="it was interrupted")
+            raise
+        self._parts.metrics.finished(outcome, self._clock.monotonic() - started)
+
+    async def _attempt(self, entry: Entry, work: Work[Key]) -> Outcome:
+        parts = self._parts
+        try:
+            primary = parts.collection.fresh(entry)
+        except DecodeError as error:
+            return await self._unfit(entry, error)
+        parts.loops.reconciled(self.name, work.key, work.reasons)
+        ctx = Context(parts.reach, work.key, primary, reasons=work.reasons, reconcile_id=self._new_id())
+        with logs.within(ctx.log):
+            try:
+                result = await self._traced(entry, primary, ctx)
+            except Exception as error:  # noqa: BLE001 - a user's function may raise anything
+                return self._outcomes.raised(work.key, error, primary, ctx.log)
+            finally:
+                ctx.close()
+        return self._outcomes.returned(work.key, result)
+
+    def _new_id(self) -> str:
+        return f"{self._parts.reach.client.rng.getrandbits(64):016x}"
+
+    async def _traced(self, entry: Entry, primary: Any, ctx: Context) -> Result | None:
+        if not traces.enabled():
+            return await self._reconciliation.of(entry, primary, ctx)
+        with traces.span("reconcile", controller=self.name, object=str(entry.key), reasons="; ".join(ctx.reasons)):
+            return await self._reconciliation.of(entry, primary, ctx)
+
+    async def _unfit(self, entry: Entry, error: DecodeError) -> Outcome:
+        self._log.error("an object does not fit its model", object=str(entry.key), why=str(error))
+        try:
+            await mark_mismatch(self._parts.reach, entry, self._parts.primary, error)
+        except Exception as second:
+            return self._outcomes.raised(entry.key, second, None, self._log)
+        self._queue.forget(entry.key)
+        return "terminal"

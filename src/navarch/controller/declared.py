@@ -1,0 +1,122 @@
+"""A controller as it is declared: what it reconciles, what it looks at, and with which function."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar, cast
+
+from navarch.api import Key, Kind, Object
+from navarch.cache import Cached, as_cached
+from navarch.client.target import Readable, kind_of
+from navarch.controller.context import Context
+from navarch.controller.contract import Result
+from navarch.controller.triggers import Mapper, Predicate, wanted_change
+from navarch.errors import DefinitionError
+
+__all__ = ["ControllerOptions", "Declared", "Watchable"]
+
+P = TypeVar("P", bound=Object)
+
+Watchable = Readable[Any] | Cached[Any]
+"""A class or a `Kind` for all of its objects, or `Cached` for some of them."""
+
+Handler = Callable[[P, Context], Awaitable[Result | None]] | Callable[[P, Context], Result | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ControllerOptions:
+    """What can be chosen about a controller.
+
+    `owns` are the kinds of its children, `watches` maps other kinds to the primary objects they concern, `reads` are those
+    it only looks at; all of them are kept in the cache. `when` says which changes of the primary object count: by default
+    those of what is asked of it, not of its status. So many objects are reconciled at once (`concurrency`), each for
+    `timeout` seconds at most.
+    """
+
+    owns: tuple[Watchable, ...] = ()
+    watches: Mapping[Watchable, Mapper] = field(default_factory=dict)
+    reads: tuple[Watchable, ...] = ()
+    when: Predicate = wanted_change
+    concurrency: int = 16
+    timeout: float = 300.0
+    name: str = ""
+    finalizer: str = ""
+
+    def __post_init__(self) -> None:
+        if self.concurrency < 1:
+            raise DefinitionError(f"expected a concurrency of 1 or more, got {self.concurrency}")
+        if self.timeout <= 0:
+            raise DefinitionError(f"expected a timeout of more than 0 seconds, got {self.timeout}")
+        for declared in ("owns", "reads"):
+            if not isinstance(getattr(self, declared), tuple):
+                raise DefinitionError(f"expected a tuple of kinds for {declared}, got {getattr(self, declared)!r}")
+
+
+class Declared(Generic[P]):
+    """A reconciler and what it needs; what `@operator.controller(...)` makes of a function.
+
+    Calling it calls the function, so that it can be tested alone.
+    """
+
+    def __init__(self, primary: type[P] | Cached[P], reconcile: Handler[P], options: ControllerOptions) -> None:
+        self.cached: Cached[P] = primary if isinstance(primary, Cached) else Cached(cast(Readable[P], primary))
+        self.options = options
+        self.reconcile = reconcile
+        self.on_deletion: Handler[P] | None = None
+        self.name = options.name or getattr(reconcile, "__name__", "controller").replace("_", "-")
+        self._listeners: list[Callable[[Key, str], None]] = []
+        if not isinstance(self.cached.of, type):
+            raise DefinitionError(f"{self.name}: expected a class to reconcile, got {self.cached.of!r}; declare one")
+
+    @property
+    def primary(self) -> type[P]:
+        """The class of the objects that are reconciled."""
+        return cast(type[P], self.cached.of)
+
+    @property
+    def kind(self) -> Kind:
+        """Their kind."""
+        return self.cached.kind
+
+    def __call__(self, primary: P, ctx: Context) -> Awaitable[Result | None] | Result | None:
+        """Reconciles once."""
+        return self.reconcile(primary, ctx)
+
+    def cleanup(self, function: Handler[P]) -> Handler[P]:
+        """Declares what has to be undone before an object may go: from now on objects get a finalizer.
+
+        Returning None lets the object go; `Result(after=...)` says that it is not done yet.
+        """
+        if self.on_deletion is not None:
+            raise DefinitionError(f"{self.name}: expected one cleanup, got a second")
+        self.on_deletion = function
+        return function
+
+    def trigger(self, name: str, *, namespace: str = "", reason: str = "it was triggered") -> None:
+        """Reconciles the object of that name soon, wherever this controller runs in this process."""
+        for listener in list(self._listeners):
+            listener(Key(namespace, name), reason)
+
+    def listen(self, listener: Callable[[Key, str], None]) -> None:
+        """Tells of triggers."""
+        self._listeners.append(listener)
+
+    def unlisten(self, listener: Callable[[Key, str], None]) -> None:
+        """Tells no more."""
+        self._listeners.remove(listener)
+
+    def others(self) -> Mapping[Kind, Cached[Any]]:
+        """Everything that is cached beside the primary kind, by kind; the same kind declared in two ways is refused."""
+        found: dict[Kind, Cached[Any]] = {}
+        for cached in map(as_cached, (*self.options.owns, *self.options.watches, *self.options.reads)):
+            known = found.setdefault(cached.kind, cached)
+            if known != cached:
+                raise DefinitionError(
+                    f"{self.name}: expected one way to keep {cached.kind.resource}, got {known} and {cached}"
+                )
+        return found
+
+    def owned(self) -> frozenset[Kind]:
+        """The kinds of its children."""
+        return frozenset(kind_of(as_cached(owned).of) for owned in self.options.owns)

@@ -1,0 +1,68 @@
+"""Looking things up in the cache, at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeVar, cast
+
+from navarch.api import Key, Kind, Labels
+from navarch.cache import Collection, Entry
+from navarch.client.core import LabelSelector
+from navarch.client.target import Readable, kind_of
+from navarch.errors import DecodeError, InvalidValueError
+
+__all__ = ["Lookup"]
+
+T = TypeVar("T")
+
+
+class Lookup:
+    """What a controller declared, as it is cached right now. What it gives is shared and must not be changed."""
+
+    def __init__(self, collections: Mapping[Kind, Collection[Any]]) -> None:
+        self._collections = collections
+
+    def collection(self, what: Readable[T]) -> Collection[T]:
+        """The objects of a kind that was declared; raises `InvalidValueError` for another."""
+        kind = kind_of(what)
+        found = self._collections.get(kind)
+        if found is None:
+            raise InvalidValueError(
+                f"expected a kind that is cached, got {kind}; declare it: reads=({kind.kind},), owns or watches"
+            )
+        return cast(Collection[T], found)
+
+    def get(self, what: Readable[T], name: str, *, namespace: str = "") -> T | None:
+        """The object of that name, if there is one that fits its model."""
+        collection = self.collection(what)
+        entry = collection.entry(Key(namespace, name))
+        return next(_decoded(collection, [entry] if entry else []), None)
+
+    def list(
+        self,
+        what: Readable[T],
+        *,
+        labels: LabelSelector = None,
+        namespace: str | None = None,
+        index: tuple[str, str] | None = None,
+    ) -> list[T]:
+        """The objects that match, of one namespace or of all; `index` is the name and the value of a declared index."""
+        collection = self.collection(what)
+        if index is None:
+            return list(_decoded(collection, collection.entries(namespace=namespace, labels=_labels(labels))))
+        entries = [entry for entry in collection.indexed(*index) if namespace in {None, entry.key.namespace}]
+        return list(_decoded(collection, [entry for entry in entries if _labels(labels).matches(entry.labels)]))
+
+
+def _decoded(collection: Collection[T], entries: list[Entry]) -> Iterator[T]:
+    for entry in entries:
+        try:
+            yield collection.view(entry)
+        except DecodeError:
+            continue
+
+
+def _labels(given: LabelSelector) -> Labels:
+    if isinstance(given, Mapping):
+        return Labels.of(given)
+    return given if isinstance(given, Labels) else Labels(given or "")

@@ -1,0 +1,81 @@
+"""What follows a reconcile: when the key comes again, and what is said about it."""
+
+from __future__ import annotations
+
+from navarch.api import Key, Object
+from navarch.controller.contract import Permanent, Result, Retry
+from navarch.controller.events import Recorder
+from navarch.errors import Conflict, NavarchError, NotLeaderError
+from navarch.observe.logs import Log
+from navarch.observe.metrics import Outcome
+from navarch.queue import WorkQueue
+
+__all__ = ["Outcomes"]
+
+_QUIET = (Conflict, NotLeaderError)
+"""Part of every controller's day: said only to those who look for it."""
+
+
+class Outcomes:
+    """Deals with how reconciles end. The same failure of the same object is told once, with its cause."""
+
+    def __init__(self, queue: WorkQueue[Key], recorder: Recorder) -> None:
+        self._queue = queue
+        self._recorder = recorder
+        self._told: dict[Key, str] = {}
+
+    def returned(self, key: Key, result: Result | None) -> Outcome:
+        """All is well; it comes again when it asked for it."""
+        self._told.pop(key, None)
+        self._queue.forget(key)
+        if result is None:
+            return "success"
+        self._queue.add_after(key, result.after, reason=f"{result.after:g} s have passed")
+        return "requeue_after"
+
+    def raised(self, key: Key, error: Exception, primary: Object | None, log: Log) -> Outcome:
+        """It comes again after the delay it asked for, when it changes (`Permanent`), or with growing delays."""
+        if isinstance(error, Retry):
+            return self._put_off(key, error, log)
+        if isinstance(error, Permanent):
+            return self._gave_up(key, error, primary, log)
+        delay = self._queue.retry(key, reason=f"{type(error).__name__} before")
+        self._tell(key, error, log, delay)
+        if isinstance(error, TimeoutError) and not isinstance(error, NavarchError):
+            return "timeout"
+        return "error" if isinstance(error, (NavarchError, OSError)) else "crash"
+
+    def forget(self, key: Key) -> None:
+        """The object is gone."""
+        self._told.pop(key, None)
+        self._queue.forget(key)
+
+    def _put_off(self, key: Key, retry: Retry, log: Log) -> Outcome:
+        log.info("not yet", why=str(retry), after=retry.after)
+        if retry.after is None:
+            self._queue.retry(key, reason=str(retry))
+            return "requeue"
+        self._queue.add_after(key, retry.after, reason=str(retry))
+        return "requeue_after"
+
+    def _gave_up(self, key: Key, error: Permanent, primary: Object | None, log: Log) -> Outcome:
+        self._queue.forget(key)
+        if self._is_new(key, error):
+            log.error("gave up until the object changes", why=str(error))
+            if primary is not None:
+                self._recorder.record(primary, "GaveUp", str(error), type="Warning")
+        return "terminal"
+
+    def _tell(self, key: Key, error: Exception, log: Log, delay: float) -> None:
+        if isinstance(error, _QUIET) or not self._is_new(key, error):
+            log.debug("failed", why=repr(error), again_in=delay)
+        elif isinstance(error, NavarchError):
+            log.warning("failed", why=str(error), again_in=delay)
+        else:
+            log.exception("failed", again_in=delay)
+
+    def _is_new(self, key: Key, error: Exception) -> bool:
+        said = f"{type(error).__name__}: {error}"
+        is_new = self._told.get(key) != said
+        self._told[key] = said
+        return is_new

@@ -1,0 +1,118 @@
+"""From a change in the cache to the keys that have to be reconciled."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from navarch.api import Key, Kind
+from navarch.cache import Change, Collection, Entry, Owner, only_status_differs
+from navarch.controller.lookup import Lookup
+from navarch.controller.reach import Version, Writer
+from navarch.errors import DecodeError
+from navarch.queue import LOW, NORMAL, WorkQueue
+
+__all__ = ["Mapper", "Predicate", "Triggers", "any_change", "wanted_change"]
+
+Predicate = Callable[[Change], bool]
+"""Whether a change of the primary object is a reason to reconcile it."""
+
+Mapper = Callable[[Any, Lookup], Iterable[Key]]
+"""The primary objects that a change of another object concerns, found with the help of what is cached."""
+
+_log = logging.getLogger("navarch.controller")
+
+
+def any_change(change: Change) -> bool:
+    """Every version of an object is a reason, its status included."""
+    return True
+
+
+def wanted_change(change: Change) -> bool:
+    """What is asked of the object changed: its spec, labels, annotations, finalizers, owners, or its deletion.
+
+    A status alone is no reason. Of kinds that count no generations every version is one.
+    """
+    return change.old is None or change.new is None or not only_status_differs(change.old, change.new)
+
+
+class Triggers:
+    """Puts the keys of one controller into its queue as collections change."""
+
+    def __init__(self, controller: str, primary: Kind, queue: WorkQueue[Key]) -> None:
+        self._controller = controller
+        self._primary = primary
+        self._queue = queue
+
+    def on_primary(self, collection: Collection[Any], predicate: Predicate) -> Callable[[Change], None]:
+        """The object itself changed. One that is gone is not reconciled, and its failures are forgotten."""
+
+        def changed(change: Change) -> None:
+            key = change.newest.key
+            if change.new is None:
+                self._queue.forget(key)
+            elif predicate(change):
+                self._add((key,), collection.kind, change)
+
+        return changed
+
+    def on_owned(self, collection: Collection[Any]) -> Callable[[Change], None]:
+        """An object changed that a primary one controls, or did until now."""
+
+        def changed(change: Change) -> None:
+            entries = (change.old, change.new)
+            self._add({key for entry in entries if entry for key in self._owner(entry)}, collection.kind, change)
+
+        return changed
+
+    def on_mapped(self, collection: Collection[Any], mapper: Mapper, lookup: Lookup) -> Callable[[Change], None]:
+        """An object changed that concerns others: those it concerns now, and those it did before."""
+
+        def changed(change: Change) -> None:
+            found: set[Key] = set()
+            for entry in filter(None, (change.old, change.new)):
+                found.update(self._mapped(collection, entry, mapper, lookup))
+            self._add(found, collection.kind, change)
+
+        return changed
+
+    def _add(self, keys: Iterable[Key], kind: Kind, change: Change) -> None:
+        """All keys but the one that wrote this version itself, having read the one before."""
+        entry = change.newest
+        for key in keys:
+            if change.writer is not None and change.writer == Writer(self._controller, key):
+                continue
+            self._queue.add(
+                key,
+                reason=_reason(kind, key, change),
+                token=Version(kind, entry.key, entry.version),
+                priority=LOW if change.initial else NORMAL,
+            )
+
+    def _owner(self, entry: Entry) -> Iterator[Key]:
+        owner = entry.controller
+        if owner is not None and _is_of(owner, self._primary):
+            yield Key(entry.key.namespace if self._primary.namespaced else "", owner.name)
+
+    def _mapped(self, collection: Collection[Any], entry: Entry, mapper: Mapper, lookup: Lookup) -> Iterable[Key]:
+        try:
+            return tuple(mapper(collection.view(entry), lookup))
+        except DecodeError as error:
+            _log.warning("%s is not mapped to %s: %s", entry.key, self._primary.resource, error)
+        except Exception:  # a user's function may raise anything
+            _log.exception("mapping %s %s to %s failed", collection.kind.kind, entry.key, self._primary.resource)
+        return ()
+
+
+def _is_of(owner: Owner, kind: Kind) -> bool:
+    """Whether the owner is of that kind, in whichever version."""
+    return owner.kind == kind.kind and owner.api_version.rpartition("/")[0] == kind.group
+
+
+def _reason(kind: Kind, key: Key, change: Change) -> str:
+    what = (
+        "was there" if change.initial else "went" if change.new is None else "came" if change.old is None else "changed"
+    )
+    entry = change.newest
+    return f"{kind.kind} {what}" if entry.key == key else f"{kind.kind} {entry.key} {what}"

@@ -1,0 +1,119 @@
+"""`Operator`: controllers, election, events, health and metrics as one process."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TypeVar
+
+from navarch.api import Object
+from navarch.api.names import DNS_SUBDOMAIN
+from navarch.cache import Cached, Namespaces
+from navarch.client import Client
+from navarch.controller.declared import ControllerOptions, Declared, Handler, Watchable
+from navarch.controller.election import ElectionOptions
+from navarch.controller.triggers import Mapper, Predicate, wanted_change
+from navarch.errors import DefinitionError
+from navarch.operator.crds import CrdPolicy
+from navarch.operator.endpoints import Endpoints
+
+__all__ = ["Background", "Operator"]
+
+P = TypeVar("P", bound=Object)
+
+Background = Callable[[Client], Awaitable[None]]
+"""Something that runs beside the controllers, for example to ask another system and `trigger` what it concerns."""
+
+
+class Operator:
+    """Declares controllers, and runs them. It can be run several times at once, as in tests of several replicas.
+
+    `namespaces` are names or patterns, all if none are given; `operator.namespaces.change(...)` changes them at run time.
+    `crds` says what happens to the definitions of the kinds it reconciles when it starts: they are installed, verified or
+    ignored. With `election` (on by default) several replicas share one Lease and one of them works. `endpoints` are
+    served if given. When it is told to stop, what is under way has `drain_seconds` to end.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        namespaces: tuple[str, ...] = (),
+        crds: CrdPolicy = "install",
+        election: ElectionOptions | bool = True,
+        endpoints: Endpoints | None = None,
+        check_permissions: bool = True,
+        drain_seconds: float = 30.0,
+    ) -> None:
+        DNS_SUBDOMAIN.check(name, where="the name of an operator")
+        self.name = name
+        self.namespaces = Namespaces(*namespaces)
+        self.crds: CrdPolicy = crds
+        self.election = ElectionOptions(name=name) if election is True else election or None
+        self.endpoints = endpoints
+        self.check_permissions = check_permissions
+        self.drain_seconds = drain_seconds
+        self.controllers: list[Declared[Object]] = []
+        self.backgrounds: list[Background] = []
+
+    def __repr__(self) -> str:
+        return (
+            f"<Operator {self.name}: {', '.join(declared.name for declared in self.controllers) or 'no controllers'}>"
+        )
+
+    def controller(
+        self,
+        primary: type[P] | Cached[P],
+        *,
+        owns: tuple[Watchable, ...] = (),
+        watches: Mapping[Watchable, Mapper] | None = None,
+        reads: tuple[Watchable, ...] = (),
+        when: Predicate = wanted_change,
+        concurrency: int = 16,
+        timeout: float = 300.0,
+        name: str = "",
+    ) -> Callable[[Handler[P]], Declared[P]]:
+        """Declares that the decorated function reconciles objects of that class.
+
+        Changes of objects in `owns` trigger whoever controls them, those in `watches` whoever the mapping names; all that is
+        declared, `reads` included, is kept in the cache. See `ControllerOptions` for the rest.
+        """
+        options = ControllerOptions(
+            owns=owns,
+            watches=watches or {},
+            reads=reads,
+            when=when,
+            concurrency=concurrency,
+            timeout=timeout,
+            name=name,
+        )
+
+        def declare(function: Handler[P]) -> Declared[P]:
+            declared = Declared(primary, function, options)
+            self._refuse_second(declared.name)
+            self.controllers.append(declared)  # type: ignore[arg-type]  # each is called with objects of its own class
+            return declared
+
+        return declare
+
+    def background(self, function: Background) -> Background:
+        """Runs the function beside the controllers while this process leads; one that fails is begun anew."""
+        self.backgrounds.append(function)
+        return function
+
+    async def serve(self, client: Client) -> None:
+        """Runs until it is cancelled; returns when everything has been finished and given back."""
+        from navarch.operator.process import serve  # noqa: PLC0415 - it knows operators, and is not needed to declare one
+
+        await serve(client, self)
+
+    def run(self) -> None:
+        """Runs as this whole program, on the cluster that kubectl would talk to, until SIGTERM or SIGINT."""
+        from navarch.operator.program import run  # noqa: PLC0415 - as above
+
+        run(self)
+
+    def _refuse_second(self, name: str) -> None:
+        if any(known.name == name for known in self.controllers):
+            raise DefinitionError(
+                f"operator {self.name}: expected one controller {name!r}, got a second; give it a name="
+            )

@@ -1,0 +1,229 @@
+"""A running operator: what starts when, and how everything ends."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from collections.abc import Coroutine, Iterator
+from functools import partial
+from typing import Any
+
+from navarch._base.backoff import Backoff, Delays
+from navarch._base.tasks import cancel_and_wait, within
+from navarch.api import Resource
+from navarch.cache import Cache, Informer, Namespaces
+from navarch.client import Client
+from navarch.controller.declared import Declared
+from navarch.controller.election import Election
+from navarch.controller.events import Recorder
+from navarch.controller.fence import FencedTransport
+from navarch.controller.loops import LoopDetector
+from navarch.observe.metrics import CacheMetrics, Kept, LeaderMetrics, LoopMetrics, Metrics, RequestMetrics, Watched
+from navarch.operator.assembly import Workshop
+from navarch.operator.crds import prepare_crds
+from navarch.operator.endpoints import Check, Endpoints, EndpointServer
+from navarch.operator.instrumented import InstrumentedTransport
+from navarch.operator.operator import Background, Operator
+from navarch.operator.permissions import Needs, check_permissions, permissions_of
+from navarch.operator.roles import Permission
+from navarch.operator.watchdog import Watchdog
+
+__all__ = ["Process", "serve"]
+
+_log = logging.getLogger("navarch.operator")
+_STALE_SECONDS = 60.0
+_PATIENCE = 10.0
+_AGAIN = Backoff(initial=1.0, maximum=60.0)
+
+
+async def serve(client: Client, *operators: Operator) -> None:
+    """Runs the operators, which share one cache, until it is cancelled.
+
+    Raises what keeps one from starting: `ConfigError`, `MissingPermissionsError`, `DefinitionError`.
+    """
+    requests = RequestMetrics(client.origin)
+    client = client.through(lambda transport: InstrumentedTransport(transport, requests))
+    cache = Cache(client, client.clock, client.rng)
+    processes = [Process(operator, client, cache, requests) for operator in operators]
+    for process in processes:
+        await process.prepare()
+    async with asyncio.TaskGroup() as group:
+        keeping = group.create_task(cache.run(), name="cache")
+        running = [group.create_task(process.run(), name=process.operator.name) for process in processes]
+        try:
+            await asyncio.wait(running)
+        finally:
+            keeping.cancel()
+
+
+class Process:
+    """One run of one operator: `prepare` once, then `run`."""
+
+    def __init__(self, operator: Operator, client: Client, cache: Cache, requests: RequestMetrics) -> None:
+        self.operator = operator
+        self._client = client
+        self._clock = client.clock
+        self._cache = cache
+        self._metrics, self._lag = Metrics(), LoopMetrics()
+        self._election = Election(client, operator.election, client.clock, client.rng) if operator.election else None
+        self._recorder = Recorder(client, operator.name, self._instance(), client.clock, client.rng)
+        self._loops = LoopDetector(client.clock)
+        workshop = Workshop(operator, self._writing(), cache, self._recorder, self._loops, self._metrics)
+        self._controllers = [workshop.assemble(declared) for declared in operator.controllers]
+        for part in (requests, self._lag, CacheMetrics(self._watched, self._kept)):
+            self._metrics.add(part)
+        if self._election is not None:
+            self._metrics.add(LeaderMetrics(operator.name, partial(getattr, self._election, "leading")))
+
+    def _instance(self) -> str:
+        return self._election.identity if self._election else socket.gethostname()
+
+    def _writing(self) -> Client:
+        """The client that reconcilers write through: with an election, only while this process leads."""
+        election = self._election
+        if election is None:
+            return self._client
+        return self._client.through(lambda transport: FencedTransport(transport, election.fence))
+
+    async def prepare(self) -> None:
+        """Checks that everything is there and allowed: permissions, definitions."""
+        operator = self.operator
+        if operator.check_permissions:
+            await check_permissions(self._client, self._permissions())
+        customs = [declared.primary for declared in operator.controllers if issubclass(declared.primary, Resource)]
+        await prepare_crds(self._client.using(manager=operator.name), customs, operator.crds)
+
+    def _permissions(self) -> tuple[Permission, ...]:
+        election = self._election
+        return permissions_of(
+            [_needs(declared, self.operator.namespaces) for declared in self.operator.controllers],
+            election_namespace=election.namespace if election else None,
+            crds=self.operator.crds,
+        )
+
+    async def run(self) -> None:
+        """Runs until it is cancelled; then what is under way is finished, and everything that was taken is given back."""
+        async with asyncio.TaskGroup() as group:
+            services = [
+                group.create_task(work, name=f"{self.operator.name}: {name}") for name, work in self._services()
+            ]
+            try:
+                await asyncio.Event().wait()
+            finally:
+                await self._drain()
+                await self._stop(services)
+
+    def _services(self) -> Iterator[tuple[str, Coroutine[Any, Any, None]]]:
+        yield "events", self._recorder.run()
+        yield "watchdog", Watchdog(metrics=self._lag).run()
+        for assembled in self._controllers:
+            yield f"queue of {assembled.controller.name}", assembled.queue.run()
+        if self.operator.endpoints is not None:
+            yield "endpoints", self._endpoints(self.operator.endpoints).run()
+        if self._election is None:
+            yield "controllers", self._work()
+        else:
+            yield "election", self._election.run()
+            yield "controllers", self._election.lead(self._work)
+
+    async def _work(self) -> None:
+        """What only the leader does."""
+        await self._synced()
+        async with asyncio.TaskGroup() as group:
+            for assembled in self._controllers:
+                group.create_task(assembled.controller.run(), name=assembled.controller.name)
+            for background in self.operator.backgrounds:
+                group.create_task(self._keep_running(background), name=_name(background))
+
+    async def _keep_running(self, background: Background) -> None:
+        delays = Delays(_AGAIN, self._client.rng)
+        while True:
+            try:
+                await background(self._client)
+                return
+            except Exception:
+                delay = delays.next_delay()
+                _log.exception("%s failed; it begins anew in %.0f s", _name(background), delay)
+            await self._clock.sleep(delay)
+
+    async def _synced(self) -> None:
+        """Nothing is reconciled before everything was listed once; what keeps it waiting is said every ten seconds."""
+        while True:
+            try:
+                return await within(self._clock, _PATIENCE, self._cache.wait_synced())
+            except TimeoutError:
+                waiting = [
+                    f"{each.name} ({each.error or 'listing'})" for each in self._cache.informers() if not each.synced
+                ]
+                _log.warning("%s: waits for the first list of %s", self.operator.name, ", ".join(waiting))
+
+    async def _drain(self) -> None:
+        """Begins nothing more, and gives what is under way its time."""
+        try:
+            await within(self._clock, self.operator.drain_seconds, self._drained())
+        except TimeoutError:
+            _log.warning("%s: some reconciles did not end within %g s", self.operator.name, self.operator.drain_seconds)
+
+    async def _drained(self) -> None:
+        async with asyncio.TaskGroup() as group:
+            for assembled in self._controllers:
+                group.create_task(assembled.controller.drain())
+
+    async def _stop(self, services: list[asyncio.Task[None]]) -> None:
+        for assembled in self._controllers:
+            assembled.detach()
+        await cancel_and_wait(*services)
+
+    # What is seen from outside
+
+    def _endpoints(self, options: Endpoints) -> EndpointServer:
+        ready: dict[str, Check] = {"watches": self._stale_watches}
+        if self._election is not None:
+            ready["election"] = self._election_trouble
+        return EndpointServer(
+            options, alive={}, ready=ready, metrics=self._metrics, client=self._client, clock=self._clock
+        )
+
+    def _stale_watches(self) -> str | None:
+        """A watch is asked for a sign of life about twice a minute: one that has shown none for longer may be behind."""
+        late = (_why_late(each) for each in self._cache.informers())
+        return "; ".join(filter(None, late)) or None
+
+    def _election_trouble(self) -> str | None:
+        assert self._election is not None
+        return self._election.trouble or None
+
+    def _watched(self) -> Iterator[Watched]:
+        for each in self._cache.informers():
+            yield Watched(each.kind.resource, each.scope, each.state.value, each.staleness())
+
+    def _kept(self) -> Iterator[Kept]:
+        for collection in self._cache.collections():
+            yield Kept(collection.kind.resource, collection.cached.scope, len(collection.store), collection.store.bytes)
+
+
+def _why_late(informer: Informer) -> str:
+    """Empty if it is not."""
+    cause = f" ({informer.error})" if informer.error else ""
+    if not informer.synced:
+        return f"{informer.name} was not listed yet{cause}"
+    if informer.staleness() > _STALE_SECONDS:
+        return f"{informer.name} has not heard from the server for {informer.staleness():.0f} s{cause}"
+    return ""
+
+
+def _needs(declared: Declared[Any], namespaces: Namespaces) -> Needs:
+    options = declared.options
+    return Needs(
+        primary=declared.cached,
+        owns=options.owns,
+        watches=tuple(options.watches),
+        reads=options.reads,
+        has_cleanup=declared.on_deletion is not None,
+        namespaces=namespaces.patterns,
+    )
+
+
+def _name(background: Background) -> str:
+    return getattr(background, "__qualname__", repr(background))

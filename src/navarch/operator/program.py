@@ -1,0 +1,81 @@
+"""An operator as a whole program: its event loop, its signals, its exit code."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from navarch.client import connect
+from navarch.errors import NavarchError
+from navarch.observe import logs
+from navarch.operator.operator import Operator
+from navarch.operator.process import serve
+
+__all__ = ["run"]
+
+_log = logs.logger("navarch.operator")
+
+
+def run(*operators: Operator) -> None:
+    """Runs the operators until SIGTERM or SIGINT; a second signal ends at once.
+
+    What keeps them from starting is said in a sentence, and the exit code is 1.
+    """
+    logs.setup()
+    failure = _runner()(_until_told(*operators))
+    if failure:
+        sys.exit(1)
+
+
+async def _until_told(*operators: Operator) -> bool:
+    """Whether it failed."""
+    task = asyncio.current_task()
+    assert task is not None
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, task.cancel)
+    names = ", ".join(operator.name for operator in operators)
+    try:
+        async with connect() as client:
+            _log.info("starting", operators=names, cluster=client.origin)
+            await serve(client, *operators)
+    except asyncio.CancelledError:
+        _log.info("stopped", operators=names)
+        return False
+    except BaseExceptionGroup as group:
+        return _reported(group)
+    except NavarchError as error:
+        _log.error("cannot run", why=str(error))
+    return True
+
+
+def _reported(group: BaseExceptionGroup[BaseException]) -> bool:
+    """Says why in sentences; what was not foreseen comes with its traceback."""
+    foreseen, other = group.split(NavarchError)
+    if other is not None:
+        raise other
+    for error in _leaves(foreseen):
+        _log.error("cannot run", why=str(error))
+    return True
+
+
+def _leaves(group: BaseExceptionGroup[Any] | None) -> list[BaseException]:
+    if group is None:
+        return []
+    return [
+        leaf
+        for error in group.exceptions
+        for leaf in (_leaves(error) if isinstance(error, BaseExceptionGroup) else [error])
+    ]
+
+
+def _runner() -> Callable[[Coroutine[Any, Any, bool]], bool]:
+    """The faster event loop where it is installed."""
+    try:
+        import uvloop  # noqa: PLC0415 - an extra
+    except ImportError:
+        return asyncio.run
+    return uvloop.run
