@@ -72,7 +72,7 @@ class Outcomes:
         elif isinstance(error, NavarchError):
             log.warning("failed", why=str(error), again_in=delay)
         else:
-            log.exception("failed", again_in=delay)
+            log.exception("failed", again_in=delay)  # noqa: LOG004 - called while it is being handled
 
     def _is_new(self, key: Key, error: Exception) -> bool:
         said = f"{type(error).__name__}: {error}"

@@ -84,13 +84,14 @@ class Reconciliation:
             await self._write_after(error, status, primary)
             raise
         _refuse_other(result, self._reach.controller)
-        await status.write(self._reach, primary, succeeded=True)
+        # The generation of an object that goes is nobody's concern any more.
+        await status.write(self._reach, primary, succeeded=not entry.deleting)
         return result
 
     async def _write_after(self, error: Exception, status: StatusWriter, primary: Any) -> None:
         try:
             await status.write(self._reach, primary, succeeded=False)
-        except Exception as second:
+        except Exception as second:  # noqa: BLE001 - the first error is the one to raise
             error.add_note(f"and its status could not be written: {second}")
 
 

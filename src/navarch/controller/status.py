@@ -42,6 +42,7 @@ class StatusWriter:
         written, attempt = await self._written(reach.client, collection, primary)
         if written is not None:
             tell(reach, self._entry.key, collection, wire_of(written), before=before, exact=attempt == 0)
+            primary.metadata.resource_version = written.metadata.resource_version
 
     def _is_due(self, primary: Object, *, succeeded: bool) -> bool:
         status = getattr(primary, "status", None)

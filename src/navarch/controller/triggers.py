@@ -24,7 +24,7 @@ Mapper = Callable[[Any, Lookup], Iterable[Key]]
 _log = logging.getLogger("navarch.controller")
 
 
-def any_change(change: Change) -> bool:
+def any_change(change: Change) -> bool:  # noqa: ARG001 - a predicate is given the change
     """Every version of an object is a reason, its status included."""
     return True
 
@@ -100,7 +100,7 @@ class Triggers:
             return tuple(mapper(collection.view(entry), lookup))
         except DecodeError as error:
             _log.warning("%s is not mapped to %s: %s", entry.key, self._primary.resource, error)
-        except Exception:  # a user's function may raise anything
+        except Exception:  # noqa: BLE001 - a user's function may raise anything
             _log.exception("mapping %s %s to %s failed", collection.kind.kind, entry.key, self._primary.resource)
         return ()
 

@@ -140,9 +140,8 @@ class Process:
         delays = Delays(_AGAIN, self._client.rng)
         while True:
             try:
-                await background(self._client)
-                return
-            except Exception:
+                return await background(self._client)
+            except Exception:  # noqa: BLE001 - a user's function may raise anything
                 delay = delays.next_delay()
                 _log.exception("%s failed; it begins anew in %.0f s", _name(background), delay)
             await self._clock.sleep(delay)
