@@ -9,7 +9,7 @@ from navarch._base.backoff import Backoff, Delays
 from navarch.api import Dynamic, Kind
 from navarch.client.transport import Request
 from navarch.client.writes import Writes
-from navarch.errors import DeadlineError, InvalidValueError, NotFound
+from navarch.errors import DeadlineError, Forbidden, InvalidValueError, NotFound
 
 __all__ = ["Installs"]
 
@@ -19,16 +19,17 @@ _PACE = Backoff(initial=0.02, factor=1.5, maximum=0.5)
 class Installs(Writes):
     """Custom resource definitions, until they are served."""
 
-    async def install(self, crd: Mapping[str, Any]) -> None:
+    async def install(self, crd: Mapping[str, Any], *, resource_version: str | None = None) -> None:
         """Applies a CustomResourceDefinition and returns when the server serves all of its versions.
 
-        Raises `DeadlineError` if that takes longer than the client's time limit, `Invalid` if the definition is refused.
+        Raises `DeadlineError` if that takes longer than the client's time limit, `Invalid` if the definition is refused,
+        and, where a `resource_version` is given, `Conflict` if that is not the version of the one that is there.
         """
         if not isinstance(crd, Mapping):
             raise InvalidValueError(
                 f"expected a CustomResourceDefinition as a mapping, got {crd!r}; write install(navarch.schema.crd(MyKind))"
             )
-        applied = await self.apply(Dynamic(crd), force=True)
+        applied = await self.apply(Dynamic(crd), force=True, resource_version=resource_version)
         self.discovery.forget()
         limit = self._caller.clock.monotonic() + self.options.timeout
         for version in applied["spec"]["versions"]:
@@ -54,4 +55,14 @@ class Installs(Writes):
             await self._caller.call(request, f"list {kind.resource}")
         except NotFound:
             return False
+        except Forbidden:  # said before it is looked whether the kind is served
+            return await self._is_discovered(kind)
         return True
+
+    async def _is_discovered(self, kind: Kind) -> bool:
+        """What the server says of itself may be read by everybody, also by those who may not list all objects."""
+        try:
+            served = await self.discovery.resources(kind.api_version, fresh=True)
+        except NotFound:
+            return False
+        return any(resource.kind.plural == kind.plural for resource in served)
