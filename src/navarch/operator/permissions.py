@@ -1,0 +1,195 @@
+"""What an operator has to be allowed to do, and whether it is."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from navarch.api import Kind
+from navarch.cache import Cached, Namespaces, as_cached
+from navarch.client import Client
+from navarch.client.target import Readable
+from navarch.errors import ApiError, MissingPermissionsError
+from navarch.operator.roles import Permission, report
+
+if TYPE_CHECKING:
+    from navarch.operator.crds import CrdPolicy
+
+__all__ = [
+    "Needs",
+    "Permission",
+    "check_permissions",
+    "crd_permissions",
+    "missing_permissions",
+    "permissions_of",
+]
+
+Declared = Readable[Any] | Cached[Any]
+
+_QUESTIONS_AT_ONCE = 16
+
+_FOLLOWED = ("list", "watch")
+_READ = ("get", "list", "watch")  # get: what the cache does not have is read live
+_OWNED = ("create", "delete", "get", "list", "patch", "watch")
+_STATUS = ("update",)
+_AFTER_CONFLICT = ("get",)  # whoever writes reads the newer object live
+_FINALIZER = ("patch",)
+_LEASE = ("create", "get", "list", "update", "watch")
+_EVENT = ("create", "patch")
+_CRD: dict[str, tuple[str, ...]] = {"install": ("create", "get", "patch"), "verify": ("get",), "ignore": ()}
+
+_NAMESPACES = Kind("", "v1", "Namespace", plural="namespaces", namespaced=False)
+_LEASES = Kind("coordination.k8s.io", "v1", "Lease", plural="leases")
+_EVENTS = Kind("events.k8s.io", "v1", "Event", plural="events")
+_CRDS = Kind(
+    "apiextensions.k8s.io", "v1", "CustomResourceDefinition", plural="customresourcedefinitions", namespaced=False
+)
+_EVENTS_OF_CLUSTER_SCOPED = "default"  # where Kubernetes puts the events of objects that are in no namespace
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Needs:
+    """What one controller declares.
+
+    `primary`, `owns`, `watches` and `reads` are what its declaration was given: classes, kinds or `Cached`. `namespaces`
+    are the operator's names and patterns, which hold where a `Cached` has none of its own; none means all. The status is
+    written if the primary kind has one; `has_cleanup` says whether there is a finalizer.
+    """
+
+    primary: Declared
+    owns: tuple[Declared, ...] = ()
+    watches: tuple[Declared, ...] = ()
+    reads: tuple[Declared, ...] = ()
+    has_cleanup: bool = False
+    namespaces: tuple[str, ...] = ()
+
+
+def permissions_of(
+    needs: Iterable[Needs],
+    *,
+    election_namespace: str | None = None,
+    events: bool = True,
+    crds: CrdPolicy = "ignore",
+) -> tuple[Permission, ...]:
+    """The least that an operator with these controllers has to be allowed, each once, sorted.
+
+    `election_namespace` is where its Lease is, None if there is no election. Namespaces that are chosen by patterns can
+    be any: what is done there has to be allowed in the whole cluster.
+    """
+    found = {permission for each in needs for permission in _of_controller(each, events=events)}
+    found.update(crd_permissions(crds))
+    if election_namespace is not None:
+        found.update(_granted(_LEASES, _LEASE, (election_namespace,)))
+    return tuple(sorted(found, key=Permission.order))
+
+
+def crd_permissions(policy: CrdPolicy) -> tuple[Permission, ...]:
+    """What the policy for CustomResourceDefinitions takes."""
+    return tuple(_granted(_CRDS, _CRD[policy], ()))
+
+
+def _of_controller(needs: Needs, *, events: bool) -> Iterator[Permission]:
+    primary = as_cached(needs.primary)
+    for verbs, declared in (
+        (_FOLLOWED, (primary,)),
+        (_OWNED, needs.owns),
+        (_READ, needs.watches),
+        (_READ, needs.reads),
+    ):
+        for what in declared:
+            yield from _of_kind(as_cached(what), verbs, needs.namespaces)
+    where = _namespaces_of(primary, needs.namespaces)
+    if primary.kind.has_status:
+        yield from _granted(primary.kind, _STATUS, where, "status")
+    if needs.has_cleanup:
+        yield from _granted(primary.kind, _FINALIZER, where)
+    if primary.kind.has_status or needs.has_cleanup:
+        yield from _granted(primary.kind, _AFTER_CONFLICT, where)
+    if events:
+        yield from _granted(_EVENTS, _EVENT, where if primary.kind.namespaced else (_EVENTS_OF_CLUSTER_SCOPED,))
+
+
+def _of_kind(cached: Cached[Any], verbs: tuple[str, ...], default: tuple[str, ...]) -> Iterator[Permission]:
+    yield from _granted(cached.kind, verbs, _namespaces_of(cached, default))
+    if cached.kind.namespaced and _are_patterns(_meant(cached, default)):
+        yield from _granted(_NAMESPACES, _FOLLOWED, ())
+
+
+def _namespaces_of(cached: Cached[Any], default: tuple[str, ...]) -> tuple[str, ...]:
+    """The namespaces by name; none stands for the whole cluster."""
+    return tuple(_meant(cached, default).names or ())
+
+
+def _meant(cached: Cached[Any], default: tuple[str, ...]) -> Namespaces:
+    return Namespaces(*(default if cached.namespaces is None else cached.namespaces))
+
+
+def _are_patterns(namespaces: Namespaces) -> bool:
+    return not namespaces.all and namespaces.names is None
+
+
+def _granted(
+    kind: Kind, verbs: Iterable[str], namespaces: Iterable[str], subresource: str = ""
+) -> Iterator[Permission]:
+    places: list[str | None] = [*namespaces] if kind.namespaced else []
+    for verb in verbs:
+        for namespace in places or [None]:
+            yield Permission(verb, kind.group, kind.plural, subresource, namespace)
+
+
+async def check_permissions(client: Client, wanted: Iterable[Permission]) -> None:
+    """Raises `MissingPermissionsError` with all that is missing, and with the roles that would grant it."""
+    missing = await missing_permissions(client, wanted)
+    if missing:
+        raise MissingPermissionsError(report(await _who(client), missing, client.options.manager))
+
+
+async def missing_permissions(client: Client, wanted: Iterable[Permission]) -> list[Permission]:
+    """Those that the client does not have, in the order of `wanted`; each is asked about once.
+
+    Raises `ApiError` if the server does not even let it ask.
+    """
+    questions = list(dict.fromkeys(wanted))
+    turn = asyncio.Semaphore(_QUESTIONS_AT_ONCE)
+
+    async def is_missing(permission: Permission) -> bool:
+        async with turn:
+            return not await _is_allowed(client, permission)
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            answers = {permission: group.create_task(is_missing(permission)) for permission in questions}
+    except ExceptionGroup as failed:  # all of the same kind: the server does not answer
+        raise failed.exceptions[0] from None
+    return [permission for permission, answer in answers.items() if answer.result()]
+
+
+async def _is_allowed(client: Client, permission: Permission) -> bool:
+    from navarch.k8s.authorization.v1 import (  # noqa: PLC0415 - needed once, at the start
+        ResourceAttributes,
+        SelfSubjectAccessReview,
+        SelfSubjectAccessReviewSpec,
+    )
+
+    attributes = ResourceAttributes(
+        verb=permission.verb,
+        group=permission.group,
+        resource=permission.resource,
+        subresource=permission.subresource or None,
+        namespace=permission.namespace,
+    )
+    review = SelfSubjectAccessReview(spec=SelfSubjectAccessReviewSpec(resource_attributes=attributes))
+    return (await client.create(review)).status.allowed
+
+
+async def _who(client: Client) -> str:
+    """Whom the server takes us for; empty where it does not tell (before 1.28)."""
+    from navarch.k8s.authentication.v1 import SelfSubjectReview  # noqa: PLC0415 - needed only for the report
+
+    try:
+        user = (await client.create(SelfSubjectReview())).status.user_info
+    except ApiError:
+        return ""
+    return (user.username or "") if user is not None else ""
