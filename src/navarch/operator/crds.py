@@ -1,0 +1,286 @@
+"""What an operator does with the CustomResourceDefinitions of its kinds when it starts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any, Literal, get_args
+
+from navarch.api import Dynamic, Kind, Resource
+from navarch.api.differences import differing_paths
+from navarch.client import Client
+from navarch.errors import (
+    AlreadyExists,
+    Conflict,
+    CrdError,
+    DefinitionError,
+    Forbidden,
+    InvalidValueError,
+    NotFound,
+)
+from navarch.observe.logs import logger
+from navarch.operator.permissions import check_permissions, crd_permissions
+
+__all__ = ["CrdPolicy", "prepare_crds"]
+
+CrdPolicy = Literal["install", "verify", "ignore"]
+"""`install` brings the CRDs and keeps them up to date, `verify` demands that somebody else has, `ignore` does not look."""
+
+Custom = type[Resource[Any, Any]]
+
+_log = logger("navarch.operator.crds")
+
+_CRDS = Kind(
+    "apiextensions.k8s.io", "v1", "CustomResourceDefinition", plural="customresourcedefinitions", namespaced=False
+)
+_ATTEMPTS = 10
+_PATHS_SHOWN = 5
+
+
+async def prepare_crds(client: Client, kinds: Iterable[Custom], policy: CrdPolicy) -> None:
+    """Sees to it that the cluster has the CRDs of these kinds; several classes may be versions of one kind.
+
+    `install` writes only what differs, in the name of the client's field manager, and returns when all are served.
+    `verify` writes nothing; a schema that differs is logged as a warning. Raises `CrdError` for what cannot be used or
+    must not be overwritten, `MissingPermissionsError` if the operator may not do it, `DefinitionError` for classes that
+    no CRD can be made of.
+    """
+    if policy not in get_args(CrdPolicy):
+        raise InvalidValueError(f"expected crds to be one of {', '.join(get_args(CrdPolicy))}, got {policy!r}")
+    if policy == "ignore":
+        return
+    definitions = _by_name(kinds)
+    try:
+        if policy == "verify":
+            await _verify(client, definitions)
+            return
+        for versions in definitions.values():
+            await _install(client, versions)
+    except Forbidden:
+        await check_permissions(client, crd_permissions(policy))
+        raise
+
+
+def _by_name(kinds: Iterable[Custom]) -> dict[str, list[Custom]]:
+    """The versions of each kind, by the name of its CRD."""
+    found: dict[str, list[Custom]] = {}
+    for kind in dict.fromkeys(kinds):
+        found.setdefault(kind.__kind__.resource, []).append(kind)
+    return found
+
+
+async def _read(client: Client, name: str) -> Dynamic | None:
+    try:
+        return await client.get(_CRDS, name)
+    except NotFound:
+        return None
+
+
+# Installing
+
+
+async def _install(client: Client, versions: Sequence[Custom]) -> None:
+    from navarch.schema import crd  # noqa: PLC0415 - takes as long as all other imports of an operator together
+
+    wanted = crd(*versions)
+    for attempt in range(1, _ATTEMPTS + 1):
+        found = await _read(client, wanted["metadata"]["name"])
+        if found is not None and _is_up_to_date(wanted, found, client.options.manager):
+            return
+        try:
+            await client.install(wanted, resource_version=_version(found))
+        except (Conflict, AlreadyExists):  # somebody was faster: what may be written has to be judged anew
+            if attempt == _ATTEMPTS:
+                raise
+        else:
+            _log.info("installed CRD", crd=wanted["metadata"]["name"])
+            return
+
+
+def _version(found: Dynamic | None) -> str | None:
+    return None if found is None else found.metadata.get("resourceVersion")
+
+
+def _is_up_to_date(wanted: Mapping[str, Any], found: Dynamic, manager: str) -> bool:
+    """Whether nothing has to be written; raises `CrdError` where nothing may be."""
+    _refuse_deleted(found)
+    _refuse_to_lose_versions(wanted, found, manager)
+    same = not any(differing_paths(_comparable(found, wanted), _comparable(wanted, wanted)))
+    return same and _condition(found, "Established").get("status") == "True"
+
+
+def _comparable(definition: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """What `wanted` has a say in: other labels, and how versions are converted, are other people's matter."""
+    spec = definition["spec"]
+    return {
+        "metadata": {
+            name: {key: value for key, value in _metadata(definition, name).items() if key in _metadata(wanted, name)}
+            for name in ("labels", "annotations")
+        },
+        "spec": {
+            "group": spec["group"],
+            "names": spec["names"],
+            "scope": spec["scope"],
+            "versions": {version["name"]: version for version in spec["versions"]},
+        },
+    }
+
+
+def _metadata(definition: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    return definition["metadata"].get(name) or {}
+
+
+def _refuse_deleted(found: Dynamic) -> None:
+    if found.metadata.get("deletionTimestamp"):
+        raise CrdError(
+            f"CRD {found.name}: expected one that stays, got one that is being deleted with all of its objects; wait until "
+            f"it is gone and start again"
+        )
+
+
+def _refuse_to_lose_versions(wanted: Mapping[str, Any], found: Dynamic, manager: str) -> None:
+    """An apply replaces the whole list of versions. Objects and clients may need those that we do not know."""
+    ours = {version["name"] for version in wanted["spec"]["versions"]}
+    stored = set((found.get("status") or {}).get("storedVersions") or ()) - ours
+    if stored:
+        raise CrdError(
+            f"CRD {found.name}: expected to replace its versions by {_listed(ours)}, but objects may still be stored as "
+            f'{_listed(stored)}; add a class of that version (served=False is enough), or set crds="verify" if the cluster\'s '
+            f"CRD is the newer one; once no object is stored so, take the version out of status.storedVersions"
+        )
+    served = {version["name"] for version in found["spec"]["versions"] if version["served"]} - ours
+    others = _managers_of_versions(found) - {manager}
+    if served and others:
+        raise CrdError(
+            f"CRD {found.name}: expected to replace its versions by {_listed(ours)}, but {_listed(others)} brought "
+            f"{_listed(served)}, which would no longer be served; add a class of that version, or leave the CRD to "
+            f'{_listed(others)}: crds="verify"'
+        )
+
+
+def _managers_of_versions(found: Dynamic) -> set[str]:
+    """Who owns the list of versions, which is owned as a whole."""
+    return {
+        entry.get("manager", "")
+        for entry in found.metadata.get("managedFields") or ()
+        if "f:versions" in entry.get("fieldsV1", {}).get("f:spec", {})
+    }
+
+
+def _condition(found: Dynamic, kind: str) -> Mapping[str, Any]:
+    conditions = (found.get("status") or {}).get("conditions") or ()
+    return next((condition for condition in conditions if condition.get("type") == kind), {})
+
+
+# Verifying
+
+
+async def _verify(client: Client, definitions: Mapping[str, Sequence[Custom]]) -> None:
+    missing, faults = [], []
+    for name, versions in definitions.items():
+        found = await _read(client, name)
+        if found is None:
+            renamed = await _served_as(client, versions[0].__kind__)
+            faults += [f"{name}: {renamed}"] if renamed else []
+            missing += [] if renamed else [f"{name} ({_named(versions)})"]
+            continue
+        unfit = [f"{name}: {fault}" for version in versions for fault in _faults(version, found)]
+        faults += unfit
+        if not unfit:
+            _warn_of_other_schemas(versions, found)
+    if missing or faults:
+        raise CrdError("\n".join(_complaints(missing, faults)))
+
+
+def _complaints(missing: Sequence[str], faults: Sequence[str]) -> Iterator[str]:
+    if missing:
+        yield (
+            f"expected the cluster to have these CRDs, but they are missing: {', '.join(missing)}; apply their manifests "
+            f'(kubectl apply -f), or let the operator bring them: Operator(..., crds="install")'
+        )
+    if faults:
+        yield "expected the cluster's CRDs to fit the operator's classes, but they do not:"
+        yield from (f"  {fault}" for fault in faults)
+        yield 'apply the manifests that belong to this operator, or let it bring them: Operator(..., crds="install")'
+
+
+async def _served_as(client: Client, kind: Kind) -> str:
+    """A CRD is found by its plural: one that the class has wrong makes it look missing."""
+    try:
+        served = await client.discovery.resources(kind.api_version, fresh=True)
+    except NotFound:
+        return ""
+    for resource in served:
+        if resource.kind.kind == kind.kind:
+            plural = resource.kind.plural
+            return f"expected plural {kind.plural}, got {plural}; write plural={plural!r} on the class {kind.kind}"
+    return ""
+
+
+def _faults(version: Custom, found: Dynamic) -> Iterator[str]:
+    """Why objects of this class could not be read or written."""
+    kind = version.__kind__
+    spec, scope = found["spec"], "Namespaced" if kind.namespaced else "Cluster"
+    if found.metadata.get("deletionTimestamp"):
+        yield "it is being deleted"
+    accepted = _condition(found, "NamesAccepted")
+    if accepted.get("status") == "False":
+        yield f"its names are not accepted: {accepted.get('message', '')}"
+    if spec["names"]["kind"] != kind.kind:
+        yield f"expected kind {kind.kind}, got {spec['names']['kind']}"
+    if spec["scope"] != scope:
+        yield f"expected scope {scope}, got {spec['scope']}"
+    entry = next((entry for entry in spec["versions"] if entry["name"] == kind.version), None)
+    if entry is None or (version.__declaration__.served and not entry["served"]):
+        served = [entry["name"] for entry in spec["versions"] if entry["served"]]
+        yield f"expected version {kind.version} to be served, got {_listed(served)}"
+    elif kind.has_status and "status" not in (entry.get("subresources") or {}):
+        yield f"expected version {kind.version} to have the subresource status, got none"
+
+
+def _warn_of_other_schemas(versions: Sequence[Custom], found: Dynamic) -> None:
+    """Operator and CRD may be a release apart: whatever is unknown to either is lost, but nothing else breaks."""
+    from navarch.schema import crd  # noqa: PLC0415 - takes as long as all other imports of an operator together
+
+    try:
+        wanted = crd(*versions)
+    except DefinitionError as error:  # for example a version that is not stored, without the one that is
+        _log.warning("cannot compare the schema of a CRD", crd=found.name, error=str(error))
+        return
+    theirs = {entry["name"]: entry for entry in found["spec"]["versions"]}
+    for entry in wanted["spec"]["versions"]:
+        paths = differing_paths(_schema(theirs[entry["name"]]), _schema(entry))
+        first = list(islice(paths, _PATHS_SHOWN + 1))
+        if first:
+            shown = ", ".join(first[:_PATHS_SHOWN]) + (", ..." if len(first) > _PATHS_SHOWN else "")
+            _log.warning(
+                "the schema in the cluster is another one than the operator's; apply its CRD to have the same",
+                crd=found.name,
+                version=entry["name"],
+                differs_at=shown,
+            )
+
+
+def _schema(version: Mapping[str, Any]) -> Any:
+    return _without_descriptions(version.get("schema", {}).get("openAPIV3Schema", {}))
+
+
+def _without_descriptions(schema: Any) -> Any:
+    """They change nothing. A field of that name is no text, and stays."""
+    if isinstance(schema, list):
+        return [_without_descriptions(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        key: _without_descriptions(value)
+        for key, value in schema.items()
+        if key != "description" or not isinstance(value, str)
+    }
+
+
+def _named(versions: Iterable[Custom]) -> str:
+    return ", ".join(f"{version.__kind__.kind} {version.__kind__.version}" for version in versions)
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(sorted(names)) or "none"
