@@ -1,0 +1,251 @@
+"""Events: what a controller says about an object, for people who look at it (`events.k8s.io/v1`)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass, replace
+
+from navarch._base.backoff import Backoff, Delays
+from navarch._base.clock import Clock
+from navarch._base.tasks import within
+from navarch.api import Dynamic, Object
+from navarch.api.names import LABEL_KEY
+from navarch.client import Client, MergePatch
+from navarch.client.retry import may_pass
+from navarch.controller.happenings import EventType, Happening, Reporter, Series, checked_word
+from navarch.errors import AlreadyExists, Forbidden, NavarchError, NotFound
+
+__all__ = ["EventType", "Recorder", "RecorderOptions"]
+
+_log = logging.getLogger("navarch.controller")
+
+_TICK = 0.001
+_PAUSE = Backoff(initial=1.0, maximum=30.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecorderOptions:
+    """How much is kept and how often it is written; times in seconds.
+
+    At most `capacity` different events are kept; of more that wait to be sent, the newest are dropped. The same event is
+    written at most every `write_seconds`, with the count of how often it happened; after `series_seconds` of silence it
+    counts as a new one. `stop_seconds` is how long the rest may take at the end.
+    """
+
+    capacity: int = 1000
+    write_seconds: float = 10.0
+    series_seconds: float = 360.0
+    stop_seconds: float = 3.0
+
+
+class Recorder:
+    """Takes events at any time and sends them in the background, while `run` runs.
+
+    `component` names the controller and `instance` its process; both stand in every event. Nothing of an election is
+    needed to send events: give it a client that is not fenced.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        component: str,
+        instance: str,
+        clock: Clock,
+        rng: random.Random,
+        *,
+        options: RecorderOptions = RecorderOptions(),
+    ) -> None:
+        LABEL_KEY.check(component, where="the component of a Recorder")
+        self._reporter = Reporter(component, checked_word("instance", instance))
+        self._client = client
+        self._clock = clock
+        self._rng = rng
+        self._options = options
+        self._guard = threading.Lock()
+        self._series: OrderedDict[Happening, Series] = OrderedDict()
+        self._waiting: dict[Happening, Series] = {}
+        self._sending = asyncio.Lock()
+        self._news = asyncio.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._told: set[str] = set()
+        self.dropped = 0
+        """How many events were not kept, or could not be sent, so far."""
+
+    def record(
+        self,
+        regarding: Object | Dynamic,
+        reason: str,
+        note: str,
+        *,
+        type: EventType = "Normal",  # noqa: A002 - Kubernetes' own word
+        action: str = "Reconcile",
+        related: Object | Dynamic | None = None,
+    ) -> None:
+        """Says that something happened to `regarding`; returns at once, and may be called from any thread.
+
+        `reason` and `action` are words of at most 128 bytes; a note is cut to 1024. Raises `InvalidValueError` for what
+        no server would take; whatever happens later is logged, never raised.
+        """
+        happening = Happening.of(regarding, related, type=type, reason=reason, action=action, note=note)
+        with self._guard:
+            is_news = self._remember(happening)
+        if is_news and self._loop is not None:
+            self._loop.call_soon_threadsafe(self._news.set)
+
+    async def run(self) -> None:
+        """Sends what is recorded, until it is cancelled; then what is left, for at most `stop_seconds`."""
+        self._loop = asyncio.get_running_loop()
+        delays = Delays(_PAUSE, self._rng)
+        try:
+            while True:
+                await self._send_or_wait(delays)
+        finally:
+            self._loop = None
+            await self.flush(self._options.stop_seconds)
+
+    async def flush(self, seconds: float) -> None:
+        """Sends all that waits, for at most so many seconds; never raises. What is left is kept, for another flush."""
+        try:
+            await within(self._clock, seconds, self._send(everything=True))
+        except (NavarchError, TimeoutError) as error:
+            _log.warning("events: %d could not be sent in time: %s", len(self._waiting), error)
+
+    async def _send_or_wait(self, delays: Delays) -> None:
+        self._news.clear()
+        try:
+            await self._send(everything=False)
+        except NavarchError as error:
+            self._tell_once("the server", f"{error}; events wait")
+            await self._clock.sleep(delays.next_delay())
+        else:
+            self._told.discard("the server")
+            delays.reset()
+            await self._until_due()
+
+    def _remember(self, happening: Happening) -> bool:
+        """Whether there is something to send that was not there before."""
+        now, monotonic = self._clock.now(), self._clock.monotonic()
+        self._forget_silent(monotonic)
+        series = self._series.get(happening)
+        if series is not None:
+            series.happened_again(now, monotonic)
+            self._series.move_to_end(happening)
+        elif self._has_room():
+            series = self._series[happening] = Series.begun(happening, now, monotonic, self._rng)
+        else:
+            self._drop(f"{self._options.capacity} wait already; new ones are dropped")
+            return False
+        is_news = happening not in self._waiting
+        self._waiting[happening] = series
+        return is_news
+
+    def _forget_silent(self, monotonic: float) -> None:
+        """Ends the series that have been silent for long; they stand in the order in which they last happened."""
+        while self._series:
+            happening, oldest = next(iter(self._series.items()))
+            if monotonic - oldest.seen_at < self._options.series_seconds:
+                return
+            del self._series[happening]
+            if self._waiting.pop(happening, None):
+                self._drop("some could not be sent for minutes and are dropped")
+
+    def _has_room(self) -> bool:
+        """Makes room if it must: a series that has been written can end early."""
+        if len(self._series) < self._options.capacity:
+            return True
+        written = next((each for each in self._series if each not in self._waiting), None)
+        if written is not None:
+            del self._series[written]
+        return written is not None
+
+    def _drop(self, why: str) -> None:
+        self.dropped += 1
+        self._tell_once("dropped", why)
+
+    async def _until_due(self) -> None:
+        """Returns when something is to be sent."""
+        with self._guard:
+            due_at = min((series.due_at for series in self._waiting.values()), default=None)
+        if due_at is None:
+            await self._news.wait()
+            return
+        try:
+            await within(self._clock, due_at - self._clock.monotonic() + _TICK, self._news.wait())
+        except TimeoutError:
+            return
+
+    async def _send(self, *, everything: bool) -> None:
+        """Sends what is due, one after the other. Raises what may pass; the event it happened to waits behind the rest."""
+        async with self._sending:
+            with self._guard:
+                now = self._clock.monotonic()
+                self._forget_silent(now)
+                due = [series for series in self._waiting.values() if everything or series.due_at <= now]
+            for series in due:
+                await self._send_one(series)
+
+    async def _send_one(self, series: Series) -> None:
+        with self._guard:
+            present = replace(series)
+        try:
+            await self._written(present)
+        except NavarchError as error:
+            if may_pass(error):
+                self._put_last(series)
+                raise
+            self._give_up(series, error)
+            return
+        with self._guard:
+            series.written, series.due_at = present.count, self._clock.monotonic() + self._options.write_seconds
+            if series.count == present.count:
+                self._waiting.pop(series.happening, None)
+
+    async def _written(self, series: Series) -> None:
+        """Creates the Event or goes on with its series, whichever the server does not know yet."""
+        if not series.written:
+            try:
+                await self._client.create(series.event(self._reporter))
+            except AlreadyExists:  # an attempt whose answer was lost
+                await self._patched(series)
+            return
+        try:
+            await self._patched(series)
+        except NotFound:  # events do not live long
+            await self._client.create(series.event(self._reporter))
+
+    async def _patched(self, series: Series) -> None:
+        if series.count > 1:
+            from navarch.k8s.events.v1 import Event  # noqa: PLC0415 - large; not needed before an event is sent
+
+            await self._client.patch(Event, series.name, MergePatch(series.changes()), namespace=series.namespace)
+
+    def _put_last(self, series: Series) -> None:
+        with self._guard:
+            if self._waiting.pop(series.happening, None):
+                self._waiting[series.happening] = series
+
+    def _give_up(self, series: Series, error: NavarchError) -> None:
+        """The event is not tried again. In a namespace that is going away that is as it should be."""
+        with self._guard:
+            self._waiting.pop(series.happening, None)
+            self._series.pop(series.happening, None)
+            self.dropped += 1
+        if not _is_leaving(error):
+            what = "forbidden" if isinstance(error, Forbidden) else str(error)
+            self._tell_once(what, f"{error}; dropped, as will be others like it")
+
+    def _tell_once(self, about: str, text: str) -> None:
+        if about not in self._told and len(self._told) < self._options.capacity:
+            self._told.add(about)
+            _log.warning("events: %s", text)
+
+
+def _is_leaving(error: NavarchError) -> bool:
+    """Whether the namespace is being deleted, or gone."""
+    if isinstance(error, Forbidden):
+        return any(cause.reason == "NamespaceTerminating" for cause in error.causes)
+    return isinstance(error, NotFound)

@@ -1,0 +1,183 @@
+"""What an event says, and how it is written: as one Event, and as a series on it when the same happens again."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+
+from navarch.api import Dynamic, Kind, MicroTime, Object
+from navarch.api.names import DNS_SUBDOMAIN
+from navarch.errors import InvalidValueError
+
+if TYPE_CHECKING:
+    from navarch.k8s.core.v1 import ObjectReference
+    from navarch.k8s.events.v1 import Event
+
+__all__ = ["EventType", "Happening", "Reporter", "Series", "Subject", "checked_word", "cut_note"]
+
+EventType = Literal["Normal", "Warning"]
+
+_LONGEST_NOTE = 1024
+_LONGEST_WORD = 128
+_LONGEST_NAME = 253
+_HOME_OF_CLUSTER_SCOPED = "default"
+
+
+class Reporter(NamedTuple):
+    """Who says it: the controller, and which of its processes."""
+
+    controller: str
+    instance: str
+
+
+class Subject(NamedTuple):
+    """What an event is about; without its version, since it is the same object tomorrow."""
+
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+    uid: str
+
+    @classmethod
+    def of(cls, target: Object | Dynamic) -> Subject:
+        """The object; raises `InvalidValueError` if it does not say its kind and name."""
+        known = getattr(target, "_of", None)  # metadata alone has the name of its form on the wire, not of its kind
+        kind = known if isinstance(known, Kind) else target
+        if not (kind.api_version and kind.kind and target.name):
+            raise InvalidValueError(
+                f"expected an event about an object with apiVersion, kind and name, got {target.kind or 'no kind'} "
+                f"{target.name!r}; record it about an object that was read from the server"
+            )
+        return cls(kind.api_version, kind.kind, target.namespace, target.name, _uid(target))
+
+    def reference(self) -> ObjectReference:
+        """As it stands in an Event."""
+        from navarch.k8s.core.v1 import ObjectReference  # noqa: PLC0415 - large; not needed before an event is sent
+
+        return ObjectReference(
+            api_version=self.api_version,
+            kind=self.kind,
+            namespace=self.namespace or None,
+            name=self.name,
+            uid=self.uid or None,
+        )
+
+
+class Happening(NamedTuple):
+    """What happened. Two that are equal are the same thing happening again."""
+
+    regarding: Subject
+    related: Subject | None
+    type: EventType
+    reason: str
+    action: str
+    note: str
+
+    @classmethod
+    def of(
+        cls,
+        regarding: Object | Dynamic,
+        related: Object | Dynamic | None,
+        *,
+        type: EventType,  # noqa: A002 - Kubernetes' own word
+        reason: str,
+        action: str,
+        note: str,
+    ) -> Happening:
+        """What happened, if the server would take it; otherwise raises `InvalidValueError`. Long notes are cut."""
+        if type not in get_args(EventType):
+            raise InvalidValueError(f"expected an event of type Normal or Warning, got {type!r}")
+        return cls(
+            regarding=Subject.of(regarding),
+            related=None if related is None else Subject.of(related),
+            type=type,
+            reason=checked_word("reason", reason),
+            action=checked_word("action", action),
+            note=cut_note(note),
+        )
+
+
+@dataclass(slots=True)
+class Series:
+    """One Event: how often it has happened, and how much of that has been written."""
+
+    happening: Happening
+    name: str
+    first: datetime
+    last: datetime
+    seen_at: float
+    due_at: float
+    count: int = 1
+    written: int = 0
+
+    @classmethod
+    def begun(cls, happening: Happening, now: datetime, monotonic: float, rng: random.Random) -> Series:
+        """It happens for the first time, and is to be written at once."""
+        name = _event_name(happening.regarding.name, now, rng)
+        return cls(happening, name, first=now, last=now, seen_at=monotonic, due_at=monotonic)
+
+    @property
+    def namespace(self) -> str:
+        """Events about cluster-scoped objects have their place too."""
+        return self.happening.regarding.namespace or _HOME_OF_CLUSTER_SCOPED
+
+    def happened_again(self, now: datetime, monotonic: float) -> None:
+        """Once more."""
+        self.count += 1
+        self.last, self.seen_at = now, monotonic
+
+    def event(self, reporter: Reporter) -> Event:
+        """The whole Event."""
+        from navarch.k8s.events.v1 import Event, EventSeries  # noqa: PLC0415 - as above
+
+        what = self.happening
+        series = EventSeries(count=self.count, last_observed_time=MicroTime.of(self.last))
+        return Event(
+            name=self.name,
+            namespace=self.namespace,
+            event_time=MicroTime.of(self.first),
+            type=what.type,
+            reason=what.reason,
+            action=what.action,
+            note=what.note,
+            regarding=what.regarding.reference(),
+            related=None if what.related is None else what.related.reference(),
+            reporting_controller=reporter.controller,
+            reporting_instance=reporter.instance,
+            series=series if self.count > 1 else None,
+        )
+
+    def changes(self) -> dict[str, Any]:
+        """What is patched on an Event that is there."""
+        return {"series": {"count": self.count, "lastObservedTime": MicroTime.of(self.last).to_wire()}}
+
+
+def cut_note(note: str) -> str:
+    """The note as far as the server takes it: 1024 bytes, and no half character."""
+    return note.encode(errors="replace")[:_LONGEST_NOTE].decode(errors="ignore")
+
+
+def checked_word(field: str, word: str) -> str:
+    """A word that programs rely on; the server counts its bytes."""
+    if not word or len(word.encode(errors="replace")) > _LONGEST_WORD:
+        raise InvalidValueError(
+            f"expected the {field} of an event to be 1 to {_LONGEST_WORD} bytes, such as 'ScaledUp', "
+            f"got {len(word)}: {word[:40]!r}; what is longer belongs into the note"
+        )
+    return word
+
+
+def _event_name(name: str, now: datetime, rng: random.Random) -> str:
+    """The object's name and a number that nobody else uses; names that an Event may not have are bent."""
+    number = f"{int(now.timestamp() * 1e6):x}{rng.getrandbits(24):06x}"
+    head = DNS_SUBDOMAIN.suggest(name)[: _LONGEST_NAME - len(number) - 1].rstrip(".-")
+    return f"{head or 'event'}.{number}"
+
+
+def _uid(target: Object | Dynamic) -> str:
+    if isinstance(target, Dynamic):
+        return str((target.get("metadata") or {}).get("uid") or "")
+    return target.metadata.uid
