@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from navarch._base.clock import ManualClock
-from navarch._base.tasks import acquire, cancel_and_wait, within
+from navarch._base.tasks import acquire, cancel_and_wait, unless, within
 
 
 async def test_within_returns_the_result_and_leaves_no_alarm() -> None:
@@ -143,3 +143,49 @@ async def test_acquire_has_nothing_to_give_back_if_the_work_fails() -> None:
         lost.cancel()
         await clock.advance(1)
     assert lost.cancelled()
+
+
+async def test_unless_returns_the_result_and_stops_waiting_for_the_end() -> None:
+    """Work that is done first gives its result."""
+    clock = ManualClock()
+
+    async def work() -> int:
+        return 7
+
+    assert await unless(clock.sleep(5), work()) == 7
+    assert clock.sleeping == 0
+
+
+async def test_unless_cancels_the_work_when_it_is_stopped_and_waits_for_its_end() -> None:
+    """What the work does on its way out is done before this returns."""
+    clock = ManualClock()
+    ended: list[float] = []
+
+    async def work() -> None:
+        try:
+            await clock.sleep(60)
+        finally:
+            await clock.sleep(2)
+            ended.append(clock.monotonic())
+
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(unless(clock.sleep(5), work()))
+        await clock.advance(6)
+        assert not task.done()
+        await clock.advance(2)
+    assert task.result() is None
+    assert ended == [7]
+
+
+async def test_unless_raises_what_either_raises() -> None:
+    """The work's failure, and the failure of what was to stop it."""
+
+    async def fails() -> None:
+        raise LookupError("gone")
+
+    clock = ManualClock()
+    with pytest.raises(LookupError):
+        await unless(clock.sleep(5), fails())
+    with pytest.raises(LookupError):
+        await unless(fails(), clock.sleep(5))
+    assert clock.sleeping == 0
