@@ -183,6 +183,8 @@ class ModelServer:
 
     def _created(self, target: _Target, request: Request) -> Json:
         body = decode(dict[str, Any], request.body or b"")
+        if request.headers.get("Content-Type") == _APPLY:  # a version binds an apply only where there is an object
+            body = {**body, "metadata": _without_version(body.get("metadata") or {})}
         made = self.store.create(target.kind, target.namespace or "", body, dry_run=_is_dry_run(request))
         if request.headers.get("Content-Type") == _APPLY and not _is_dry_run(request):
             self._applied[made["metadata"]["uid"], _manager(request), target.subresource] = body

@@ -111,6 +111,18 @@ async def test_apply_gives_up_what_is_no_longer_applied(client: Client) -> None:
     assert (await client.apply(gadget("a", size=2))).metadata.resource_version == applied.metadata.resource_version
 
 
+async def test_apply_can_be_tied_to_a_version(client: Client) -> None:
+    """Of an object that is there; one that is not is created all the same."""
+    applied = await client.apply(gadget("a", size=1))
+    version = applied.metadata.resource_version
+    assert (await client.apply(gadget("a", size=1), resource_version=version)).metadata.resource_version == version
+    await client.apply(gadget("a", size=2), resource_version=version)
+    with pytest.raises(Conflict):
+        await client.apply(gadget("a", size=3), resource_version=version)
+    await client.delete(Gadget, "a")
+    assert (await client.apply(gadget("a", size=3), resource_version=version)).spec.size == 3
+
+
 async def test_dry_run_keeps_nothing(client: Client, server: ModelServer) -> None:
     """Neither objects nor versions."""
     await client.create(gadget("a", size=1))

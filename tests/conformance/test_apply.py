@@ -28,6 +28,18 @@ async def test_apply_of_the_same_changes_nothing(client: Client) -> None:
     assert again.metadata.resource_version == first.metadata.resource_version
 
 
+async def test_apply_can_be_tied_to_a_version(client: Client) -> None:
+    """Of an object that is there; one that is not is created all the same. Nothing is changed by what changes nothing."""
+    version = (await client.apply(settings(k="v"))).metadata.resource_version
+    assert (await client.apply(settings(k="v"), resource_version=version)).metadata.resource_version == version
+    await client.apply(settings(k="w"), resource_version=version)
+    with pytest.raises(Conflict) as caught:
+        await client.apply(settings(k="w"), resource_version=version, force=True)
+    assert caught.value.managers == ()
+    await client.delete(ConfigMap, "a")
+    assert (await client.apply(settings(k="x"), resource_version=version)).data == {"k": "x"}
+
+
 async def test_field_that_is_no_longer_wanted_goes(client: Client) -> None:
     """Unless somebody else wants it too."""
     ours, theirs = client.using(manager="ours"), client.using(manager="theirs")
