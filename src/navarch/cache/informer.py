@@ -22,7 +22,8 @@ from navarch._base.clock import Clock
 from navarch.api import Fields, Key, Kind, Labels
 from navarch.cache.collection import Collection
 from navarch.client import ALL, Client, Listing, Watch, WatchEvent, WatchOptions
-from navarch.errors import ApiError, BadRequest, DecodeError, Gone, Invalid, NotFound, TransportError
+from navarch.client.heads import Head
+from navarch.errors import ApiError, BadRequest, ConfigError, Gone, Invalid, NavarchError, NotFound, TransportError
 
 __all__ = ["Informer", "State"]
 
@@ -96,7 +97,7 @@ class Informer:
         while True:
             try:
                 await self._list_and_watch()
-            except (ApiError, TransportError, DecodeError) as error:
+            except NavarchError as error:
                 self._note(error)
             except Exception as error:  # noqa: BLE001 - a watch must not end, whatever was overlooked
                 _log.exception("watch of %s: failed for a reason that was not foreseen", self.name)
@@ -109,7 +110,7 @@ class Informer:
             _log.info("watch of %s: the server does not stream lists; they come page by page", self.name)
             self._streams_lists = False
             return
-        if isinstance(error, (Gone, NotFound)) or not isinstance(error, (ApiError, TransportError)):
+        if isinstance(error, (Gone, NotFound)) or not isinstance(error, (ApiError, TransportError, ConfigError)):
             self._resume_from = ""
         self.state, self.error = State.WAITING, str(error)
         _log.warning("watch of %s: %s; it %s", self.name, error, "goes on" if self._resume_from else "begins anew")
@@ -139,7 +140,7 @@ class Informer:
     def _take(self, event: WatchEvent[Any]) -> None:
         if event.type == "BOOKMARK":
             return
-        entry = self._collection.cached.entry(event.data)
+        entry = self._collection.cached.entry(event.data, event.head)
         if event.type == "DELETED":
             self._collection.saw_deleted(entry)
         else:
@@ -151,7 +152,7 @@ class Informer:
         while watch.in_initial:
             event = await anext(watch)
             if event.type != "BOOKMARK":
-                missing.discard(self._take_listed(event.data))
+                missing.discard(self._take_listed(event.data, event.head))
         self._list_is_complete(missing, watch.resource_version)
 
     async def _list_pages(self) -> str:
@@ -162,8 +163,8 @@ class Informer:
         self._list_is_complete(missing, pages.resource_version)
         return pages.resource_version
 
-    def _take_listed(self, data: bytes) -> Key:
-        entry = self._collection.cached.entry(data)
+    def _take_listed(self, data: bytes, head: Head | None = None) -> Key:
+        entry = self._collection.cached.entry(data, head)
         self._collection.saw(entry, initial=not self.synced, listed=True)
         return entry.key
 
