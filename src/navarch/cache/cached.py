@@ -11,6 +11,7 @@ import msgspec
 from navarch.api import Fields, Kind, Labels
 from navarch.cache.entry import Entry, entry_of
 from navarch.client import MetadataOnly
+from navarch.client.heads import Head
 from navarch.client.target import Readable, kind_of
 from navarch.errors import InvalidValueError
 
@@ -69,9 +70,9 @@ class Cached(Generic[T]):
         """What is asked of the server: whole objects, or their metadata alone."""
         return MetadataOnly(self.of) if self.metadata_only else self.of  # type: ignore[arg-type]  # a class or a Kind
 
-    def entry(self, data: bytes) -> Entry:
+    def entry(self, data: bytes, head: Head | None = None) -> Entry:
         """The entry for an object's JSON, with no more than is to be kept."""
-        return entry_of(_projected(data, self.keep) if self.keep else data)
+        return entry_of(_projected(data, self.keep) if self.keep else data, head)
 
     def written(self, data: bytes) -> Entry:
         """The same for a whole object, as the server answers a write with it, whatever form is asked of it in reads."""

@@ -9,37 +9,12 @@ from typing import Any
 import msgspec
 
 from navarch.api import Key
+from navarch.client.heads import Head, Owner, head_of
 from navarch.errors import DecodeError
 
 __all__ = ["Entry", "Owner", "entry_of", "only_status_differs"]
 
 _NONE: Mapping[str, str] = {}
-
-
-class Owner(msgspec.Struct, rename="camel", frozen=True, gc=False):
-    """One owner of an object."""
-
-    api_version: str = ""
-    kind: str = ""
-    name: str = ""
-    uid: str = ""
-    controller: bool | None = None
-
-
-class _Metadata(msgspec.Struct, rename="camel", gc=False):
-    name: str = ""
-    namespace: str = ""
-    uid: str = ""
-    resource_version: str = ""
-    generation: int | None = None
-    labels: dict[str, str] | None = None
-    owner_references: tuple[Owner, ...] | None = None
-    deletion_timestamp: str | None = None
-    managed_fields: msgspec.Raw = msgspec.Raw()
-
-
-class _Head(msgspec.Struct, gc=False):
-    metadata: _Metadata
 
 
 class Entry(msgspec.Struct, gc=False, eq=False):
@@ -64,14 +39,16 @@ class Entry(msgspec.Struct, gc=False, eq=False):
         return next((owner for owner in self.owners if owner.controller), None)
 
 
-_head = msgspec.json.Decoder(_Head)
 _KEY_OF_MANAGED_FIELDS = b'"managedFields":'
 
 
-def entry_of(data: bytes) -> Entry:
-    """The entry for an object's JSON; raises `DecodeError` if it is no object of Kubernetes."""
+def entry_of(data: bytes, head: Head | None = None) -> Entry:
+    """The entry for an object's JSON, of which the head may be known already.
+
+    Raises `DecodeError` if it is no object of Kubernetes.
+    """
     try:
-        found = _head.decode(data).metadata
+        found = head or head_of(data)
         version = int(found.resource_version or 0)
     except (msgspec.DecodeError, UnicodeDecodeError, ValueError) as error:
         raise DecodeError(f"expected an object with metadata, got {len(data)} bytes: {error}") from None

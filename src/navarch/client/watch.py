@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 from functools import partial
 from types import TracebackType
-from typing import Generic, Literal, Self, TypeVar, cast
+from typing import Generic, Literal, Self, TypeVar
 
 import msgspec
 
@@ -15,6 +16,7 @@ from navarch._base.backoff import Backoff, Delays
 from navarch.api import decode
 from navarch.client.answers import StatusBody, error_from_status
 from navarch.client.call import Caller
+from navarch.client.heads import Head, Headed
 from navarch.client.lines import Lines
 from navarch.client.retry import may_pass
 from navarch.client.target import Readable, accept
@@ -40,10 +42,12 @@ class WatchEvent(Generic[K]):
     The object is decoded when it is first looked at: one that does not fit its model fails there, and the watch goes on.
     """
 
-    __slots__ = ("_data", "_kind", "_object", "type")
+    __slots__ = ("_data", "_kind", "_object", "head", "type")
 
-    def __init__(self, type: EventType, kind: Readable[K], data: bytes) -> None:  # noqa: A002 - Kubernetes' own word
+    def __init__(self, type: EventType, kind: Readable[K], data: bytes, head: Head) -> None:  # noqa: A002 - the API's word
         self.type: EventType = type
+        self.head = head
+        """The object's metadata, as far as it is needed to tell which object it is."""
         self._kind = kind
         self._data = data
         self._object: K | None = None
@@ -64,18 +68,32 @@ class WatchEvent(Generic[K]):
         return f"WatchEvent({self.type!r}, {len(self._data)} bytes)"
 
 
-class _Envelope(msgspec.Struct):
+class _Line(msgspec.Struct, gc=False):
     type: EventType | Literal["ERROR"]
+    object: Headed
+
+
+class _Envelope(msgspec.Struct):
     object: msgspec.Raw
 
 
-class _Meta(msgspec.Struct, rename="camel"):
-    resource_version: str = ""
+class _Annotated(msgspec.Struct):
     annotations: dict[str, str] | None = None
 
 
-class _Versioned(msgspec.Struct):
-    metadata: _Meta = msgspec.field(default_factory=_Meta)
+class _Bookmark(msgspec.Struct):
+    metadata: _Annotated
+
+
+_AROUND = re.compile(rb'\{"type":"[A-Z]+","object":')
+
+
+def _object_in(line: bytes) -> bytes:
+    """The object inside a line of a watch: cut out where the line is written as Kubernetes does."""
+    around = _AROUND.match(line)
+    if around is not None and line.endswith(b"}}"):
+        return line[around.end() : -1]
+    return bytes(decode(_Envelope, line).object)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,12 +160,13 @@ class Watch(Generic[K]):
 
     async def __anext__(self) -> WatchEvent[K]:
         while True:
-            envelope = self._envelope(await self._next_line())
-            if envelope.type == "ERROR":
-                await self._recover_from(error_from_status(self._what, decode(StatusBody, envelope.object)))
+            line = await self._next_line()
+            found = self._decoded(line)
+            if found.type == "ERROR":
+                await self._recover_from(error_from_status(self._what, decode(StatusBody, _object_in(line))))
                 continue
             self._delays.reset()
-            if event := self._event(envelope):
+            if event := self._event(found.type, found.object.metadata, _object_in(line)):
                 return event
 
     async def _next_line(self) -> bytes:
@@ -205,7 +224,7 @@ class Watch(Generic[K]):
         answer = await self._caller.call(
             replace(self._request, query=query, headers=accept(self._kind, many=True)), self._what
         )
-        found = answer.decoded(partial(decode, _Versioned)).metadata.resource_version
+        found = answer.decoded(partial(decode, Headed)).metadata.resource_version
         if not found:
             raise answer.bad("it has no resourceVersion")
         return found
@@ -219,20 +238,23 @@ class Watch(Generic[K]):
         _log.warning("%s; the watch goes on in %.1f s", error, delay)
         await self._caller.clock.sleep(delay)
 
-    def _envelope(self, line: bytes) -> _Envelope:
+    def _decoded(self, line: bytes) -> _Line:
         try:
-            return decode(_Envelope, line)
+            return decode(_Line, line)
         except DecodeError as error:
             raise BadAnswerError(f"{self._what}: expected a watch event, got {len(line)} bytes ({error})") from error
 
-    def _event(self, envelope: _Envelope) -> WatchEvent[K] | None:
+    def _event(self, kind: EventType, head: Head, data: bytes) -> WatchEvent[K] | None:
         """The event, unless it is a bookmark that nobody asked for."""
-        metadata = decode(_Versioned, envelope.object).metadata
-        if envelope.type == "BOOKMARK" and _INITIAL_END in (metadata.annotations or {}):
+        if kind == "BOOKMARK" and self._in_initial and _ends_initial(data):
             self._in_initial = False
-        if not self._in_initial and metadata.resource_version:
-            self.resource_version = metadata.resource_version
+        if not self._in_initial and head.resource_version:
+            self.resource_version = head.resource_version
         self._delivered = True
-        if envelope.type == "BOOKMARK" and not self._options.bookmarks:
+        if kind == "BOOKMARK" and not self._options.bookmarks:
             return None
-        return WatchEvent(cast(EventType, envelope.type), self._kind, bytes(envelope.object))
+        return WatchEvent(kind, self._kind, data, head)
+
+
+def _ends_initial(bookmark: bytes) -> bool:
+    return _INITIAL_END in (decode(_Bookmark, bookmark).metadata.annotations or {})

@@ -25,6 +25,8 @@ from navarch.queue import Work, WorkQueue
 
 __all__ = ["Controller", "ControllerParts"]
 
+_TURN_SECONDS = 0.01
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControllerParts:
@@ -52,6 +54,7 @@ class Controller:
         self._concurrency = concurrency
         self._clock = parts.reach.clock
         self._queue = parts.queue
+        self._turned_at = 0.0
         self._deadlines = Deadlines(self._clock, timeout)
         self._reconciliation = Reconciliation(parts.reach, parts.collection, parts.handlers, self._deadlines)
         self._outcomes = Outcomes(parts.queue, parts.reach.recorder)
@@ -86,6 +89,14 @@ class Controller:
                 await self._take(work)
             finally:
                 self._parts.threads.when_free(work.key, partial(self._queue.done, work.key))
+            await self._let_others_run()
+
+    async def _let_others_run(self) -> None:
+        """Reconciles that never wait for anything would otherwise keep the event loop to themselves."""
+        now = self._clock.monotonic()
+        if now - self._turned_at > _TURN_SECONDS:
+            await self._clock.sleep(0)
+            self._turned_at = self._clock.monotonic()
 
     async def _take(self, work: Work[Key]) -> None:
         entry = self._parts.collection.entry(work.key)

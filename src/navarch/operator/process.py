@@ -90,7 +90,7 @@ class Process:
         """Checks that everything is there and allowed: permissions, definitions."""
         operator = self.operator
         if operator.check_permissions:
-            await check_permissions(self._client, self._permissions())
+            await check_permissions(self._client.using(manager=operator.name), self._permissions())
         customs = [declared.primary for declared in operator.controllers if issubclass(declared.primary, Resource)]
         await prepare_crds(self._client.using(manager=operator.name), customs, operator.crds)
 

@@ -1,0 +1,45 @@
+"""The head of an object: its metadata, without the rest and without a model."""
+
+from __future__ import annotations
+
+import msgspec
+
+__all__ = ["Head", "Owner", "head_of"]
+
+
+class Owner(msgspec.Struct, rename="camel", frozen=True, gc=False):
+    """One owner of an object."""
+
+    api_version: str = ""
+    kind: str = ""
+    name: str = ""
+    uid: str = ""
+    controller: bool | None = None
+
+
+class Head(msgspec.Struct, rename="camel", gc=False):
+    """As much of an object's metadata as is needed to know which object it is, which version, and whose."""
+
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    generation: int | None = None
+    labels: dict[str, str] | None = None
+    owner_references: tuple[Owner, ...] | None = None
+    deletion_timestamp: str | None = None
+    managed_fields: msgspec.Raw = msgspec.Raw()
+
+
+class Headed(msgspec.Struct, gc=False):
+    """An object of which only the head is looked at."""
+
+    metadata: Head = msgspec.field(default_factory=Head)
+
+
+_decoder = msgspec.json.Decoder(Headed)
+
+
+def head_of(data: bytes) -> Head:
+    """The head of an object's JSON; raises `msgspec.DecodeError`."""
+    return _decoder.decode(data).metadata
