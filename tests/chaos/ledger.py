@@ -34,7 +34,10 @@ class Ledger:
 
     def __init__(self) -> None:
         self.holds: Holding = {}
+        self.told: set[int] = set()
+        """Every version that was told."""
         self.deleted: set[str] = set()
+        """The uid of every object whose deletion was told."""
         self.contradictions: list[str] = []
 
     def __call__(self, change: Change) -> None:
@@ -43,6 +46,7 @@ class Ledger:
         if change.old is None and change.new is not None and change.new.uid in self.holds:
             self.contradictions.append(f"{change.new!r} was told as new, but is known")
         if change.new is not None:
+            self.told.add(change.new.version)
             self.holds[change.new.uid] = Seen(change.new.key, change.new.version)
         elif change.old is not None:
             self.holds.pop(change.old.uid, None)
