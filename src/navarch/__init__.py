@@ -1,4 +1,4 @@
-"""The Operator Framework for Python: typed custom resources and a client for them."""
+"""The Operator Framework for Python: typed custom resources, a client for them, and a runtime for controllers."""
 
 from navarch.api import (
     Atomic,
@@ -8,6 +8,7 @@ from navarch.api import (
     Embedded,
     Immutable,
     IntOrString,
+    Key,
     ListMap,
     ListSet,
     Meta,
@@ -25,31 +26,43 @@ from navarch.api import (
     Status,
     field,
 )
+from navarch.cache import Cached
 from navarch.client import ALL, Client, Config, connect, load
+from navarch.controller import Context, ElectionOptions, Permanent, Result, Retry
+from navarch.operator import Endpoints, Operator, run
 
 __version__ = "0.1.0"
 
 __all__ = [
     "ALL",
     "Atomic",
+    "Cached",
     "Client",
     "Column",
     "Condition",
     "Config",
+    "Context",
     "Duration",
+    "ElectionOptions",
     "Embedded",
+    "Endpoints",
     "Immutable",
     "IntOrString",
+    "Key",
     "ListMap",
     "ListSet",
     "Meta",
     "Model",
     "Object",
     "OneOf",
+    "Operator",
+    "Permanent",
     "Preserve",
     "Quantity",
     "RawSchema",
     "Resource",
+    "Result",
+    "Retry",
     "Rule",
     "Scale",
     "Selectable",
@@ -58,4 +71,5 @@ __all__ = [
     "connect",
     "field",
     "load",
+    "run",
 ]

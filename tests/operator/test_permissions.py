@@ -79,6 +79,7 @@ def test_owned_kinds_are_applied_and_deleted_and_others_only_read() -> None:
         "pods": "get list watch",
         "deployments.apps": "create delete get list patch watch",
         f"notes.{GROUP}": "list watch",
+        f"notes.{GROUP}/finalizers": "update",
     }
 
 
@@ -90,6 +91,7 @@ def test_all_controllers_together_need_each_permission_once() -> None:
     assert verbs(found) == {
         "pods": "create delete get list patch watch",
         f"notes.{GROUP}": "get list watch",
+        f"notes.{GROUP}/finalizers": "update",
         f"zones.{GROUP}": "list watch",
     }
 

@@ -6,7 +6,6 @@ from typing import Any
 
 from navarch.api import Dynamic, Object, Status, decode, format_time, truncate_to_seconds
 from navarch.cache import Entry
-from navarch.client import MergePatch
 from navarch.controller.reach import Reach
 from navarch.errors import ApiError, DecodeError
 
@@ -29,7 +28,8 @@ async def mark_mismatch(reach: Reach, entry: Entry, kind: type[Object], error: D
     reach.recorder.record(found, _REASON, str(error), type="Warning")
     if kind.__kind__.has_status and isinstance(status or {}, dict):
         others = [known for known in conditions if known is not told]
-        await _patch(reach, entry, kind, [*others, _condition(reach, entry, error)])
+        found["status"] = {**(status or {}), "conditions": [*others, _condition(reach, entry, error)]}
+        await _write(reach, found)
 
 
 def clear_mismatch(primary: Any) -> None:
@@ -56,11 +56,9 @@ def _condition(reach: Reach, entry: Entry, error: DecodeError) -> dict[str, Any]
     }
 
 
-async def _patch(reach: Reach, entry: Entry, kind: type[Object], conditions: list[dict[str, Any]]) -> None:
-    """By kind, not by class: the answer does not fit the model either. One that is refused is told by its event alone."""
-    patch = MergePatch({"metadata": {"uid": entry.uid}, "status": {"conditions": conditions}})
-    place = entry.key.namespace or None
+async def _write(reach: Reach, found: Dynamic) -> None:
+    """Without its class: the answer does not fit the model either. One that is refused is told by its event alone."""
     try:
-        await reach.client.patch(kind.__kind__, entry.key.name, patch, namespace=place, subresource="status")
+        await reach.client.replace(found, subresource="status")
     except ApiError:
         return

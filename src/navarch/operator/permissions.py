@@ -36,6 +36,7 @@ _OWNED = ("create", "delete", "get", "list", "patch", "watch")
 _STATUS = ("update",)
 _AFTER_CONFLICT = ("get",)  # whoever writes reads the newer object live
 _FINALIZER = ("patch",)
+_BLOCKING = ("update",)  # some clusters let only those who may finalize an owner block its deletion by a child
 _LEASE = ("create", "get", "list", "update", "watch")
 _EVENT = ("create", "patch")
 _CRD: dict[str, tuple[str, ...]] = {"install": ("create", "get", "patch"), "verify": ("get",), "ignore": ()}
@@ -105,6 +106,8 @@ def _of_controller(needs: Needs, *, events: bool) -> Iterator[Permission]:
         yield from _granted(primary.kind, _STATUS, where, "status")
     if needs.has_cleanup:
         yield from _granted(primary.kind, _FINALIZER, where)
+    if needs.owns:
+        yield from _granted(primary.kind, _BLOCKING, where, "finalizers")
     if primary.kind.has_status or needs.has_cleanup:
         yield from _granted(primary.kind, _AFTER_CONFLICT, where)
     if events:
