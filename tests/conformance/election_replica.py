@@ -7,6 +7,7 @@ SIGTERM stops it cleanly.
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import random
 import signal
@@ -17,7 +18,7 @@ from typing import Any
 import msgspec
 
 from navarch._base.clock import SystemClock
-from navarch.client import Client, Options, Request, Response, Transport, WebSocket, load
+from navarch.client import Client, MergePatch, Options, Request, Response, Transport, WebSocket, load
 from navarch.client.http import HttpTransport
 from navarch.controller.election import Election, ElectionOptions
 from navarch.controller.fence import FencedTransport
@@ -58,26 +59,29 @@ class Told:
 async def main(task: dict[str, Any]) -> None:
     config = msgspec.structs.replace(load(task["kubeconfig"]), server=task["server"])
     transport = HttpTransport(config, CLOCK)
-    options = Options(namespace=task["namespace"], timeout=5.0)
+    options = Options(namespace=task["namespace"], timeout=1.0)
     chosen = ElectionOptions(name="lock", **task["election"])
     election = Election(Client(transport, options), chosen, CLOCK, random.Random())
     client = Client(FencedTransport(Told(transport, election), election.fence), options)
 
-    def count(found: ConfigMap) -> None:
-        number = int((found.data or {}).get("number", "0")) + 1
-        found.data = {"number": str(number), "writer": election.identity, "deadline": str(election.deadline)}
+    async def count(worker: int) -> None:
+        """Writes without reading first, and without naming a version: nothing but the fence can hold it up."""
+        for number in itertools.count(1):
+            data = {f"number-{worker}": str(number), "writer": election.identity, "deadline": str(election.deadline)}
+            try:
+                await client.patch(ConfigMap, "counter", MergePatch({"data": data}))
+            except NotLeaderError:
+                tell("refused")
+            except NavarchError as error:
+                tell("failed", error=str(error))
+            await CLOCK.sleep(0.05)
 
     async def work() -> None:
         tell("leads")
         try:
-            while True:
-                try:
-                    await client.update(ConfigMap, "counter", count)
-                except NotLeaderError:
-                    tell("refused")
-                except NavarchError as error:
-                    tell("failed", error=str(error))
-                await CLOCK.sleep(0.05)
+            async with asyncio.TaskGroup() as workers:
+                for worker in range(3):
+                    workers.create_task(count(worker))
         finally:
             tell("no longer leads")
 
