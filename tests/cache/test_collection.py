@@ -316,6 +316,21 @@ def test_namespace_that_is_let_go_leaves_nothing(told: Told) -> None:
     assert told.held == 3
 
 
+def test_namespace_is_kept_when_it_has_been_listed(told: Told) -> None:
+    """Until then, what is not here may well exist."""
+    told.collection.namespaces = {"default", "new"}
+    told.collection.listed("default", 3)
+    assert (told.collection.keeps("default"), told.collection.keeps("new"), told.collection.keeps("far")) == (
+        True,
+        False,
+        False,
+    )
+    told.collection.listed("new", 4)
+    assert told.collection.keeps("new")
+    told.collection.forget("new")
+    assert not told.collection.keeps("new")
+
+
 def test_kind_without_a_class_reads_as_dynamic() -> None:
     """Only its name is needed."""
     told = Told(Cached(Kind("test.example.com", "v1", "Gadget", plural="gadgets")))

@@ -95,8 +95,8 @@ class Collection(Generic[T]):
     # Reading
 
     def keeps(self, namespace: str) -> bool:
-        """Whether the objects of that namespace are kept here."""
-        return self.namespaces is None or namespace in self.namespaces
+        """Whether the objects of that namespace are kept here; one that is new only when it has been listed."""
+        return self.namespaces is None or (namespace in self.namespaces and namespace in self._passed)
 
     def entry(self, key: Key) -> Entry | None:
         """The newest known version of that object."""
