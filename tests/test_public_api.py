@@ -9,17 +9,21 @@ from navarch import errors
 
 PUBLIC = {
     "navarch": """
-        ALL Atomic Client Column Condition Config Duration Embedded Immutable IntOrString ListMap ListSet Meta
-        Model Object OneOf Preserve Quantity RawSchema Resource Rule Scale Selectable Spec Status connect field
-        load
+        ALL Atomic Cached Client Column Condition Config Context Duration ElectionOptions Embedded Endpoints
+        Immutable IntOrString Key ListMap ListSet Meta Model Object OneOf Operator Permanent Preserve Quantity
+        RawSchema Resource Result Retry Rule Scale Selectable Spec Status __version__ connect field load run
     """,
     "navarch.api": """
-        Atomic Column Condition Duration Dynamic Embedded Fields Immutable IntOrString Kind Labels ListMap
+        Atomic Column Condition Duration Dynamic Embedded Fields Immutable IntOrString Key Kind Labels ListMap
         ListMeta ListSet ManagedFields Meta MicroTime Model Object ObjectMeta OneOf OwnerReference Preserve
         Quantity RawSchema Resource Rule Scale Selectable Spec Status WireValue apply_json_patch
         apply_merge_patch controller_of create_json_patch create_merge_patch decode encode field format_time
         from_builtins full_wire is_owned_by owner_reference parse_time set_condition set_controller to_builtins
         truncate_to_seconds
+    """,
+    "navarch.cache": """
+        Cache Cached Change Collection Entry IndexFunction Informer Namespaces Owner State as_cached entry_of
+        only_status_differs
     """,
     "navarch.client": """
         ALL ApiResource Client Config ExecPlugin ExecResult Impersonation JsonPatch Listener Listing LogLines
@@ -27,12 +31,19 @@ PUBLIC = {
         Preconditions Request Response Retry Session StrategicPatch Transport Watch WatchEvent WatchOptions
         WebSocket connect in_cluster load
     """,
+    "navarch.controller": """
+        Context Controller ControllerOptions Declared Election ElectionOptions Fence FencedTransport Lookup
+        Mapper Permanent Predicate Recorder Result Retry any_change wanted_change
+    """,
     "navarch.errors": """
         AlreadyExists ApiError BadAnswerError BadRequest Cause ClosedError ConfigError Conflict ConnectError
         ConnectionLostError CrdError CredentialError DeadlineError DecodeError DefinitionError Forbidden Gone Invalid
         InvalidValueError MalformedJsonError MethodNotAllowed MissingPermissionsError NavarchError NotAcceptable NotFound NotLeaderError
         PatchError QueueClosedError ServerError TlsError TooLarge TooManyRequests TransportError Unauthorized Unavailable UnsupportedMediaType
         ValidationError
+    """,
+    "navarch.operator": """
+        Background CrdPolicy Endpoints Operator run serve
     """,
     "navarch.queue": """
         LOW NORMAL QueueMetrics QueueOptions Work WorkQueue

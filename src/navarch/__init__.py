@@ -1,5 +1,6 @@
 """The Operator Framework for Python: typed custom resources, a client for them, and a runtime for controllers."""
 
+from navarch._version import __version__
 from navarch.api import (
     Atomic,
     Column,
@@ -30,8 +31,6 @@ from navarch.cache import Cached
 from navarch.client import ALL, Client, Config, connect, load
 from navarch.controller import Context, ElectionOptions, Permanent, Result, Retry
 from navarch.operator import Endpoints, Operator, run
-
-__version__ = "0.1.0"
 
 __all__ = [
     "ALL",
@@ -68,6 +67,7 @@ __all__ = [
     "Selectable",
     "Spec",
     "Status",
+    "__version__",
     "connect",
     "field",
     "load",

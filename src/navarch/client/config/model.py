@@ -12,6 +12,7 @@ from urllib.parse import quote, urlsplit
 
 import msgspec
 
+from navarch._version import __version__
 from navarch.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -152,8 +153,6 @@ class Config(_Guarded, frozen=True, kw_only=True):
 
 def default_user_agent() -> str:
     """What is sent as User-Agent when the Config names none."""
-    from navarch import __version__  # noqa: PLC0415 - the package may still be importing this module
-
     system, machine = platform.system().lower(), platform.machine()
     return f"navarch/{__version__} ({system}/{machine}) python/{sys.version_info[0]}.{sys.version_info[1]}"
 
