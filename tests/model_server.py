@@ -230,18 +230,16 @@ class ModelServer:
 
     def _watched(self, view: View, request: Request) -> Response:
         query = request.query
-        initial = query.get("sendInitialEvents") == "true"
+        version, initial = str(query.get("resourceVersion", "")), query.get("sendInitialEvents") == "true"
         if initial and not self.streams_lists:
             raise Refusal(422, "Invalid", "sendInitialEvents: Forbidden: the WatchList feature gate is disabled")
-        from_the_start = initial or query.get("resourceVersion", "") in {"", "0"}
-        version, _ = self._place(view.kind, query)
-        if not from_the_start:
-            version = int(str(query["resourceVersion"]))
-        watch = WatchStream(self.store, view, version, on_close=self._watches.discard)
-        if not from_the_start and version < self._oldest(view.kind):
-            watch.refuse(_too_old(version, self._oldest(view.kind)))
-        elif from_the_start:
+        from_the_start = initial or version in {"", "0"}
+        start = self._place(view.kind, query)[0] if from_the_start else int(version)
+        watch = WatchStream(self.store, view, start, on_close=self._watches.discard)
+        if from_the_start:
             watch.begin_with_everything(end_bookmark=initial)
+        elif start < self._oldest(view.kind):
+            watch.refuse(_too_old(start, self._oldest(view.kind)))
         watch.bookmarks = query.get("allowWatchBookmarks") == "true"
         self._watches.add(watch)
         return watch

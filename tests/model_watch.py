@@ -136,6 +136,8 @@ class WatchStream:
     def _take(self) -> None:
         entry = self._store.log[self._position]
         self._position += 1
+        if entry.version <= self._version:  # a watch from a version of the future is silent until that is reached
+            return
         if isinstance(entry, Bookmark):
             if self.bookmarks:
                 self._ready.append(_line("BOOKMARK", self.view.bookmark(entry.version)))

@@ -248,6 +248,15 @@ async def test_revision_that_was_forgotten_is_gone(client: Client, server: Model
         assert await take(watch, 1) == [("ADDED", "c")]
 
 
+async def test_watch_from_the_future_is_silent_until_then(client: Client, server: ModelServer) -> None:
+    """As on a real server, which does not say so."""
+    made = await client.create(gadget("a"))
+    async with client.watch(Gadget, resource_version=str(int(made.metadata.resource_version or 0) + 1)) as watch:
+        await client.create(gadget("skipped"))
+        await client.create(gadget("b"))
+        assert await take(watch, 1) == [("ADDED", "b")]
+
+
 async def test_withdrawn_kind_is_gone_with_its_objects(client: Client, server: ModelServer) -> None:
     """Until it is served again, empty."""
     await client.create(gadget("a"))
