@@ -218,9 +218,11 @@ async def world() -> AsyncIterator[World]:
     """A world that ends with the test: nobody is left running."""
     async with asyncio.TaskGroup() as group:
         made = World(group)
-        yield made
-        for replica in made.replicas:
-            replica.reconnect()
-            replica.stop()
-        await made.clock.advance(30)
-        made.server.end_watches()
+        try:
+            yield made
+        finally:
+            for replica in made.replicas:
+                replica.reconnect()
+                replica.stop()
+            await made.clock.advance(30)
+            made.server.end_watches()
