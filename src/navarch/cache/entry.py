@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from navarch.api import Key
-from navarch.client.heads import Head, Owner, head_of
+from navarch.client.heads import Head, head_of
 from navarch.errors import DecodeError
 
 __all__ = ["Entry", "Owner", "entry_of", "only_status_differs"]
@@ -17,21 +17,55 @@ __all__ = ["Entry", "Owner", "entry_of", "only_status_differs"]
 _NONE: Mapping[str, str] = {}
 
 
+class Owner(msgspec.Struct, rename="camel", frozen=True, gc=False):
+    """One owner of an object."""
+
+    api_version: str = ""
+    kind: str = ""
+    name: str = ""
+    uid: str = ""
+    controller: bool | None = None
+
+
+class _Related(msgspec.Struct, rename="camel", gc=False):
+    labels: dict[str, str] | None = None
+    owner_references: tuple[Owner, ...] | None = None
+
+
+class _RelatedHead(msgspec.Struct, gc=False):
+    metadata: _Related
+
+
+_related = msgspec.json.Decoder(_RelatedHead)
+
+
 class Entry(msgspec.Struct, gc=False, eq=False):
-    """One version of one object. `previous` is the version that the watch showed just before it, 0 if none."""
+    """One version of one object. `previous` is the version that the watch showed just before it, 0 if none.
+
+    Labels and owners are looked up in the bytes when they are asked for: they would take as much memory as all the rest
+    beside the bytes, and an index has what is asked for often.
+    """
 
     key: Key
     uid: str
     version: int
     generation: int
     deleting: bool
-    labels: Mapping[str, str]
-    owners: tuple[Owner, ...]
     data: bytes
     previous: int = 0
 
     def __repr__(self) -> str:
         return f"<Entry {self.key} at {self.version}, {len(self.data)} bytes>"
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """The object's labels."""
+        return _related.decode(self.data).metadata.labels or _NONE
+
+    @property
+    def owners(self) -> tuple[Owner, ...]:
+        """Whom the object belongs to."""
+        return _related.decode(self.data).metadata.owner_references or ()
 
     @property
     def controller(self) -> Owner | None:
@@ -59,8 +93,6 @@ def entry_of(data: bytes, head: Head | None = None) -> Entry:
         version=version,
         generation=found.generation or 0,
         deleting=found.deletion_timestamp is not None,
-        labels=found.labels or _NONE,
-        owners=found.owner_references or (),
         data=_without(data, bytes(found.managed_fields)) if found.managed_fields else data,
     )
 

@@ -4,29 +4,17 @@ from __future__ import annotations
 
 import msgspec
 
-__all__ = ["Head", "Owner", "head_of"]
-
-
-class Owner(msgspec.Struct, rename="camel", frozen=True, gc=False):
-    """One owner of an object."""
-
-    api_version: str = ""
-    kind: str = ""
-    name: str = ""
-    uid: str = ""
-    controller: bool | None = None
+__all__ = ["Head", "Headed", "head_of"]
 
 
 class Head(msgspec.Struct, rename="camel", gc=False):
-    """As much of an object's metadata as is needed to know which object it is, which version, and whose."""
+    """As much of an object's metadata as is needed to know which object it is, and which version of it."""
 
     name: str = ""
     namespace: str = ""
     uid: str = ""
     resource_version: str = ""
     generation: int | None = None
-    labels: dict[str, str] | None = None
-    owner_references: tuple[Owner, ...] | None = None
     deletion_timestamp: str | None = None
     managed_fields: msgspec.Raw = msgspec.Raw()
 

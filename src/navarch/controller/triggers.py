@@ -11,7 +11,7 @@ from navarch.cache import Change, Collection, Entry, Owner, only_status_differs
 from navarch.controller.lookup import Lookup
 from navarch.controller.reach import Version, Writer
 from navarch.errors import DecodeError
-from navarch.queue import LOW, NORMAL, WorkQueue
+from navarch.queue import LOW, WorkQueue
 
 __all__ = ["Mapper", "Predicate", "Triggers", "any_change", "wanted_change"]
 
@@ -22,6 +22,7 @@ Mapper = Callable[[Any, Lookup], Iterable[Key]]
 """The primary objects that a change of another object concerns, found with the help of what is cached."""
 
 _log = logging.getLogger("navarch.controller")
+_AT_START = "the controller started"
 
 
 def any_change(change: Change) -> bool:  # noqa: ARG001 - a predicate is given the change
@@ -83,12 +84,11 @@ class Triggers:
         for key in keys:
             if change.writer is not None and change.writer == Writer(self._controller, key):
                 continue
-            self._queue.add(
-                key,
-                reason=_reason(kind, key, change),
-                token=Version(kind, entry.key, entry.version),
-                priority=LOW if change.initial else NORMAL,
-            )
+            if change.initial:
+                self._queue.add(key, reason=_AT_START, priority=LOW)
+            else:
+                token = Version(kind, entry.key, entry.version)
+                self._queue.add(key, reason=_reason(kind, key, change), token=token)
 
     def _owner(self, entry: Entry) -> Iterator[Key]:
         owner = entry.controller
@@ -111,8 +111,6 @@ def _is_of(owner: Owner, kind: Kind) -> bool:
 
 
 def _reason(kind: Kind, key: Key, change: Change) -> str:
-    what = (
-        "was there" if change.initial else "went" if change.new is None else "came" if change.old is None else "changed"
-    )
+    what = "went" if change.new is None else "came" if change.old is None else "changed"
     entry = change.newest
     return f"{kind.kind} {what}" if entry.key == key else f"{kind.kind} {entry.key} {what}"
