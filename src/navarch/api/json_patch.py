@@ -8,12 +8,12 @@ Two numbers are the same only if they are of the same type: 1, 1.0 and true are 
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from difflib import SequenceMatcher
 from itertools import zip_longest
 from typing import Any, Final, TypeAlias
+
+import msgspec
 
 from navarch.errors import PatchError
 
@@ -158,6 +158,8 @@ def _aligned(before: list[Json], after: list[Json]) -> list[tuple[_Side, _Side]]
     old_end, new_end = len(before) - end, len(after) - end
     pairs: list[tuple[_Side, _Side]] = _pairs(before[:start], after[:start])
     # Only what lies between: for many equal elements the matcher takes time in the square of their number.
+    from difflib import SequenceMatcher  # noqa: PLC0415 - most processes compare no lists
+
     matcher = SequenceMatcher(None, old_names[start:old_end], new_names[start:new_end], autojunk=False)
     for _, old_from, old_to, new_from, new_to in matcher.get_opcodes():
         pairs += _pairs(before[start + old_from : start + old_to], after[start + new_from : start + new_to])
@@ -187,7 +189,7 @@ def _is_same_element(old: _Side, new: _Side) -> bool:
 
 def _identity(element: Json) -> object:
     name = _name(element) if isinstance(element, dict) else None
-    return name or json.dumps(element, sort_keys=True)
+    return name or msgspec.json.encode(element, order="deterministic")
 
 
 def _name(element: dict[str, Json]) -> tuple[str, str] | None:
@@ -311,4 +313,4 @@ def _shown(value: Json) -> str:
         return "an object"
     if isinstance(value, list):
         return "a list"
-    return "a text" if isinstance(value, str) else json.dumps(value)
+    return "a text" if isinstance(value, str) else msgspec.json.encode(value).decode()

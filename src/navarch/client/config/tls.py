@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import re
 import ssl
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -137,6 +136,8 @@ def _as_file(data: bytes) -> Iterator[str]:
             memory.write(data)
             yield f"/proc/self/fd/{memory.fileno()}"
         return
+    import tempfile  # noqa: PLC0415 - it brings several archive formats, which few processes need
+
     with tempfile.NamedTemporaryFile(buffering=0) as file:  # its owner's alone, and removed at the end of the block
         file.write(data)
         yield file.name
