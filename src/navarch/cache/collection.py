@@ -238,9 +238,10 @@ class Collection(Generic[T]):
             self._missed(key, version)
 
     def listed(self, namespace: str | None, version: int) -> None:
-        """Everything up to that version, of one namespace or of all, has been shown by a list."""
+        """Everything up to that version, of one namespace or of all, has been shown by a list: it is kept from now on."""
         if namespace is None:
             self._passed.clear()
+            self.namespaces = None
         self._passed[namespace] = version
 
     def _missed(self, key: Key, version: int) -> None:

@@ -35,6 +35,7 @@ class Feed:
         self._tasks: dict[str | None, asyncio.Task[None]] = {}
         self._wake = asyncio.Event()
         self._begun = asyncio.Event()
+        collection.namespaces = set()
 
     @property
     def informers(self) -> Iterable[Informer]:
@@ -100,8 +101,9 @@ class Feed:
         self._tell_collection()
 
     def _tell_collection(self) -> None:
-        names = {namespace for namespace in self._informers if namespace is not None}
-        self.collection.namespaces = None if None in self._informers else names
+        """All namespaces are kept only when they have been listed, which the collection notices itself."""
+        if None not in self._informers:
+            self.collection.namespaces = {namespace for namespace in self._informers if namespace is not None}
 
     def _namespace_changed(self, change: Change) -> None:
         if change.old is None or change.new is None:
