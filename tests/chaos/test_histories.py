@@ -1,226 +1,65 @@
 """Random histories with random faults: whatever happened, in the end the cache has what the server has.
 
-Each history is a list of steps that hypothesis chooses: writes of others, own writes, faults of the wire, the server
-forgetting its past, and time. When it is over the faults stop, and within bounds the collection, and whoever was told
-of its changes, must agree with the server. All of it happens in memory and by a clock of its own.
+Hypothesis chooses the steps of each history (see `histories.py`). When it is over the faults stop, and within bounds the
+collection, and whoever was told of its changes, must agree with the server.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import random
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+import gc
+import logging
+from collections import Counter
 from functools import partial
-from typing import Any
 
-from hypothesis import Phase, given, settings
+import pytest
+from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 
-from chaos.faults import (
-    Answered,
-    CutInMidObject,
-    Delayed,
-    Fault,
-    FaultyTransport,
-    Garbled,
-    GoneEvent,
-    Matcher,
-    Refused,
-    Stalled,
-    anything,
-    lists,
-    watches,
+from chaos.faults import CutInMidObject, GoneEvent, watches
+from chaos.histories import (
+    NAMESPACES,
+    Step,
+    World,
+    delete,
+    end_watches,
+    inject,
+    learn_of_own_writes,
+    let_run,
+    new_world,
+    steps,
+    subscribe_late,
+    withdraw,
+    write,
+    write_of_our_own,
 )
-from chaos.ledger import Holding, Ledger, Seen, difference, holding_of, running
-from gadgets import CONFIG_MAP
-from model_server import ModelServer
-from navarch._base.clock import ManualClock
-from navarch.api import Dynamic, Key, encode
-from navarch.cache import Cache, Collection
-from navarch.client import Client, MergePatch, Options, Preconditions
-from navarch.errors import Conflict, ConnectionLostError, NotFound
+from chaos.ledger import difference, holding_of, running
+from navarch.api import Dynamic, Key
+from navarch.cache import Cache, Namespaces
+from navarch.client import Request
 
-NAMES = ("a", "b", "c")
-NAMESPACES = ("x", "y")
-PAGE_SIZE = 2
 LIMIT_SECONDS = 600.0
-STREAM_FAULTS = (CutInMidObject(), CutInMidObject(silent=True), Garbled(), GoneEvent(), Stalled())
-REQUEST_FAULTS = (
-    *(Answered(code) for code in (401, 403, 404, 410, 500, 503)),
-    Answered(429, retry_after=2),
-    Refused(),
-    Delayed(request=3.0, answer=3.0),
-)
+A = Key("x", "a")
+OURS = ("navarch.cache", "navarch.client", "navarch.errors")
 
-
-@dataclass
-class World:
-    """A server, a cache of its config maps behind faults, and two who are told of changes: one late."""
-
-    clock: ManualClock
-    server: ModelServer
-    wire: FaultyTransport
-    direct: Client
-    collection: Collection[Dynamic]
-    early: Ledger = field(default_factory=Ledger)
-    late: Ledger = field(default_factory=Ledger)
-    writes: int = 0
-
-    def expected(self) -> Holding:
-        found = self.server.objects(CONFIG_MAP).items()
-        return {each["metadata"]["uid"]: Seen(key, int(each["metadata"]["resourceVersion"])) for key, each in found}
-
-    def complaint(self) -> str | None:
-        expected = self.expected()
-        return (
-            difference(expected, holding_of(self.collection.store), "the collection")
-            or difference(expected, self.early.holds, "a subscriber")
-            or difference(expected, self.late.holds, "a late subscriber")
-        )
-
-    def next_change(self) -> dict[str, Any]:
-        self.writes += 1
-        return {"data": {"count": str(self.writes)}}
-
-
-Step = Callable[[World], Awaitable[None]]
-
-
-async def write(key: Key, world: World) -> None:
-    """Somebody creates the object, or changes it."""
-    await _written(key, world)
-
-
-async def _written(key: Key, world: World) -> Dynamic:
-    if key in world.server.objects(CONFIG_MAP):
-        return await world.direct.patch(CONFIG_MAP, key.name, MergePatch(world.next_change()), namespace=key.namespace)
-    new = Dynamic({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": key.name}, **world.next_change()})
-    return await world.direct.create(new, namespace=key.namespace)
-
-
-async def delete(place: int, world: World) -> None:
-    """Somebody deletes one of the objects, if there is any."""
-    if existing := sorted(world.server.objects(CONFIG_MAP)):
-        key = existing[place % len(existing)]
-        await world.direct.delete(CONFIG_MAP, key.name, namespace=key.namespace)
-
-
-async def write_of_our_own(key: Key, turns: bool, world: World) -> None:
-    """We write, and learn of it at once or after the watch had its turn; reads are never older from then on."""
-    read = world.collection.version(key)
-    written = await _written(key, world)
-    if turns:
-        await world.clock.settle()
-    world.collection.wrote(encode(written), writer="me", read=read)
-    held, version = world.collection.entry(key), int(written.metadata["resourceVersion"])
-    assert held is not None, f"expected to read our own write of {key}, got nothing"
-    assert held.version >= version, f"expected to read our own write of {key} at {version}, got {held.version}"
-
-
-async def delete_of_our_own(place: int, turns: bool, world: World) -> None:
-    """We delete what we have read; reads do not find that object any more."""
-    known = sorted(world.collection.store, key=lambda entry: entry.key)
-    if not known:
-        return
-    held = known[place % len(known)]
-    with contextlib.suppress(NotFound, Conflict):  # either way, that object is gone
-        await world.direct.delete(
-            CONFIG_MAP, held.key.name, namespace=held.key.namespace, preconditions=Preconditions(uid=held.uid)
-        )
-    if turns:
-        await world.clock.settle()
-    world.collection.deleted(held.key, held.uid, writer="me")
-    left = world.collection.entry(held.key)
-    assert left is None or left.uid != held.uid, f"expected {held.key} to be gone after our own delete, got {left}"
-
-
-async def compact(world: World) -> None:
-    world.server.compact()
-
-
-async def bookmark(world: World) -> None:
-    world.server.bookmark()
-
-
-async def end_watches(error: bool, world: World) -> None:
-    world.server.end_watches(ConnectionLostError("cut") if error else None)
-
-
-async def withdraw(seconds: float, world: World) -> None:
-    """The kind is gone with all of its objects, and comes back."""
-    world.server.withdraw(CONFIG_MAP)
-    await world.clock.advance(seconds)
-    world.server.serve(CONFIG_MAP)
-
-
-async def inject(fault: Fault, on: Matcher, times: int, world: World) -> None:
-    world.wire.inject(fault, on=on, times=times)
-
-
-async def slow_streams(pace: float, world: World) -> None:
-    """From now on a streamed list takes its time, so that something happens meanwhile."""
-    world.wire.pace = pace
-
-
-async def let_run(seconds: float, world: World) -> None:
-    await world.clock.advance(seconds)
-
-
-async def subscribe_late(world: World) -> None:
-    """Begins anew if it had subscribed before."""
-    if world.late in world.collection._subscribers:
-        world.collection.unsubscribe(world.late)
-    world.late = Ledger()
-    world.collection.subscribe(world.late)
-
-
-keys = st.builds(Key, st.sampled_from(NAMESPACES), st.sampled_from(NAMES))
-places = st.integers(0, 9)
-times = st.integers(1, 4)
-traffic = st.one_of(
-    st.builds(partial, st.just(write), keys),
-    st.builds(partial, st.just(delete), places),
-    st.builds(partial, st.just(write_of_our_own), keys, st.booleans()),
-    st.builds(partial, st.just(delete_of_our_own), places, st.booleans()),
-    st.builds(partial, st.just(let_run), st.sampled_from([0.0, 0.2, 1.0])),
-)
-trouble = st.one_of(
-    st.builds(partial, st.just(let_run), st.sampled_from([5.0, 60.0])),
-    st.builds(partial, st.just(inject), st.sampled_from(STREAM_FAULTS), st.just(watches), times),
-    st.builds(
-        partial, st.just(inject), st.sampled_from(REQUEST_FAULTS), st.sampled_from([watches, lists, anything]), times
-    ),
-    st.builds(partial, st.just(inject), st.just(Delayed(request=0.2)), st.just(lists), st.just(10)),
-    st.builds(partial, st.just(slow_streams), st.sampled_from([0.0, 0.3])),
-    st.builds(partial, st.just(end_watches), st.booleans()),
-    st.builds(partial, st.just(withdraw), st.sampled_from([0.0, 5.0])),
-    st.sampled_from([compact, bookmark, subscribe_late]),
-)
-steps = st.integers(0, 9).flatmap(lambda chance: trouble if chance < 3 else traffic)
+# A history that fails is short enough to be read as it is: it is not made smaller, which would take minutes.
+thorough = settings(max_examples=max(settings().max_examples, 200), phases=[Phase.explicit, Phase.generate])
 
 
 async def play(history: list[Step], *, streams_lists: bool) -> None:
-    clock = ManualClock()
-    server = ModelServer(CONFIG_MAP, clock=clock)
-    server.streams_lists = streams_lists
-    wire = FaultyTransport(server, clock)
-    client = Client(wire, Options(page_size=PAGE_SIZE), clock=clock, rng=random.Random(1))
-    cache = Cache(client, clock, random.Random(2))
-    world = World(clock, server, wire, server.client(), cache.collection(CONFIG_MAP))
-    world.collection.subscribe(world.early)
+    world, cache = new_world()
+    world.server.streams_lists = streams_lists
     async with running(cache.run()):
         for step in history:
             await step(world)
         await until_healed(world)
         await still_alive(world, cache)
-        world.collection.unsubscribe(world.early)
 
 
 async def until_healed(world: World) -> None:
     """Everybody agrees with the server, within bounds."""
     world.wire.heal()
+    await learn_of_own_writes(world)
     if world.late not in world.collection._subscribers:
         world.collection.subscribe(world.late)
     limit = world.clock.monotonic() + LIMIT_SECONDS
@@ -241,10 +80,131 @@ async def still_alive(world: World, cache: Cache) -> None:
     assert world.server.open_watches == 1
 
 
+def _streamed_lists(request: Request) -> bool:
+    return request.query.get("sendInitialEvents") == "true"
+
+
 @given(history=st.lists(steps, max_size=60), streams_lists=st.booleans())
-@settings(
-    max_examples=max(settings().max_examples, 200), phases=[Phase.explicit, Phase.generate]
-)  # a history that fails is short enough to be read as it is
+@thorough
+@example(  # an own write that somebody deleted before the list that was on its way
+    history=[
+        partial(let_run, 60.0),
+        partial(inject, GoneEvent(), watches, 1),
+        partial(write, Key("x", "b")),
+        partial(inject, CutInMidObject(), _streamed_lists, 1),
+        partial(let_run, 0.101),
+        partial(write_of_our_own, A),
+        learn_of_own_writes,
+        partial(withdraw, 0.0),
+    ],
+    streams_lists=True,
+)
+@example(  # somebody who subscribes between an own write and its echo, which never comes
+    history=[
+        partial(let_run, 60.0),
+        partial(end_watches, True),
+        partial(write_of_our_own, A),
+        learn_of_own_writes,
+        subscribe_late,
+        partial(withdraw, 5.0),
+    ],
+    streams_lists=False,
+)
+@example(  # an own write whose answer comes when the watch has already shown the end of the object
+    history=[
+        partial(let_run, 60.0),
+        partial(write_of_our_own, A),
+        partial(let_run, 1.0),
+        partial(delete, 0),
+        partial(let_run, 1.0),
+        learn_of_own_writes,
+    ],
+    streams_lists=True,
+)
 def test_cache_agrees_with_the_server_after_any_history(history: list[Step], streams_lists: bool) -> None:
     """Objects, versions and deletions, in the collection and for whoever is told; reads are never older than own writes."""
     asyncio.run(play(history, streams_lists=streams_lists))
+
+
+async def keep_other_namespaces(patterns: tuple[str, ...], world: World) -> None:
+    world.namespaces.change(*patterns)
+
+
+async def play_in_namespaces(history: list[Step]) -> None:
+    world, cache = new_world(Namespaces("x"))
+    for name in NAMESPACES:
+        await world.direct.create(Dynamic({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}))
+    async with running(cache.run()):
+        for step in history:
+            await step(world)
+        world.wire.heal()
+        await learn_of_own_writes(world)
+        limit = world.clock.monotonic() + LIMIT_SECONDS
+        await world.clock.advance(5.0)
+        while (complaint := in_kept_namespaces(world)) and world.clock.monotonic() < limit:
+            await world.clock.advance(5.0)
+        assert complaint is None
+        assert not world.collection._unconfirmed
+
+
+def in_kept_namespaces(world: World) -> str | None:
+    """Subscribers are not told when a namespace is let go of, so only the collection is looked at."""
+    return difference(world.expected(), holding_of(world.collection.store), "the collection")
+
+
+patterns = st.sampled_from([(), ("x",), ("y",), ("x", "y"), ("?",), ("*", "!x"), ("z",)])
+
+
+@given(history=st.lists(st.one_of(steps, st.builds(partial, st.just(keep_other_namespaces), patterns)), max_size=40))
+@thorough
+def test_cache_follows_the_namespaces_through_any_history(history: list[Step]) -> None:
+    """Names and patterns that change at run time; what is kept is what the server has there."""
+    asyncio.run(play_in_namespaces(history))
+
+
+async def test_all_namespaces_are_kept_only_when_they_were_listed() -> None:
+    """Before that a read of the cache would find nothing where there is something."""
+    world, cache = new_world(Namespaces("x"))
+    await write(Key("y", "a"), world)
+    assert not world.collection.keeps("x"), "nothing has been listed yet"
+    async with running(cache.run()):
+        await world.clock.advance(1.0)
+        assert (world.collection.keeps("x"), world.collection.keeps("y")) == (True, False)
+        world.wire.pace = 5.0
+        world.namespaces.change()
+        await world.clock.advance(1.0)
+        assert (world.collection.keeps("x"), world.collection.keeps("y")) == (False, False)
+        await world.clock.advance(60.0)
+        assert (world.collection.keeps("x"), world.collection.keeps("y")) == (True, True)
+        assert in_kept_namespaces(world) is None
+
+
+async def test_memory_is_back_after_many_lists(caplog: pytest.LogCaptureFixture) -> None:
+    """Each of them compared with what is there: nothing of it adds up."""
+    caplog.set_level(logging.CRITICAL, "navarch")  # a record would keep the error that it tells of
+    world, cache = new_world()
+    for number in range(100):
+        await write(Key("x", f"object-{number}"), world)
+    async with running(cache.run()):
+        await list_anew(world, times=3)
+        before = alive(world)
+        await list_anew(world, times=30)
+        assert alive(world) == before
+
+
+async def list_anew(world: World, *, times: int) -> None:
+    for _ in range(times):
+        gone = world.wire.inject(GoneEvent(), on=watches)
+        await write(A, world)
+        await world.clock.advance(60.0)
+        assert gone.struck == 1
+
+
+def alive(world: World) -> Counter[str]:
+    """How many objects of each class of the cache and the client there are, and how many entries."""
+    world.server.requests.clear()
+    world.wire.requests.clear()
+    gc.collect()
+    classes = (type(each) for each in gc.get_objects())
+    ours = Counter(each.__qualname__ for each in classes if str(each.__module__).startswith(OURS))
+    return ours + Counter(entries=len(world.collection.store))
