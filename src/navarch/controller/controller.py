@@ -10,6 +10,7 @@ from typing import Any
 from navarch._base.deadlines import Deadlines
 from navarch.api import Key, Object
 from navarch.cache import Collection, Entry
+from navarch.controller.causes import Causes
 from navarch.controller.context import Context
 from navarch.controller.contract import Result
 from navarch.controller.invoke import Threads
@@ -32,6 +33,7 @@ _TURN_SECONDS = 0.01
 class ControllerParts:
     """What a controller is put together from."""
 
+    name: str
     reach: Reach
     primary: type[Object]
     collection: Collection[Any]
@@ -39,6 +41,7 @@ class ControllerParts:
     handlers: Handlers
     threads: Threads
     loops: LoopDetector
+    causes: Causes
     metrics: ControllerMetrics
 
 
@@ -58,12 +61,12 @@ class Controller:
         self._deadlines = Deadlines(self._clock, timeout)
         self._reconciliation = Reconciliation(parts.reach, parts.collection, parts.handlers, self._deadlines)
         self._outcomes = Outcomes(parts.queue, parts.reach.recorder)
-        self._log = logs.logger("navarch.controller").bind(controller=parts.reach.controller)
+        self._log = logs.logger("navarch.controller").bind(controller=parts.name)
 
     @property
     def name(self) -> str:
         """The controller's name."""
-        return self._parts.reach.controller
+        return self._parts.name
 
     async def run(self) -> None:
         """Works until it is cancelled, or until the queue is closed."""
@@ -120,7 +123,7 @@ class Controller:
             primary = parts.collection.fresh(entry)
         except DecodeError as error:
             return await self._unfit(entry, error)
-        parts.loops.reconciled(self.name, work.key, work.reasons)
+        parts.loops.reconciled(parts.reach.controller, work.key, work.reasons)
         ctx = Context(parts.reach, work.key, primary, reasons=work.reasons, reconcile_id=self._new_id())
         with logs.within(ctx.log):
             try:
@@ -137,7 +140,8 @@ class Controller:
     async def _traced(self, entry: Entry, primary: Any, ctx: Context) -> Result | None:
         if not traces.enabled():
             return await self._reconciliation.of(entry, primary, ctx)
-        with traces.span("reconcile", controller=self.name, object=str(entry.key), reasons="; ".join(ctx.reasons)):
+        causes, reasons = self._parts.causes.take(entry.key), "; ".join(ctx.reasons)
+        with traces.span("reconcile", causes, controller=self.name, object=str(entry.key), reasons=reasons):
             return await self._reconciliation.of(entry, primary, ctx)
 
     async def _unfit(self, entry: Entry, error: DecodeError) -> Outcome:

@@ -64,7 +64,7 @@ class Declared(Generic[P]):
         self.options = options
         self.reconcile = reconcile
         self.on_deletion: Handler[P] | None = None
-        self.name = options.name or getattr(reconcile, "__name__", "controller").replace("_", "-")
+        self.name = options.name or self.cached.kind.kind.lower()
         self._listeners: list[Callable[[Key, str], None]] = []
         if not isinstance(self.cached.of, type):
             raise DefinitionError(f"{self.name}: expected a class to reconcile, got {self.cached.of!r}; declare one")

@@ -8,6 +8,7 @@ from typing import Any
 
 from navarch.api import Key, Kind
 from navarch.cache import Change, Collection, Entry, Owner, only_status_differs
+from navarch.controller.causes import Causes
 from navarch.controller.lookup import Lookup
 from navarch.controller.reach import Version, Writer
 from navarch.errors import DecodeError
@@ -41,10 +42,11 @@ def wanted_change(change: Change) -> bool:
 class Triggers:
     """Puts the keys of one controller into its queue as collections change."""
 
-    def __init__(self, controller: str, primary: Kind, queue: WorkQueue[Key]) -> None:
+    def __init__(self, controller: str, primary: Kind, queue: WorkQueue[Key], causes: Causes) -> None:
         self._controller = controller
         self._primary = primary
         self._queue = queue
+        self._causes = causes
 
     def on_primary(self, collection: Collection[Any], predicate: Predicate) -> Callable[[Change], None]:
         """The object itself changed. One that is gone is not reconciled, and its failures are forgotten."""
@@ -84,6 +86,7 @@ class Triggers:
         for key in keys:
             if change.writer is not None and change.writer == Writer(self._controller, key):
                 continue
+            self._causes.note(key, kind, entry)
             if change.initial:
                 self._queue.add(key, reason=_AT_START, priority=LOW)
             else:

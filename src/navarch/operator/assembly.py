@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from navarch.api import Key, Kind
-from navarch.cache import Cache, Collection, as_cached
+from navarch.cache import Cache, Change, Collection, as_cached
 from navarch.client import Client
+from navarch.controller.causes import Causes
 from navarch.controller.controller import Controller, ControllerParts
 from navarch.controller.declared import Declared
 from navarch.controller.events import Recorder
 from navarch.controller.finalizers import Finalizer, finalizer_name
 from navarch.controller.invoke import Threads
 from navarch.controller.lookup import Lookup
-from navarch.controller.loops import LoopDetector
+from navarch.controller.loops import LoopDetector, LoopReport, log_loop
 from navarch.controller.reach import Reach
 from navarch.controller.reconciliation import Handlers
 from navarch.controller.triggers import Triggers
@@ -43,18 +45,23 @@ class Workshop:
     client: Client
     cache: Cache
     recorder: Recorder
-    loops: LoopDetector
     metrics: Metrics
 
     def assemble(self, declared: Declared[Any]) -> Assembled:
         """The controller, with its triggers in place: from now on its queue fills."""
         queue, collections = self._queue(declared), self._collections(declared)
+        causes: Causes = Causes()
         controller = Controller(
-            self._parts(declared, queue, collections),
+            self._parts(declared, queue, collections, causes),
             concurrency=declared.options.concurrency,
             timeout=declared.options.timeout,
         )
-        return Assembled(controller, queue, self._attach(declared, queue, collections))
+        triggers = Triggers(self._full_name(declared), declared.kind, queue, causes)
+        return Assembled(controller, queue, _attach(declared, queue, collections, triggers))
+
+    def _full_name(self, declared: Declared[Any]) -> str:
+        """Tells controllers of different operators in one process apart, also as managers of fields."""
+        return f"{self.operator.name}/{declared.name}"
 
     def _queue(self, declared: Declared[Any]) -> WorkQueue[Key]:
         metrics = QueueMetrics(declared.name)
@@ -68,34 +75,45 @@ class Workshop:
         return {kind: self.cache.collection(cached, self.operator.namespaces) for kind, cached in everything.items()}
 
     def _parts(
-        self, declared: Declared[Any], queue: WorkQueue[Key], collections: Mapping[Kind, Collection[Any]]
+        self,
+        declared: Declared[Any],
+        queue: WorkQueue[Key],
+        collections: Mapping[Kind, Collection[Any]],
+        causes: Causes,
     ) -> ControllerParts:
         metrics = ControllerMetrics(declared.name, declared.options.concurrency)
         self.metrics.add(metrics)
         threads = Threads(declared.name, declared.options.concurrency)
+        loops = LoopDetector(self.client.clock, report=partial(_report_loop, metrics))
         return ControllerParts(
-            reach=self._reach(declared, queue, collections),
+            name=declared.name,
+            reach=self._reach(declared, queue, collections, loops),
             primary=declared.primary,
             collection=collections[declared.kind],
             queue=queue,
             handlers=self._handlers(declared, threads),
             threads=threads,
-            loops=self.loops,
+            loops=loops,
+            causes=causes,
             metrics=metrics,
         )
 
     def _reach(
-        self, declared: Declared[Any], queue: WorkQueue[Key], collections: Mapping[Kind, Collection[Any]]
+        self,
+        declared: Declared[Any],
+        queue: WorkQueue[Key],
+        collections: Mapping[Kind, Collection[Any]],
+        loops: LoopDetector,
     ) -> Reach:
         return Reach(
-            controller=declared.name,
-            client=self.client.using(manager=f"{self.operator.name}/{declared.name}"),
+            controller=self._full_name(declared),
+            client=self.client.using(manager=self._full_name(declared)),
             collections=collections,
             owned=declared.owned(),
             recorder=self.recorder,
             clock=self.client.clock,
             retract=queue.retract,
-            on_write=self.loops.wrote,
+            on_write=loops.wrote,
         )
 
     def _handlers(self, declared: Declared[Any], threads: Threads) -> Handlers:
@@ -107,29 +125,41 @@ class Workshop:
             finalizer=Finalizer(name),
         )
 
-    def _attach(
-        self, declared: Declared[Any], queue: WorkQueue[Key], collections: Mapping[Kind, Collection[Any]]
-    ) -> Callable[[], None]:
-        triggers, lookup = Triggers(declared.name, declared.kind, queue), Lookup(collections)
-        primary = collections[declared.kind]
-        subscriptions = [(primary, triggers.on_primary(primary, declared.options.when))]
-        for owned in declared.options.owns:
-            collection = collections[as_cached(owned).kind]
-            subscriptions.append((collection, triggers.on_owned(collection)))
-        for watched, mapper in declared.options.watches.items():
-            collection = collections[as_cached(watched).kind]
-            subscriptions.append((collection, triggers.on_mapped(collection, mapper, lookup)))
+
+def _report_loop(metrics: ControllerMetrics, report: LoopReport) -> None:
+    metrics.self_triggered()
+    log_loop(report)
+
+
+def _attach(
+    declared: Declared[Any], queue: WorkQueue[Key], collections: Mapping[Kind, Collection[Any]], triggers: Triggers
+) -> Callable[[], None]:
+    """Lets changes and triggers fill the queue, until what is returned is called."""
+    subscriptions = list(_subscriptions(declared, collections, triggers))
+    for collection, subscriber in subscriptions:
+        collection.subscribe(subscriber)
+
+    def trigger(key: Key, reason: str) -> None:
+        queue.add(key, reason=reason)
+
+    declared.listen(trigger)
+
+    def detach() -> None:
+        declared.unlisten(trigger)
         for collection, subscriber in subscriptions:
-            collection.subscribe(subscriber)
+            collection.unsubscribe(subscriber)
 
-        def trigger(key: Key, reason: str) -> None:
-            queue.add(key, reason=reason)
+    return detach
 
-        declared.listen(trigger)
 
-        def detach() -> None:
-            declared.unlisten(trigger)
-            for collection, subscriber in subscriptions:
-                collection.unsubscribe(subscriber)
-
-        return detach
+def _subscriptions(
+    declared: Declared[Any], collections: Mapping[Kind, Collection[Any]], triggers: Triggers
+) -> Iterator[tuple[Collection[Any], Callable[[Change], None]]]:
+    primary, lookup = collections[declared.kind], Lookup(collections)
+    yield primary, triggers.on_primary(primary, declared.options.when)
+    for owned in declared.options.owns:
+        collection = collections[as_cached(owned).kind]
+        yield collection, triggers.on_owned(collection)
+    for watched, mapper in declared.options.watches.items():
+        collection = collections[as_cached(watched).kind]
+        yield collection, triggers.on_mapped(collection, mapper, lookup)

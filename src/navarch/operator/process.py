@@ -18,7 +18,6 @@ from navarch.controller.declared import Declared
 from navarch.controller.election import Election
 from navarch.controller.events import Recorder
 from navarch.controller.fence import FencedTransport
-from navarch.controller.loops import LoopDetector
 from navarch.observe.metrics import CacheMetrics, Kept, LeaderMetrics, LoopMetrics, Metrics, RequestMetrics, Watched
 from navarch.operator.assembly import Workshop
 from navarch.operator.crds import prepare_crds
@@ -53,7 +52,8 @@ async def serve(client: Client, *operators: Operator) -> None:
         running = [group.create_task(process.run(), name=process.operator.name) for process in processes]
         try:
             await asyncio.wait(running)
-        finally:
+        finally:  # the cache goes last: what is under way still reads from it
+            await cancel_and_wait(*running)
             keeping.cancel()
 
 
@@ -68,8 +68,7 @@ class Process:
         self._metrics, self._lag = Metrics(), LoopMetrics()
         self._election = Election(client, operator.election, client.clock, client.rng) if operator.election else None
         self._recorder = Recorder(client, operator.name, self._instance(), client.clock, client.rng)
-        self._loops = LoopDetector(client.clock)
-        workshop = Workshop(operator, self._writing(), cache, self._recorder, self._loops, self._metrics)
+        workshop = Workshop(operator, self._writing(), cache, self._recorder, self._metrics)
         self._controllers = [workshop.assemble(declared) for declared in operator.controllers]
         for part in (requests, self._lag, CacheMetrics(self._watched, self._kept)):
             self._metrics.add(part)
