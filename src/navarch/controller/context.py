@@ -206,10 +206,14 @@ class Context:
         note: str,
         *,
         type: EventType = "Normal",  # noqa: A002 - the API's word
-        regarding: Object | None = None,
+        regarding: Object | Dynamic | None = None,
     ) -> None:
-        """Records an event about the object, or about another one; it is sent in the background."""
-        self._reach.recorder.record(regarding or self._owner, reason, note, type=type)
+        """Records an event about the object, or about another one; it is sent in the background.
+
+        May be called from any thread. Raises `InvalidValueError` for a reason that no server would take.
+        """
+        about = self._owner if regarding is None else regarding
+        self._reach.recorder.record(about, reason, note, type=type)
 
     @property
     def log(self) -> Log:
