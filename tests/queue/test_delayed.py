@@ -12,6 +12,9 @@ from navarch._base.clock import ManualClock
 from navarch.queue import LOW, QueueOptions, WorkQueue
 from navarch.queue.delayed import Delayed
 
+# A key that does not come would be waited for; no test here needs more than a second.
+pytestmark = pytest.mark.timeout(60)
+
 
 @contextlib.asynccontextmanager
 async def running(clock: ManualClock, options: QueueOptions | None = None) -> AsyncIterator[WorkQueue[str]]:

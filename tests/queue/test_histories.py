@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from unittest import mock
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
@@ -48,13 +49,22 @@ class Later:
     reasons: set[str]
 
 
+def at_once(queue: WorkQueue[Key]) -> Work[Key]:
+    """The next key, which must be there: waiting would need an event loop, and there is none."""
+    with pytest.raises(StopIteration) as ended:
+        queue.get().send(None)
+    work = ended.value.value
+    assert isinstance(work, Work)
+    return work
+
+
 class QueueMachine(RuleBasedStateMachine):
     """Every step is done to the queue and to plain dictionaries; each hand-out is judged by the promises."""
 
     def __init__(self) -> None:
         super().__init__()
         # Small enough that a short history also sorts out what was struck.
-        self.slack = [mock.patch.object(module, "_SLACK", 1) for module in (lanes, delayed)]
+        self.slack = [mock.patch.object(module, "_SLACK", -1) for module in (lanes, delayed)]
         for patch in self.slack:
             patch.start()
         self.runner = asyncio.Runner()
@@ -71,16 +81,20 @@ class QueueMachine(RuleBasedStateMachine):
         self.passed: dict[tuple[int, str], int] = {}
 
     def teardown(self) -> None:
+        try:
+            self.everything_comes_out()
+        finally:
+            self.moving.cancel()
+            self.runner.close()
+            for patch in self.slack:
+                patch.stop()
+
+    def everything_comes_out(self) -> None:
         for key in list(self.working):
             self.finish(key)
         while self.waiting():
             self.finish(self.take().key)
         assert self.queue.depth == 0
-        self.moving.cancel()
-        self.runner.run(asyncio.wait([self.moving]))
-        self.runner.close()
-        for patch in self.slack:
-            patch.stop()
 
     @rule(key=keys, reason=reasons, token=st.none() | tokens, priority=priorities)
     def add(self, key: Key, reason: str, token: int | None, priority: int) -> None:
@@ -160,7 +174,7 @@ class QueueMachine(RuleBasedStateMachine):
 
     def take(self) -> Work[Key]:
         waiting = self.waiting()
-        work = self.runner.run(self.queue.get())
+        work = at_once(self.queue)
         assert work.key in waiting, "handed out what nobody wanted, or what is being worked on"
         wish = waiting[work.key]
         assert set(work.reasons) == (wish.lasting | set(wish.tokens.values())) - {""}
@@ -233,7 +247,7 @@ class _Workshop:
         self.workers: list[asyncio.Task[None]] = []
 
     async def history(self) -> None:
-        async with asyncio.TaskGroup() as group:
+        async with asyncio.timeout(60), asyncio.TaskGroup() as group:
             moving = group.create_task(self.queue.run())
             self.workers = [group.create_task(self.worker()) for _ in range(4)]
             for _ in range(60):

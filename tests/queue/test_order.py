@@ -10,6 +10,9 @@ from navarch.queue import LOW, NORMAL, QueueOptions, WorkQueue
 from navarch.queue.lanes import Lane
 from navarch.queue.work import Wanted
 
+# A key that does not come would be waited for; no test here needs more than a second.
+pytestmark = pytest.mark.timeout(60)
+
 
 def queue_with(clock: ManualClock, ageing: float = 1.0) -> WorkQueue[Key]:
     return WorkQueue("test", clock, random.Random(1), QueueOptions(ageing=ageing))
@@ -143,3 +146,18 @@ async def test_a_flood_of_normal_keys_starves_nobody(namespaces: int) -> None:
         listed.discard((await queue.get()).key)
         await clock.advance(1 / takes_per_second)
     assert not listed
+
+
+async def test_turns_go_on_where_they_were_when_struck_keys_are_sorted_out() -> None:
+    """Also if a namespace has none left, and if another is next than the first one by name."""
+    queue = queue_with(ManualClock())
+    for name in "abc":
+        for namespace in "xyz":
+            queue.add(Key(namespace, f"{namespace}-{name}"))
+    for number in range(100):
+        queue.add(Key("w", f"{number}"), token=1)
+    assert await take(queue, 2) == ["x-a", "y-a"]
+    for number in range(100):
+        queue.retract(Key("w", f"{number}"), 1)
+    assert await take(queue, 7) == ["z-a", "x-b", "y-b", "z-b", "x-c", "y-c", "z-c"]
+    assert queue.depth == 0

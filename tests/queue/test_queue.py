@@ -9,6 +9,9 @@ from navarch._base.clock import ManualClock
 from navarch.errors import QueueClosedError
 from navarch.queue import LOW, NORMAL, WorkQueue
 
+# A key that does not come would be waited for; no test here needs more than a second.
+pytestmark = pytest.mark.timeout(60)
+
 
 def queue_of(*keys: str, clock: ManualClock | None = None) -> WorkQueue[str]:
     queue: WorkQueue[str] = WorkQueue("test", clock or ManualClock(), random.Random(1))
