@@ -7,11 +7,15 @@ from types import TracebackType
 
 from navarch._base.clock import Clock
 
-__all__ = ["Deadlines"]
+__all__ = ["CutOffError", "Deadlines"]
+
+
+class CutOffError(TimeoutError):
+    """The job took longer than its time limit; not a time limit of its own that it has let pass."""
 
 
 class _Job:
-    """One job of one task. Whoever leaves it late gets a TimeoutError instead of the cancellation."""
+    """One job of one task. Whoever leaves it late gets a CutOffError instead of the cancellation."""
 
     __slots__ = ("_deadlines", "_is_cut_off", "_task")
 
@@ -29,7 +33,7 @@ class _Job:
         self._deadlines.end(self)
         # A cancellation from elsewhere that came at the same time takes its course.
         if self._is_cut_off and self._task and self._task.uncancel() == 0 and kind is asyncio.CancelledError:
-            raise TimeoutError(f"expected an end within {self._deadlines.seconds:g} s") from error
+            raise CutOffError(f"expected an end within {self._deadlines.seconds:g} s") from error
 
     def cut_off(self) -> None:
         assert self._task is not None
@@ -53,7 +57,7 @@ class Deadlines:
         self._begun = asyncio.Event()
 
     def limit(self) -> _Job:
-        """A context manager for one job of this task; raises TimeoutError if the job was cut off."""
+        """A context manager for one job of this task; raises CutOffError if the job was cut off."""
         return _Job(self)
 
     def begin(self, job: _Job) -> None:

@@ -25,6 +25,14 @@ async def cancel_and_wait(*tasks: asyncio.Task[Any]) -> None:
             task.exception()  # marks it as seen: otherwise asyncio logs it as never retrieved
 
 
+def is_cancelled() -> bool:
+    """Whether the running task was told to end. A CancelledError alone does not say so: code within may raise one, for
+    example by awaiting something else that was cancelled; or it may have kept the error to itself.
+    """
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
 async def acquire(work: Coroutine[Any, Any, T], release: Callable[[T], Awaitable[None]]) -> T:
     """The result of `work`, for work that makes something which must be given back and is soon done.
 

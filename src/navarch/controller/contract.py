@@ -42,5 +42,5 @@ class Permanent(Exception):  # noqa: N818 - as above
 
 
 def _refuse_negative(after: float) -> None:
-    if after < 0:
+    if not after >= 0:  # what is no number at all is neither less nor more
         raise InvalidValueError(f"expected a delay of 0 seconds or more, got {after}")

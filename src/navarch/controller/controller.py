@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from navarch._base.deadlines import Deadlines
+from navarch._base.tasks import is_cancelled
 from navarch.api import Key, Object
 from navarch.cache import Collection, Entry
 from navarch.controller.causes import Causes
@@ -92,6 +93,8 @@ class Controller:
                 await self._take(work)
             finally:
                 self._parts.threads.when_free(work.key, partial(self._queue.done, work.key))
+            if is_cancelled():  # the reconciler was told to end, and has kept it to itself
+                raise asyncio.CancelledError
             await self._let_others_run()
 
     async def _let_others_run(self) -> None:
@@ -115,6 +118,8 @@ class Controller:
             self._parts.metrics.cancelled()
             self._queue.add(work.key, reason="it was interrupted")
             raise
+        except Exception as error:  # noqa: BLE001 - whatever was overlooked, the worker goes on
+            outcome = self._outcomes.raised(work.key, error, None, self._log.bind(object=str(work.key)))
         self._parts.metrics.finished(outcome, self._clock.monotonic() - started)
 
     async def _attempt(self, entry: Entry, work: Work[Key]) -> Outcome:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from navarch._base.deadlines import CutOffError
 from navarch.api import Key, Object
 from navarch.controller.contract import Permanent, Result, Retry
 from navarch.controller.events import Recorder
@@ -41,7 +42,7 @@ class Outcomes:
             return self._gave_up(key, error, primary, log)
         delay = self._queue.retry(key, reason=f"{type(error).__name__} before")
         self._tell(key, error, log, delay)
-        if isinstance(error, TimeoutError) and not isinstance(error, NavarchError):
+        if isinstance(error, CutOffError):
             return "timeout"
         return "error" if isinstance(error, (NavarchError, OSError)) else "crash"
 
@@ -51,31 +52,40 @@ class Outcomes:
         self._queue.forget(key)
 
     def _put_off(self, key: Key, retry: Retry, log: Log) -> Outcome:
-        log.info("not yet", why=str(retry), after=retry.after)
+        why = _text(retry)
+        log.info("not yet", why=why, after=retry.after)
         if retry.after is None:
-            self._queue.retry(key, reason=str(retry))
+            self._queue.retry(key, reason=why)
             return "requeue"
-        self._queue.add_after(key, retry.after, reason=str(retry))
+        self._queue.add_after(key, retry.after, reason=why)
         return "requeue_after"
 
     def _gave_up(self, key: Key, error: Permanent, primary: Object | None, log: Log) -> Outcome:
         self._queue.forget(key)
         if self._is_new(key, error):
-            log.error("gave up until the object changes", why=str(error))
+            log.error("gave up until the object changes", why=_text(error))
             if primary is not None:
-                self._recorder.record(primary, "GaveUp", str(error), type="Warning")
+                self._recorder.record(primary, "GaveUp", _text(error), type="Warning")
         return "terminal"
 
     def _tell(self, key: Key, error: Exception, log: Log, delay: float) -> None:
         if isinstance(error, _QUIET) or not self._is_new(key, error):
-            log.debug("failed", why=repr(error), again_in=delay)
+            log.debug("failed", why=f"{type(error).__name__}: {_text(error)}", again_in=delay)
         elif isinstance(error, NavarchError):
-            log.warning("failed", why=str(error), again_in=delay)
+            log.warning("failed", why=_text(error), again_in=delay)
         else:
             log.exception("failed", again_in=delay)  # noqa: LOG004 - called while it is being handled
 
     def _is_new(self, key: Key, error: Exception) -> bool:
-        said = f"{type(error).__name__}: {error}"
+        said = f"{type(error).__name__}: {_text(error)}"
         is_new = self._told.get(key) != said
         self._told[key] = said
         return is_new
+
+
+def _text(error: Exception) -> str:
+    """A user's error may fail even to say what it is."""
+    try:
+        return str(error)
+    except Exception as second:  # noqa: BLE001 - as above
+        return f"(its text cannot be had: {type(second).__name__})"
