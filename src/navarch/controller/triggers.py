@@ -11,7 +11,7 @@ from navarch.cache import Change, Collection, Entry, Owner, only_status_differs
 from navarch.controller.causes import Causes
 from navarch.controller.lookup import Lookup
 from navarch.controller.reach import Version, Writer
-from navarch.errors import DecodeError
+from navarch.errors import DecodeError, InvalidValueError
 from navarch.queue import LOW, WorkQueue
 
 __all__ = ["Mapper", "Predicate", "Triggers", "any_change", "wanted_change"]
@@ -49,12 +49,13 @@ class Triggers:
         self._causes = causes
 
     def on_primary(self, collection: Collection[Any], predicate: Predicate) -> Callable[[Change], None]:
-        """The object itself changed. One that is gone is not reconciled, and its failures are forgotten."""
+        """The object itself changed. One that is gone is not reconciled: a worker finds it gone, and forgets it."""
 
         def changed(change: Change) -> None:
             key = change.newest.key
             if change.new is None:
                 self._queue.forget(key)
+                self._queue.add(key, reason=_reason(collection.kind, key, change))
             elif predicate(change):
                 self._add((key,), collection.kind, change)
 
@@ -90,7 +91,8 @@ class Triggers:
             if change.initial:
                 self._queue.add(key, reason=_AT_START, priority=LOW)
             else:
-                token = Version(kind, entry.key, entry.version)
+                version = Version(kind, entry.key, entry.version)
+                token = version.end if change.new is None else version
                 self._queue.add(key, reason=_reason(kind, key, change), token=token)
 
     def _owner(self, entry: Entry) -> Iterator[Key]:
@@ -100,12 +102,20 @@ class Triggers:
 
     def _mapped(self, collection: Collection[Any], entry: Entry, mapper: Mapper, lookup: Lookup) -> Iterable[Key]:
         try:
-            return tuple(mapper(collection.view(entry), lookup))
+            return _keys(mapper(collection.view(entry), lookup))
         except DecodeError as error:
             _log.warning("%s is not mapped to %s: %s", entry.key, self._primary.resource, error)
         except Exception:  # noqa: BLE001 - a user's function may raise anything
             _log.exception("mapping %s %s to %s failed", collection.kind.kind, entry.key, self._primary.resource)
         return ()
+
+
+def _keys(mapped: Iterable[Key]) -> tuple[Key, ...]:
+    keys = tuple(mapped)
+    for key in keys:
+        if not isinstance(key, Key):
+            raise InvalidValueError(f"expected Key(namespace, name) from a mapping of watches, got {key!r}")
+    return keys
 
 
 def _is_of(owner: Owner, kind: Kind) -> bool:
