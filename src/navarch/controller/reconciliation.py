@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from typing import Any
 
 from navarch._base.deadlines import Deadlines
+from navarch._base.tasks import is_cancelled
+from navarch.api import Object
 from navarch.cache import Collection, Entry
 from navarch.controller.access import tell, wire_of
 from navarch.controller.context import Context
 from navarch.controller.contract import Result
 from navarch.controller.finalizers import Finalizer, Written
 from navarch.controller.invoke import AsyncReconciler
-from navarch.controller.reach import Reach
+from navarch.controller.reach import Reach, Writer
 from navarch.controller.status import StatusWriter
 from navarch.controller.unfit import clear_mismatch
 from navarch.errors import DefinitionError
 
 __all__ = ["Handlers", "Reconciliation"]
+
+_AT_ONCE = Result(after=0)
+"""Somebody else was faster: what was read is not what the object asks for now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +49,15 @@ class Reconciliation:
         handlers = self._handlers
         if entry.deleting:
             return await self._clean_up(entry, primary, ctx)
-        if handlers.cleanup is not None and not handlers.finalizer.is_on(primary):
-            if not await self._add_finalizer(entry, primary):
-                return None
-            entry = self._collection.entry(entry.key) or entry
+        if handlers.cleanup is None or handlers.finalizer.is_on(primary):
+            return await self._call(handlers.reconcile, entry, primary, ctx)
+        written = await handlers.finalizer.add(self._reach.client, primary)
+        if written is None:
+            return None
+        entry = self._tell_cache(entry, written)
+        if not written.directly:
+            return _AT_ONCE
+        primary.metadata = written.found.metadata
         return await self._call(handlers.reconcile, entry, primary, ctx)
 
     async def _clean_up(self, entry: Entry, primary: Any, ctx: Context) -> Result | None:
@@ -56,22 +67,24 @@ class Reconciliation:
             return None
         result = await self._call(handlers.cleanup, entry, primary, ctx)
         if result is None:
-            self._tell_cache(entry, await handlers.finalizer.remove(self._reach.client, primary))
+            await self._let_go(entry)
         return result
 
-    async def _add_finalizer(self, entry: Entry, primary: Any) -> bool:
-        """Whether the object has it now; the private copy goes on as the version that has it."""
-        written = await self._handlers.finalizer.add(self._reach.client, primary)
-        if written is None:
-            return False
-        self._tell_cache(entry, written)
-        primary.metadata = written.found.metadata
-        return True
-
-    def _tell_cache(self, entry: Entry, written: Written | None) -> None:
+    async def _let_go(self, entry: Entry) -> None:
+        """The finalizer goes from the object as it is now, whatever the cleanup has done to its copy."""
+        now = self._collection.entry(entry.key)
+        if now is None or now.uid != entry.uid:
+            return
+        written = await self._handlers.finalizer.remove(self._reach.client, self._collection.fresh(now))
         if written is not None:
-            data = wire_of(written.found)
-            tell(self._reach, entry.key, self._collection, data, before=entry, exact=written.directly)
+            self._tell_cache(now, written)
+            if _was_last(written.found):
+                self._collection.deleted(now.key, now.uid, writer=Writer(self._reach.controller, now.key))
+
+    def _tell_cache(self, before: Entry, written: Written) -> Entry:
+        """The entry of what was written."""
+        data = wire_of(written.found)
+        return tell(self._reach, before.key, self._collection, data, before=before, exact=written.directly)
 
     async def _call(self, handler: AsyncReconciler, entry: Entry, primary: Any, ctx: Context) -> Result | None:
         """The status is written at the end, also of a handler that raises; one that is cancelled writes nothing."""
@@ -79,7 +92,7 @@ class Reconciliation:
         clear_mismatch(primary)
         try:
             with self._deadlines.limit():
-                result = await handler(primary, ctx)
+                result = await _called(handler, primary, ctx)
         except Exception as error:
             await self._write_after(error, status, primary)
             raise
@@ -93,6 +106,24 @@ class Reconciliation:
             await status.write(self._reach, primary, succeeded=False)
         except Exception as second:  # noqa: BLE001 - the first error is the one to raise
             error.add_note(f"and its status could not be written: {second}")
+
+
+def _was_last(written: Object) -> bool:
+    """Whether nothing keeps the object any more: the server has deleted it with its last finalizer."""
+    metadata = written.metadata
+    return not metadata.finalizers and not metadata.deletion_grace_period_seconds
+
+
+async def _called(handler: AsyncReconciler, primary: Any, ctx: Context) -> Result | None:
+    """What would end the whole program, or looks like a cancellation without being one, is a failure like any other."""
+    try:
+        return await handler(primary, ctx)
+    except (Exception, KeyboardInterrupt, GeneratorExit):
+        raise
+    except BaseException as error:
+        if isinstance(error, asyncio.CancelledError) and is_cancelled():
+            raise
+        raise RuntimeError(f"expected a reconciler to return or to raise an Exception, got {error!r}") from error
 
 
 def _refuse_other(result: object, controller: str) -> None:
