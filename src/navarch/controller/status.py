@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any, cast
 
-from navarch.api import Object, decode, encode, from_builtins, to_builtins
+from navarch.api import Object, Status, decode, encode, from_builtins, to_builtins
 from navarch.api.shape import shape_of
 from navarch.api.unknown import carry
 from navarch.cache import Collection, Entry
@@ -39,7 +39,10 @@ class StatusWriter:
             return
         collection = reach.collections[type(primary).__kind__]
         before = collection.entry(self._entry.key)
-        written, attempt = await self._written(reach.client, collection, primary)
+        try:
+            written, attempt = await self._written(reach.client, collection, primary)
+        except NotFound:
+            return
         if written is not None:
             tell(reach, self._entry.key, collection, wire_of(written), before=before, exact=attempt == 0)
             primary.metadata.resource_version = written.metadata.resource_version
@@ -48,16 +51,22 @@ class StatusWriter:
         status = getattr(primary, "status", None)
         if status is None:
             return False
-        generation, observed = self._entry.generation, getattr(status, "observed_generation", None)
-        changed = encode(status) != self._before
-        overdue = succeeded and observed is not None and observed != generation
-        if (changed or overdue) and generation and hasattr(status, "observed_generation"):
-            status.observed_generation = generation
-        return changed or overdue
+        if isinstance(status, Status):  # what a built-in kind's own controller has observed is for that one to say
+            self._set_observed(status, succeeded=succeeded)
+        return encode(status) != self._before
+
+    def _set_observed(self, status: Status, *, succeeded: bool) -> None:
+        is_overdue = succeeded and status.observed_generation is not None
+        if self._entry.generation and (is_overdue or encode(status) != self._before):
+            status.observed_generation = self._entry.generation
 
     async def _written(self, client: Client, collection: Collection[Any], primary: Any) -> tuple[Any, int]:
-        """The object as it is afterwards, None if it is gone; and how often somebody else was faster."""
-        current = collection.fresh(collection.entry(self._entry.key) or self._entry)
+        """The object as it is afterwards, None if it is another one by now; and how often somebody else was faster.
+
+        Raises `NotFound` if it is gone.
+        """
+        key = self._entry.key
+        current = collection.fresh(collection.entry(key) or self._entry)
         for attempt in range(_ATTEMPTS):
             if current.metadata.uid != self._entry.uid:
                 break
@@ -67,11 +76,7 @@ class StatusWriter:
             except Conflict:
                 if attempt == _ATTEMPTS - 1:
                     raise
-            except NotFound:
-                break
-            current = await client.get(
-                cast(Readable[Any], type(primary)), primary.name, namespace=primary.namespace or None
-            )
+            current = await client.get(cast(Readable[Any], type(primary)), key.name, namespace=key.namespace or None)
         return None, 0
 
     def _carried(self, primary: Any, current: Any) -> Any:
