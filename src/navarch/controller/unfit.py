@@ -7,7 +7,7 @@ from typing import Any
 from navarch.api import Dynamic, Object, Status, decode, format_time, truncate_to_seconds
 from navarch.cache import Entry
 from navarch.controller.reach import Reach
-from navarch.errors import ApiError, DecodeError
+from navarch.errors import BadRequest, DecodeError, Forbidden, Invalid, NotFound
 
 __all__ = ["MISMATCH", "clear_mismatch", "mark_mismatch"]
 
@@ -57,8 +57,11 @@ def _condition(reach: Reach, entry: Entry, error: DecodeError) -> dict[str, Any]
 
 
 async def _write(reach: Reach, found: Dynamic) -> None:
-    """Without its class: the answer does not fit the model either. One that is refused is told by its event alone."""
+    """Without its class: the answer does not fit the model either. One that is refused is told by its event alone.
+
+    Raises what may pass, so that it is tried again.
+    """
     try:
         await reach.client.replace(found, subresource="status")
-    except ApiError:
+    except (BadRequest, Forbidden, Invalid, NotFound):
         return
