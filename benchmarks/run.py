@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-ALL = ("client",)
+ALL = ("client", "runtime", "scale", "soak")
 
 
 def main(names: list[str]) -> int:

@@ -1,4 +1,4 @@
-"""The objects that the client benchmarks work on: 10,000 custom resources of at least 1.3 KB."""
+"""The objects that benchmarks work on: custom resources of at least 1.3 KB, by the thousand."""
 
 from __future__ import annotations
 
@@ -29,11 +29,15 @@ class WidgetSpec(Spec):
     note: str = ""
 
 
-class Widget(Resource[WidgetSpec, Status], group=GROUP, version=VERSION):
+class WidgetStatus(Status):
+    phase: str = ""
+
+
+class Widget(Resource[WidgetSpec, WidgetStatus], group=GROUP, version=VERSION):
     """Something to list by the thousand."""
 
 
-def widget(number: int, replicas: int = 3) -> Widget:
+def widget(number: int, replicas: int = 3, note: str = "x" * 120) -> Widget:
     """The widget of that number."""
     spec = WidgetSpec(
         replicas=replicas,
@@ -41,7 +45,7 @@ def widget(number: int, replicas: int = 3) -> Widget:
         args=[f"--flag-{index}=value-{index}" for index in range(8)],
         env={f"VARIABLE_{index}": f"value of variable {index}" for index in range(8)},
         ports=[Port(name=f"port-{index}", number=8000 + index) for index in range(4)],
-        note="x" * 120,
+        note=note,
     )
     labels = {
         "app.kubernetes.io/name": f"app-{number}",
@@ -51,19 +55,16 @@ def widget(number: int, replicas: int = 3) -> Widget:
     return Widget(name=f"widget-{number:05}", namespace=NAMESPACE, labels=labels, spec=spec)
 
 
-def manifest(number: int, replicas: int = 3) -> dict[str, Any]:
+def manifest(number: int, replicas: int = 3, note: str = "x" * 120) -> dict[str, Any]:
     """The same for libraries that take dicts."""
-    found: dict[str, Any] = json.loads(encode(widget(number, replicas)))
+    found: dict[str, Any] = json.loads(encode(widget(number, replicas, note)))
     del found["status"]
     return found
 
 
 async def prepare(client: Client, count: int) -> float:
     """The CRD, a namespace and `count` widgets; returns the mean size of one on the wire in bytes."""
-    from navarch.schema import crd
-
-    await client.create(Dynamic({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}))
-    await client.create(Dynamic(crd(Widget)))
+    await declare(client)
     numbers = iter(range(count))
     async with asyncio.TaskGroup() as group:
         for _ in range(32):
@@ -72,12 +73,24 @@ async def prepare(client: Client, count: int) -> float:
     return sum(len(encode(full_wire(found))) for found in first) / len(first)
 
 
+async def declare(client: Client) -> None:
+    """The CRD and a namespace."""
+    from navarch.schema import crd
+
+    await client.create(Dynamic({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}))
+    await client.create(Dynamic(crd(Widget)))
+
+
+async def create(client: Client, wanted: Widget) -> Widget:
+    """Creates the widget as soon as the CRD is served."""
+    while True:
+        try:
+            return await client.create(wanted)
+        except ApiError as error:
+            if error.code != 404:
+                raise
+
+
 async def _create_from(client: Client, numbers: Any) -> None:
     for number in numbers:
-        while True:
-            try:
-                await client.create(widget(number))
-                break
-            except ApiError as error:
-                if error.code != 404:  # the CRD is not served yet
-                    raise
+        await create(client, widget(number))

@@ -1,0 +1,116 @@
+"""The runtime beside kopf and controller-runtime: the same controller of 10,000 Widgets, on one real API server.
+
+Every figure is of a whole process from its start to the end of its job. Metrics and health servers are off in all three,
+and so is election. controller-runtime has its default cache (streamed lists) without managed fields, reconciles only new
+generations and writes by `Status().Update`, which is its fastest way. kopf streams its list, runs on uvloop, posts no
+events, scans nothing, and handles `on.event`, so that it writes nothing of its own to objects; it has no workers to
+count, since each of its objects has one. The others have 32 where they write or follow; where they do nothing they have
+one, which is best for both.
+
+About twelve minutes. 100,000 objects are measured by bench_scale.py, ten minutes of load by bench_soak.py.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+
+import rig
+from contestants import CONTROLLER_RUNTIME, OURS, PEERS, Field, prepare
+from filling import Stock
+from measuring import Report, Row, Run, console, in_turns, least, row
+
+COUNT = 10_000
+ROUNDS = 3
+NOTES = (120, 1000)
+"""Bytes of filling in each widget, which make it 1.7 KB and 2.6 KB."""
+RATE, SECONDS = 500.0, 60.0
+_LAST_EVENTS_SECONDS = 2.0
+
+Runs = Mapping[str, list[Run]]
+
+
+def main() -> None:
+    """Starts a cluster, fills it, measures, reports."""
+    prepare()
+    report = Report("runtime")
+    with rig.running() as cluster:
+        stock = Stock(cluster)
+        for note_bytes in NOTES:
+            size = stock.fill(COUNT, note_bytes)
+            report.rows += _noops(Field(cluster, COUNT, workers=1), size)
+        report.rows += _lists(Field(cluster, COUNT), size)
+        stock.fill(COUNT)
+        report.rows += _writes(Field(cluster, COUNT))
+        report.rows += _latencies(Field(cluster, COUNT))
+    report.publish()
+
+
+def _noops(field: Field, size: float) -> list[Row]:
+    claim = f"reconcile {COUNT:,} custom resources of {size / 1000:.1f} KB once, doing nothing"
+    runs = in_turns({name: field.runner(name, "noop") for name in (OURS, *PEERS)}, ROUNDS, claim)
+    return [
+        _row(f"{claim}: time", "s", runs, "wall", 0.7),
+        _row(f"{claim}: peak memory", "MB", runs, "peak_mb", 0.7),
+        _row(f"{claim}: CPU", "s", runs, "cpu", None),
+    ]
+
+
+def _writes(field: Field) -> list[Row]:
+    claim = f"write {COUNT:,} statuses, 32 workers"
+    workers = {name: _counting_calls(field, field.runner(name, "write")) for name in (OURS, *PEERS)}
+    runs = in_turns(workers, ROUNDS, claim)
+    return [
+        _row(f"{claim}: time", "s", runs, "wall", 1.0),
+        _row(f"{claim}: peak memory", "MB", runs, "peak_mb", 0.7),
+        _row(f"{claim}: CPU", "s", runs, "cpu", None),
+        _row(f"{claim}: API calls per object", "calls", runs, "calls", None),
+    ]
+
+
+def _counting_calls(field: Field, work: Callable[[], Run]) -> Callable[[], Run]:
+    def run() -> Run:
+        before = field.calls()
+        found = work()
+        return replace(found, more={**found.more, "calls": (field.calls() - before) / field.count})
+
+    return run
+
+
+def _latencies(field: Field) -> list[Row]:
+    """From the moment at which an update is sent: the API server's part is in it, and is the same for all."""
+    claim = f"{RATE:g} updates a second for {SECONDS:g} s: update sent to reconcile begun"
+    runs = in_turns({name: partial(_follow, field, name) for name in (OURS, *PEERS)}, 1, claim)
+    return [_row(f"{claim}, p50", "ms", runs, "p50", None), _row(f"{claim}, p99", "ms", runs, "p99", 2.0)]
+
+
+def _follow(field: Field, name: str) -> Run:
+    with field.start_ready(name, "follow") as worker:
+        load = field.load(RATE, SECONDS)
+        time.sleep(_LAST_EVENTS_SECONDS)
+        found = worker.finish()
+    seen = found.more.get("updates", 0)
+    console.print(f"{name}: {load.figure('rate'):.0f} updates a second, {seen:.0f} of {load.count} reconciled")
+    return found
+
+
+def _lists(field: Field, size: float) -> list[Row]:
+    """How the cache gets its objects: the stream is the only way whose memory is bounded by what is kept."""
+    claim = f"initial list of {COUNT:,} custom resources of {size / 1000:.1f} KB, streamed"
+    names = {"stream": OURS, "pages": "pages", "one": "one answer"}
+    runs = in_turns({name: partial(field.list_all, way) for way, name in names.items()}, ROUNDS, claim)
+    return [
+        _row(f"{claim}: time", "s", runs, "wall", None, beside="pages"),
+        _row(f"{claim}: peak memory", "MB", runs, "peak_mb", None, beside="pages"),
+    ]
+
+
+def _row(claim: str, unit: str, runs: Runs, what: str, limit: float | None, *, beside: str = CONTROLLER_RUNTIME) -> Row:
+    peers = {name: least(found, what) for name, found in runs.items() if name != OURS}
+    return row(claim, unit, least(runs[OURS], what), peers, limit, beside=beside)
+
+
+if __name__ == "__main__":
+    main()

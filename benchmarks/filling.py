@@ -1,0 +1,111 @@
+"""Widgets by the hundred thousand, written straight into the API server's etcd, where they lie as JSON.
+
+Created one by one through the API, they would take minutes. One is, and is the pattern for the rest, so that all are as
+the server would have stored them, with managed fields and all.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import time
+import uuid
+from http.client import HTTPConnection
+from typing import Any
+from urllib.parse import urlsplit
+
+import rig
+from measuring import console
+from navarch import connect, load
+from widgets import GROUP, NAMESPACE, PLURAL, VERSION, create, declare, manifest, widget
+
+_PREFIX = f"/registry/{GROUP}/{PLURAL}/{NAMESPACE}/"
+_AT_ONCE = 100
+_LIMIT_SECONDS = 120
+
+
+class Stock:
+    """The widgets of a cluster: `fill` makes as many as are wanted."""
+
+    def __init__(self, cluster: rig.Cluster) -> None:
+        self._cluster = cluster
+        self._etcd = _Etcd(cluster.etcd_url)
+        asyncio.run(_declare(cluster))
+        self._pattern: dict[str, Any] = json.loads(self._etcd.get(_PREFIX + "widget-00000"))
+
+    def fill(self, count: int, note_bytes: int = 120) -> float:
+        """Makes the widgets 0 … `count` - 1, or writes them anew; returns the size in bytes of one on the wire."""
+        with console.status(f"storing {count:,} widgets"):
+            for first in range(0, count, _AT_ONCE):
+                numbers = range(first, min(first + _AT_ONCE, count))
+                self._etcd.put(dict(_stored(self._pattern, number, note_bytes) for number in numbers))
+            _await_count(self._cluster, count)
+        return len(_read(self._cluster, "/widget-00000"))
+
+
+async def _declare(cluster: rig.Cluster) -> None:
+    async with connect(load(cluster.kubeconfig)) as client:
+        await declare(client)
+        await create(client, widget(0))
+
+
+def _stored(pattern: dict[str, Any], number: int, note_bytes: int) -> tuple[str, bytes]:
+    """The key and the value of one widget."""
+    wanted = manifest(number, note="x" * note_bytes)
+    name = wanted["metadata"]["name"]
+    metadata = pattern["metadata"] | wanted["metadata"] | {"uid": str(uuid.uuid5(uuid.NAMESPACE_DNS, name))}
+    value = json.dumps(pattern | wanted | {"metadata": metadata}, separators=(",", ":"))
+    return _PREFIX + name, value.encode() + b"\n"
+
+
+def _await_count(cluster: rig.Cluster, count: int) -> None:
+    deadline = time.monotonic() + _LIMIT_SECONDS
+    while (found := _count(cluster)) != count:
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"expected the API server to list {count} widgets, it lists {found}")
+        time.sleep(0.2)
+
+
+def _count(cluster: rig.Cluster) -> int:
+    page = json.loads(_read(cluster, "?limit=1"))
+    return len(page["items"]) + int(page["metadata"].get("remainingItemCount", 0))
+
+
+def _read(cluster: rig.Cluster, rest: str) -> bytes:
+    answer = cluster.get(f"/apis/{GROUP}/{VERSION}/namespaces/{NAMESPACE}/{PLURAL}{rest}")
+    if answer is None:
+        raise RuntimeError(f"expected the API server to answer for {PLURAL}{rest}, it did not")
+    return answer
+
+
+class _Etcd:
+    """As much of etcd's JSON gateway as is needed here."""
+
+    def __init__(self, url: str) -> None:
+        self._connection = HTTPConnection(urlsplit(url).netloc, timeout=60)
+
+    def get(self, key: str) -> bytes:
+        """The value of one key."""
+        found = self._call("/v3/kv/range", {"key": _base64(key.encode())})["kvs"]
+        return base64.b64decode(found[0]["value"])
+
+    def put(self, values: dict[str, bytes]) -> None:
+        """Writes several keys in one transaction."""
+        puts = [
+            {"requestPut": {"key": _base64(key.encode()), "value": _base64(value)}} for key, value in values.items()
+        ]
+        self._call("/v3/kv/txn", {"success": puts})
+
+    def _call(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        self._connection.request("POST", path, json.dumps(body))
+        answer = self._connection.getresponse()
+        text = answer.read()
+        if answer.status != 200:
+            raise RuntimeError(f"etcd {path}: {answer.status} {text.decode()[:500]}")
+        found: dict[str, Any] = json.loads(text)
+        return found
+
+
+def _base64(data: bytes) -> str:
+    return base64.b64encode(data).decode()
