@@ -16,7 +16,7 @@ import msgspec
 
 from navarch.api import Key, Labels
 from navarch.cache.cached import Cached, IndexFunction
-from navarch.cache.entry import Entry
+from navarch.cache.entry import UNKNOWN, Entry
 from navarch.cache.store import Store
 from navarch.errors import DecodeError
 
@@ -180,7 +180,7 @@ class Collection(Generic[T]):
         old = self.store.get(entry.key)
         if old is not None and old.version == entry.version:
             return
-        entry.previous = old.version if old else 0
+        entry.previous = UNKNOWN if listed else old.version if old else 0
         self.store.put(entry)
         self._tell_of_version(old, entry, initial=initial)
 
@@ -194,7 +194,7 @@ class Collection(Generic[T]):
         self._tell(Change(old, new, initial, writer))
 
     def _saw_behind_own_write(self, entry: Entry, unconfirmed: _Unconfirmed, *, listed: bool) -> None:
-        old, entry.previous = unconfirmed.base, unconfirmed.base_version
+        old, entry.previous = unconfirmed.base, UNKNOWN if listed else unconfirmed.base_version
         if old is not None and old.version == entry.version:
             return
         writer = unconfirmed.writer_of(entry)

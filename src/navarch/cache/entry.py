@@ -12,7 +12,10 @@ from navarch.api import Key
 from navarch.client.heads import Head, head_of
 from navarch.errors import DecodeError
 
-__all__ = ["Entry", "Owner", "entry_of", "only_status_differs"]
+__all__ = ["UNKNOWN", "Entry", "Owner", "entry_of", "only_status_differs"]
+
+UNKNOWN = -1
+"""A version that nothing can have."""
 
 _NONE: Mapping[str, str] = {}
 
@@ -41,6 +44,8 @@ _related = msgspec.json.Decoder(_RelatedHead)
 
 class Entry(msgspec.Struct, gc=False, eq=False):
     """One version of one object. `previous` is the version that the watch showed just before it, 0 if none.
+
+    After a list that is `UNKNOWN`: others may lie between.
 
     Labels and owners are looked up in the bytes when they are asked for: they would take as much memory as all the rest
     beside the bytes, and an index has what is asked for often.
