@@ -31,9 +31,10 @@ from chaos.faults import (
 from chaos.ledger import Holding, Ledger, Seen, difference, holding_of
 from gadgets import CONFIG_MAP
 from model_server import ModelServer
+from model_store import Change as Write
 from navarch._base.clock import ManualClock
 from navarch.api import Dynamic, Key, Kind, encode
-from navarch.cache import Cache, Collection, Namespaces
+from navarch.cache import Cache, Change, Collection, Namespaces
 from navarch.client import Client, MergePatch, Options, Preconditions
 from navarch.errors import Conflict, ConnectionLostError, NotFound
 
@@ -63,6 +64,10 @@ class World:
     late: Ledger = field(default_factory=Ledger)
     unanswered: list[tuple[int, Dynamic]] = field(default_factory=list)
     """Own writes whose answer is still on its way: what was read before, and the answer."""
+    read_before: dict[int, int] = field(default_factory=dict)
+    """For each own write by its version: which version had been read."""
+    swallowed: list[str] = field(default_factory=list)
+    """Changes that were told as ours, so that we would not look, although somebody else's lay before."""
     namespaces: Namespaces = field(default_factory=Namespaces)
     writes: int = 0
 
@@ -82,6 +87,18 @@ class World:
             or difference(expected, self.early.holds, "a subscriber")
             or difference(expected, self.late.holds, "a late subscriber")
         )
+
+    def check_writer(self, change: Change) -> None:
+        """What is told as ours must be, and must directly follow what we had read."""
+        if change.writer is not None and change.new is not None:
+            self.check_follows(change.new.version, f"{change.new!r} was told as ours")
+
+    def check_follows(self, version: int, said: str) -> None:
+        """That version is ours, and nothing lies between it and what we had read."""
+        [made] = [entry for entry in self.server.store.log if isinstance(entry, Write) and entry.version == version]
+        before = int(made.before["metadata"]["resourceVersion"]) if made.before else 0
+        if self.read_before.get(version) != before:
+            self.swallowed.append(f"{said}, but it follows {before}, and we had read {self.read_before.get(version)}")
 
     def next_change(self) -> dict[str, Any]:
         self.writes += 1
@@ -113,14 +130,17 @@ async def delete(place: int, world: World) -> None:
 async def write_of_our_own(key: Key, world: World) -> None:
     """We write; the answer comes later."""
     read = world.collection.version(key)
-    world.unanswered.append((read, await _written(key, world)))
+    written = await _written(key, world)
+    world.read_before[int(written.metadata["resourceVersion"])] = read
+    world.unanswered.append((read, written))
 
 
 async def learn_of_own_writes(world: World) -> None:
     """The answers come; from then on reads are not older, where anything can be read."""
     for read, written in world.unanswered:
-        world.collection.wrote(encode(written), writer="me", read=read)
         seen = Seen(Key(written.namespace, written.name), int(written.metadata["resourceVersion"]))
+        if world.collection.wrote(encode(written), writer="me", read=read):
+            world.check_follows(seen.version, f"{seen.key} at {seen.version} was said to have been shown already")
         held = world.collection.entry(seen.key)
         if world.collection.keeps(written.namespace) and seen == world.expected().get(written.metadata["uid"]):
             assert held is not None, f"expected to read our own write of {seen.key}, got nothing"
@@ -222,4 +242,5 @@ def new_world(namespaces: Namespaces | None = None) -> tuple[World, Cache]:
     kept = namespaces or Namespaces()
     world = World(clock, server, wire, server.client(), cache.collection(CONFIG_MAP, kept), namespaces=kept)
     world.collection.subscribe(world.early)
+    world.collection.subscribe(world.check_writer)
     return world, cache

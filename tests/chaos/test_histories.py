@@ -68,6 +68,7 @@ async def until_healed(world: World) -> None:
     assert complaint is None
     assert not world.early.contradictions
     assert not world.late.contradictions
+    assert not world.swallowed
 
 
 async def still_alive(world: World, cache: Cache) -> None:
@@ -121,8 +122,15 @@ def _streamed_lists(request: Request) -> bool:
     ],
     streams_lists=True,
 )
+@example(  # an own write that a list shows together with somebody else's before it
+    history=[partial(write, A), partial(write_of_our_own, A), partial(let_run, 60.0), learn_of_own_writes],
+    streams_lists=True,
+)
 def test_cache_agrees_with_the_server_after_any_history(history: list[Step], streams_lists: bool) -> None:
-    """Objects, versions and deletions, in the collection and for whoever is told; reads are never older than own writes."""
+    """Objects, versions and deletions, in the collection and for whoever is told.
+
+    Reads are never older than own writes, and no change of somebody else is taken for one of ours.
+    """
     asyncio.run(play(history, streams_lists=streams_lists))
 
 
