@@ -26,7 +26,6 @@ from navarch.controller.reach import Version
 from navarch.errors import AlreadyExists, Conflict, NotFound
 
 NAMES = ("a", "b")
-_GONE = 0
 
 
 class Interrupted:
@@ -64,7 +63,7 @@ class History:
         self.world = World(Gadget, owned=(Gadget,), transport=self._wired)
         self.wire.history = self
         self.ctx: Context
-        self.queued: list[tuple[str, int]] = []
+        self.queued: list[tuple[Key, str, int]] = []
         self.count = 0
         self.world.collection(Gadget).subscribe(self._changed)
         object.__setattr__(self.world.reach, "retract", self._retract)
@@ -76,13 +75,22 @@ class History:
     def _changed(self, change: Change) -> None:
         """As triggers do: a change by us is no reason for our key."""
         if change.writer != US:
-            self.queued.append((change.newest.uid, change.new.version if change.new else _GONE))
+            newest = change.newest
+            self.queued.append((newest.key, newest.uid, newest.version if change.new else -newest.version))
 
     def _retract(self, key: Key, token: Hashable) -> None:
         assert key == KEY
         assert isinstance(token, Version)
-        assert token.version in self.wire.own, f"expected to take back a change of our own, got {token}"
-        self.queued = [queued for queued in self.queued if queued[1] != token.version]
+        own = token.version in self.wire.own or token in self._own_ends()
+        left = [each for each in self.queued if (each[0], each[2]) != (token.key, token.version)]
+        assert own or left == self.queued, f"expected to take back a change of our own, got {token}"
+        self.queued = left
+
+    def _own_ends(self) -> list[Version]:
+        """The objects that we deleted, as they were last."""
+        log = (logged for logged in self.world.server.store.log if isinstance(logged, Logged))
+        ends = [each for each in log if each.after is None and each.version in self.wire.own]
+        return [Version(each.kind, each.key, _version(each.before)).end for each in ends]
 
     def next_value(self) -> int:
         self.count += 1
@@ -97,7 +105,12 @@ class History:
     def _is_queued(self, logged: Logged) -> bool:
         found = logged.after or logged.before
         assert found is not None
-        return (found["metadata"]["uid"], _GONE if logged.after is None else logged.version) in self.queued
+        of_it = [version for _, uid, version in self.queued if uid == found["metadata"]["uid"]]
+        return logged.version in of_it if logged.after else any(version < 0 for version in of_it)
+
+
+def _version(found: dict[str, Any] | None) -> int:
+    return int(found["metadata"]["resourceVersion"]) if found else 0
 
 
 Step = Callable[[History], Awaitable[None]]
@@ -209,4 +222,5 @@ async def test_undisturbed_writes_cause_no_reconcile() -> None:
         await step([], [], history)
         await deliver(9, history)
     await apply("b", 2, [], [partial(deliver, 9)], history)
+    await delete("b", [], [partial(deliver, 9)], history)
     assert history.queued == []

@@ -23,7 +23,7 @@ from navarch.controller.access import (
     written_to,
 )
 from navarch.controller.applied import Child, digest_of
-from navarch.controller.reach import Reach, Writer
+from navarch.controller.reach import Reach, Version, Writer
 from navarch.errors import Conflict, DecodeError, InvalidValueError, NotFound
 
 __all__ = ["Children", "Deletion"]
@@ -150,17 +150,20 @@ class Children:
                 collection.deleted(child.key, uid, writer=None)
             return False
         if collection is not None:
-            self._tell_deletion(collection, child.key, uid, before, left)
+            self._tell_deletion(collection, child, uid, before, left)
         return True
 
     def _tell_deletion(
-        self, collection: Collection[object], key: Key, uid: str, before: Entry | None, left: Dynamic | None
+        self, collection: Collection[object], child: Child, uid: str, before: Entry | None, left: Dynamic | None
     ) -> None:
         """Some kinds are answered with the object even when it is gone; one that stays says since when it is to go."""
         if left is not None and left.metadata.get("deletionTimestamp"):
             tell(self._reach, self._key, collection, wire_of(left), before=before, exact=False)
-        else:
-            collection.deleted(key, uid, writer=Writer(self._reach.controller, self._key))
+            return
+        held = collection.entry(child.key)
+        if before is not None and (held is None or held.uid != before.uid):
+            self._reach.retract(self._key, Version(child.kind, child.key, before.version).end)
+        collection.deleted(child.key, uid, writer=Writer(self._reach.controller, self._key))
 
 
 def _whole(collection: Collection[object], desired: W, entry: Entry) -> W | None:

@@ -31,6 +31,11 @@ class Version(NamedTuple):
     key: Key
     version: int
 
+    @property
+    def end(self) -> Version:
+        """The token of the reason "this went" when that was the last version: it can be taken back on its own."""
+        return Version(self.kind, self.key, -self.version)
+
 
 OnWrite = Callable[[Writer, Version, Entry | None, Entry], None]
 """Told of each write that made a new version: by whom, which version, the object before (as far as known) and after."""
