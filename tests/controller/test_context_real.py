@@ -56,7 +56,7 @@ class World:
         """What would trigger the owner: every change but those that it made itself."""
         own = Writer("fleet", self.key)
         foreign = [change for change in self.changes if change.writer != own]
-        return [str(change.newest.key) for change in foreign if change.newest.version not in self.retracted]
+        return [str(change.newest.key) for change in foreign if _token(change) not in self.retracted]
 
     async def settled(self, name: str, is_there: bool) -> None:
         """The watch has shown what became of an object."""
@@ -66,6 +66,10 @@ class World:
             return bool(last) and (last[0].new is not None) == is_there
 
         await until(shown, f"the watch to show that {name} is {'there' if is_there else 'gone'}")
+
+
+def _token(change: Change) -> int:
+    return change.newest.version if change.new else -change.newest.version
 
 
 @pytest.fixture
