@@ -95,12 +95,13 @@ class Writer:
 class Campaign:
     """What is looked at while something is broken, and afterwards."""
 
-    def __init__(self, direct: Client, cache: Cache, kind: Kind) -> None:
+    def __init__(self, direct: Client, cache: Cache, kind: Kind, *, metadata_only: bool) -> None:
         self.direct = direct
         self.cache = cache
         self.kind = kind
         self.writer = Writer(direct, kind)
-        self.collection: Collection[Dynamic] = cache.collection(Cached(kind, namespaces=(direct.options.namespace,)))
+        cached = Cached(kind, namespaces=(direct.options.namespace,), metadata_only=metadata_only)
+        self.collection: Collection[Dynamic] = cache.collection(cached)
         self.ledger = Ledger()
         self.collection.subscribe(self.ledger)
         self._tasks = 0
@@ -183,11 +184,11 @@ class Campaign:
 
 @contextlib.asynccontextmanager
 async def campaign(
-    direct: Client, client: Client, kind: Kind, *, clock: Clock | None = None
+    direct: Client, client: Client, kind: Kind, *, clock: Clock | None = None, metadata_only: bool = False
 ) -> AsyncIterator[Campaign]:
     """A cache of a kind through `client`, and a writer beside it; both are at work when the block begins."""
     cache = Cache(client, clock or SystemClock(), random.Random(3))
-    world = Campaign(direct, cache, kind)
+    world = Campaign(direct, cache, kind, metadata_only=metadata_only)
     async with running(cache.run(), world.writer.run()):
         await world.began()
         yield world

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import AsyncIterator
 
 import pytest
 
 import rig
 from chaos.faults import FaultyTransport
-from chaos.proxy import FaultyProxy, proxy_to, reached_through
+from chaos.proxy import FaultyProxy, connected, proxy_to, reached_through
 from navarch._base.clock import SystemClock
-from navarch.client import Client, Config, Options, load
+from navarch.client import Client, Options, load
 from navarch.client.http import HttpTransport
 
 
@@ -22,17 +21,11 @@ async def proxy(rig_cluster: rig.Cluster) -> AsyncIterator[FaultyProxy]:
         yield proxy
 
 
-@contextlib.asynccontextmanager
-async def connected(config: Config, namespace: str) -> AsyncIterator[Client]:
-    """A client by real sockets."""
-    async with Client(HttpTransport(config, SystemClock()), Options(namespace=namespace)) as client:
-        yield client
-
-
 @pytest.fixture
 async def proxied(client: Client, proxy: FaultyProxy, rig_cluster: rig.Cluster) -> AsyncIterator[Client]:
     """A client of the administrator by way of the proxy, in the namespace of `client`."""
-    async with connected(reached_through(proxy, load(rig_cluster.kubeconfig)), client.options.namespace) as proxied:
+    config = reached_through(proxy, load(rig_cluster.kubeconfig))
+    async with connected(config, client.options.namespace) as proxied:
         yield proxied
 
 

@@ -162,6 +162,11 @@ def watches(request: Request) -> bool:
     return request.query.get("watch") == "true"
 
 
+def streamed_lists(request: Request) -> bool:
+    """Those that begin with everything that is there."""
+    return request.query.get("sendInitialEvents") == "true"
+
+
 def lists(request: Request) -> bool:
     """Requests for a list of a namespace or of all; every page counts."""
     return request.method == "GET" and not watches(request)

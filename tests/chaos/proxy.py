@@ -15,7 +15,8 @@ from urllib.parse import urlsplit
 import msgspec
 
 from navarch._base.clock import Clock, SystemClock
-from navarch.client import Config
+from navarch.client import Client, Config, Options, Retry
+from navarch.client.http import HttpTransport
 
 _CHUNK = 65536
 
@@ -175,3 +176,8 @@ def reached_through(proxy: FaultyProxy, config: Config) -> Config:
         server=f"{parts.scheme}://127.0.0.1:{proxy.port}",
         tls_server_name=config.tls_server_name or parts.hostname or "",
     )
+
+
+def connected(config: Config, namespace: str, *, retry: Retry | None = None) -> Client:
+    """A client by real sockets."""
+    return Client(HttpTransport(config, SystemClock()), Options(namespace=namespace, retry=retry or Retry()))

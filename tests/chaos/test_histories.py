@@ -16,7 +16,7 @@ import pytest
 from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 
-from chaos.faults import CutInMidObject, GoneEvent, watches
+from chaos.faults import CutInMidObject, GoneEvent, streamed_lists, watches
 from chaos.histories import (
     NAMESPACES,
     Step,
@@ -36,7 +36,6 @@ from chaos.histories import (
 from chaos.ledger import difference, holding_of, running
 from navarch.api import Dynamic, Key
 from navarch.cache import Cache, Namespaces
-from navarch.client import Request
 
 LIMIT_SECONDS = 600.0
 A = Key("x", "a")
@@ -81,10 +80,6 @@ async def still_alive(world: World, cache: Cache) -> None:
     assert world.server.open_watches == 1
 
 
-def _streamed_lists(request: Request) -> bool:
-    return request.query.get("sendInitialEvents") == "true"
-
-
 @given(history=st.lists(steps, max_size=60), streams_lists=st.booleans())
 @thorough
 @example(  # an own write that somebody deleted before the list that was on its way
@@ -92,7 +87,7 @@ def _streamed_lists(request: Request) -> bool:
         partial(let_run, 60.0),
         partial(inject, GoneEvent(), watches, 1),
         partial(write, Key("x", "b")),
-        partial(inject, CutInMidObject(), _streamed_lists, 1),
+        partial(inject, CutInMidObject(), streamed_lists, 1),
         partial(let_run, 0.101),
         partial(write_of_our_own, A),
         learn_of_own_writes,

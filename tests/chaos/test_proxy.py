@@ -3,41 +3,39 @@
 import asyncio
 from collections.abc import AsyncIterator
 
+import msgspec
 import pytest
 
 import rig
-from chaos.proxy import FaultyProxy, proxy_to, reached_through
+from chaos.proxy import FaultyProxy, connected, reached_through
 from chaos.waiting import until
 from gadgets import CONFIG_MAP, config_map
-from navarch._base.clock import SystemClock
-from navarch.client import Client, Options, Retry, load
-from navarch.client.http import HttpTransport
-from navarch.errors import ConnectError, DeadlineError
+from navarch.client import Client, Retry, load
+from navarch.errors import ConnectError, DeadlineError, TlsError
 
 pytestmark = pytest.mark.real
 
 LIMIT = 20.0
 
 
-@pytest.fixture
-async def proxy(rig_cluster: rig.Cluster) -> AsyncIterator[FaultyProxy]:
-    async with proxy_to(rig_cluster.url) as proxy:
-        yield proxy
-
-
-def connected(proxy: FaultyProxy, cluster: rig.Cluster, namespace: str) -> Client:
-    """A client that tries once, by way of the proxy."""
+def trying_once(proxy: FaultyProxy, cluster: rig.Cluster, client: Client) -> Client:
+    """Another client in the same namespace, by way of the proxy."""
     config = reached_through(proxy, load(cluster.kubeconfig))
-    assert not config.insecure_skip_verify
-    options = Options(namespace=namespace, timeout=5.0, retry=Retry(attempts=1))
-    return Client(HttpTransport(config, SystemClock()), options)
+    return connected(config, client.options.namespace, retry=Retry(attempts=1)).using(timeout=5.0)
 
 
 @pytest.fixture
 async def proxied(client: Client, proxy: FaultyProxy, rig_cluster: rig.Cluster) -> AsyncIterator[Client]:
-    """A client by way of the proxy, in the namespace of `client`."""
-    async with connected(proxy, rig_cluster, client.options.namespace) as proxied:
+    async with trying_once(proxy, rig_cluster, client) as proxied:
         yield proxied
+
+
+async def test_server_is_verified_through_the_proxy(proxy: FaultyProxy, rig_cluster: rig.Cluster) -> None:
+    """It must show a certificate for the name that is asked for."""
+    config = msgspec.structs.replace(load(rig_cluster.kubeconfig), tls_server_name="elsewhere.example.com")
+    async with connected(reached_through(proxy, config), "default") as client:
+        with pytest.raises(TlsError):
+            await client.list(CONFIG_MAP)
 
 
 async def test_requests_and_watches_pass(client: Client, proxied: Client, proxy: FaultyProxy) -> None:
@@ -87,7 +85,7 @@ async def test_silenced_watch_hears_nothing_while_new_connections_pass(
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(1):
                 await anext(watch)
-        async with connected(proxy, rig_cluster, client.options.namespace) as other:
+        async with trying_once(proxy, rig_cluster, client) as other:
             assert (await other.get(CONFIG_MAP, "a")).name == "a"
 
 

@@ -12,10 +12,10 @@ import pytest
 
 import rig
 from chaos.campaign import campaign
-from chaos.conftest import connected
-from chaos.proxy import FaultyProxy, reached_through
+from chaos.proxy import FaultyProxy, connected, reached_through
 from chaos.waiting import until_none
 from gadgets import CONFIG_MAP, DEFINITION
+from navarch._base.clock import SystemClock
 from navarch.api import Dynamic, Kind
 from navarch.client import Client, Config, load
 from navarch.errors import NotFound
@@ -41,6 +41,15 @@ async def test_server_that_is_killed_and_comes_back(client: Client, rig_cluster:
         await asyncio.to_thread(rig_cluster.restart, "kube-apiserver")
         await world.until_told(20, seconds=45)
         await world.survived()
+
+
+async def test_server_whose_store_stands_still(client: Client, faulty: Client, rig_cluster: rig.Cluster) -> None:
+    """Nobody can write, and nobody who asks is answered, until it goes on."""
+    async with campaign(client, faulty, CONFIG_MAP) as world:
+        with rig_cluster.suspended("etcd"):
+            await SystemClock().sleep(3.0)
+        await world.until_told(20)
+        await world.survived(resumed=True)
 
 
 async def test_kind_that_is_deleted_and_made_anew(client: Client, faulty: Client) -> None:

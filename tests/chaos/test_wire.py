@@ -19,13 +19,14 @@ from chaos.faults import (
     Refused,
     anything,
     lists,
+    streamed_lists,
     watches,
 )
 from chaos.proxy import FaultyProxy
 from chaos.waiting import until
 from gadgets import CONFIG_MAP, EVENT, compact, note
 from navarch._base.clock import SystemClock
-from navarch.client import Client, Options, Request
+from navarch.client import Client, Options
 
 pytestmark = pytest.mark.real
 
@@ -40,9 +41,12 @@ async def test_gone_as_a_status_leads_to_a_new_list(client: Client, faulty: Clie
         await world.survived()
 
 
-async def test_gone_as_an_event_leads_to_a_new_list(client: Client, faulty: Client, wire: FaultyTransport) -> None:
-    """In the middle of a stream, again and again."""
-    async with campaign(client, faulty, CONFIG_MAP) as world:
+@pytest.mark.parametrize("metadata_only", [False, True])
+async def test_gone_as_an_event_leads_to_a_new_list(
+    client: Client, faulty: Client, wire: FaultyTransport, metadata_only: bool
+) -> None:
+    """In the middle of a stream, again and again; of whole objects, and of their metadata alone."""
+    async with campaign(client, faulty, CONFIG_MAP, metadata_only=metadata_only) as world:
         for _ in range(3):
             gone = wire.inject(GoneEvent(), on=watches)
             await world.until_told(20)
@@ -97,14 +101,10 @@ async def test_list_that_breaks_in_the_middle_is_begun_anew(
     """Half of a streamed list deletes nothing."""
     async with campaign(client, faulty, CONFIG_MAP) as world:
         wire.inject(GoneEvent(), on=watches)
-        cut = wire.inject(CutInMidObject(), on=_streamed_lists, times=3)
+        cut = wire.inject(CutInMidObject(), on=streamed_lists, times=3)
         await world.until_told(20)
         assert cut.struck == 3
         await world.survived()
-
-
-def _streamed_lists(request: Request) -> bool:
-    return request.query.get("sendInitialEvents") == "true"
 
 
 @pytest.mark.parametrize("code", [429, 500, 503])
@@ -134,7 +134,7 @@ async def test_storm_of_refusals_hits_lists_too(client: Client, faulty: Client, 
 async def test_pages_are_listed_where_lists_cannot_be_streamed(client: Client, wire: FaultyTransport) -> None:
     """From an older server, slowly, with refusals between the pages."""
     faulty = Client(wire, Options(namespace=client.options.namespace, page_size=3))
-    wire.inject(Answered(422), on=_streamed_lists, times=None)
+    wire.inject(Answered(422), on=streamed_lists, times=None)
     async with campaign(client, faulty, CONFIG_MAP) as world:
         wire.inject(GoneEvent(), on=watches)
         wire.inject(Delayed(request=0.2), on=lists, times=3)
