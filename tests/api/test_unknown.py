@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from navarch.api import ListMap, Model, Resource, Spec, Status, decode, encode, full_wire
+from navarch.api.shape import Shape
 from navarch.api.unknown import carry
 from navarch.errors import MalformedJsonError
 
@@ -217,3 +218,21 @@ def test_carry_takes_what_is_new_where_shapes_differ() -> None:
     assert carry([1], [1], {"a": 1}) == {"a": 1}
     assert carry({"a": 1}, {"a": 1}, None) is None
     assert carry({"a": [1, 2]}, {"a": [1]}, {"a": [3]}) == {"a": [3]}
+
+
+def test_change_is_carried_over_to_a_later_version_of_a_list_with_keys() -> None:
+    """What somebody else added, changed and removed stays so; what we added, changed and removed is done."""
+    then = [{"name": name, "value": 0} for name in ("same", "ours", "theirs", "we-remove", "they-remove", "they-drop")]
+    later = [{"name": "same", "value": 0}, {"name": "ours", "value": 0, "unknown": 1}, {"name": "theirs", "value": 7}]
+    later += [{"name": "we-remove", "value": 0}, {"name": "they-add", "value": 8}]
+    now = [{"name": "we-add", "value": 9}, {"name": "same", "value": 0}, {"name": "ours", "value": 5}]
+    now += [{"name": "theirs", "value": 0}, {"name": "they-remove", "value": 0}, {"name": "they-drop", "value": 6}]
+    merged = carry(later, then, now, Shape(keys=("name",), items=Shape()))
+    assert {item.pop("name"): item for item in merged} == {
+        "same": {"value": 0},
+        "ours": {"value": 5, "unknown": 1},
+        "theirs": {"value": 7},
+        "they-add": {"value": 8},
+        "they-drop": {"value": 6},
+        "we-add": {"value": 9},
+    }

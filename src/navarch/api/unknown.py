@@ -59,6 +59,8 @@ def _carry_dict(original: dict[str, Any], then: dict[str, Any], now: dict[str, A
 
 
 def _carry_list(original: list[Any], then: list[Any], now: list[Any], shape: Shape) -> list[Any]:
+    if shape.keys and not _have_the_same_keys(original, then, shape.keys):
+        return _merge_by_keys(original, then, now, shape)
     if len(original) != len(then):
         return now
     partners = _by_keys(then, now, shape.keys) if shape.keys else _by_likeness(then, now)
@@ -67,6 +69,27 @@ def _carry_list(original: list[Any], then: list[Any], now: list[Any], shape: Sha
         item if partner is None else carry(original[partner], then[partner], item, items)
         for item, partner in zip(now, partners, strict=True)
     ]
+
+
+def _have_the_same_keys(one: list[Any], other: list[Any], keys: tuple[str, ...]) -> bool:
+    return [_key(item, keys) for item in one] == [_key(item, keys) for item in other]
+
+
+def _merge_by_keys(original: list[Any], then: list[Any], now: list[Any], shape: Shape) -> list[Any]:
+    """The original is a later version than `then`: what somebody else added stays, what he removed stays away.
+
+    Items that both have changed are carried over field by field; the original's order holds, new items follow.
+    """
+    before, theirs, ours = ({_key(item, shape.keys): item for item in items} for items in (then, original, now))
+    merged = {
+        key: carry(item, before.get(key), ours[key], shape.items or _OPAQUE) if key in ours else item
+        for key, item in theirs.items()
+        if key in ours or key not in before
+    }
+    for key, item in ours.items():
+        if key not in theirs and not (key in before and _same(before[key], item)):
+            merged[key] = item
+    return list(merged.values())
 
 
 def _by_keys(then: list[Any], now: list[Any], keys: tuple[str, ...]) -> list[int | None]:
