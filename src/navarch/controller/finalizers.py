@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from navarch.api import Kind, Object
+from navarch.api.names import LABEL_KEY
 from navarch.client import Client, MergePatch
 from navarch.errors import Conflict, NotFound
 
@@ -28,10 +29,13 @@ class Written(NamedTuple):
 
 
 class Finalizer:
-    """One finalizer of one controller. Adding what is there and removing what is not changes nothing."""
+    """One finalizer of one controller. Adding what is there and removing what is not changes nothing.
+
+    Raises `InvalidValueError` for a name that no server would take.
+    """
 
     def __init__(self, name: str) -> None:
-        self.name = name
+        self.name = LABEL_KEY.check(name, where="the name of a finalizer")
 
     def is_on(self, primary: Object) -> bool:
         """Whether the object has it."""
