@@ -1,0 +1,1 @@
+"""The embedded cluster: a Kubernetes API server, its controllers and its nodes in one process."""

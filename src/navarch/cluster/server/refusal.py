@@ -1,0 +1,128 @@
+"""An error as the API says it: a Status with a code, a reason and details."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from navarch.cluster.server.request import Json
+from navarch.errors import Cause
+
+__all__ = [
+    "Refusal",
+    "already_exists",
+    "bad_request",
+    "conflict",
+    "forbidden",
+    "gone",
+    "invalid",
+    "method_not_allowed",
+    "not_found",
+    "unauthorized",
+]
+
+
+class Refusal(Exception):  # noqa: N818 - an answer, not a failure of the server
+    """The request is refused; `status()` is the body of the answer. `headers` go with it (`Retry-After`)."""
+
+    def __init__(
+        self,
+        code: int,
+        reason: str,
+        message: str,
+        *,
+        details: Json | None = None,
+        metadata: Json | None = None,
+        headers: dict[str, str] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.reason = reason
+        self.message = message
+        self.details = details
+        self.metadata = metadata
+        self.headers = headers or {}
+
+    def status(self) -> Json:
+        """The Status object."""
+        body: Json = {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": self.metadata or {},
+            "status": "Failure",
+            "message": self.message,
+        }
+        if self.reason:
+            body["reason"] = self.reason
+        if self.details is not None:
+            body["details"] = self.details
+        body["code"] = self.code
+        return body
+
+
+def _named(group: str, resource: str, name: str, **more: Any) -> Json:
+    details: Json = {"name": name, "group": group, "kind": resource}
+    return {key: value for key, value in {**details, **more}.items() if value}
+
+
+def _qualified(group: str, resource: str) -> str:
+    return f"{resource}.{group}" if group else resource
+
+
+def not_found(group: str, resource: str, name: str) -> Refusal:
+    """404: there is no such object."""
+    message = f'{_qualified(group, resource)} "{name}" not found'
+    return Refusal(404, "NotFound", message, details=_named(group, resource, name))
+
+
+def already_exists(group: str, resource: str, name: str) -> Refusal:
+    """409: there is one of that name."""
+    message = f'{_qualified(group, resource)} "{name}" already exists'
+    return Refusal(409, "AlreadyExists", message, details=_named(group, resource, name))
+
+
+def conflict(group: str, resource: str, name: str, why: str) -> Refusal:
+    """409: it is not what it was when it was read."""
+    message = f'Operation cannot be fulfilled on {_qualified(group, resource)} "{name}": {why}'
+    return Refusal(409, "Conflict", message, details=_named(group, resource, name))
+
+
+def invalid(group: str, kind: str, name: str, causes: Sequence[Cause]) -> Refusal:
+    """422, with every cause, field by field."""
+    listed = [f"{cause.field}: {cause.message}" for cause in causes]
+    said = listed[0] if len(listed) == 1 else f"[{', '.join(listed)}]"
+    message = f'{_qualified(group, kind)} "{name}" is invalid: {said}'
+    details = _named(group, kind, name)
+    details["causes"] = [{"reason": cause.reason, "message": cause.message, "field": cause.field} for cause in causes]
+    return Refusal(422, "Invalid", message, details=details)
+
+
+def bad_request(message: str) -> Refusal:
+    """400: the request makes no sense."""
+    return Refusal(400, "BadRequest", message)
+
+
+def unauthorized() -> Refusal:
+    """401: nobody knows who asks."""
+    return Refusal(401, "Unauthorized", "Unauthorized")
+
+
+def forbidden(group: str, resource: str, name: str, why: str) -> Refusal:
+    """403: whoever asks may not."""
+    subject = (
+        f'{_qualified(group, resource)} "{name}" is forbidden'
+        if name
+        else (f"{_qualified(group, resource)} is forbidden")
+    )
+    return Refusal(403, "Forbidden", f"{subject}: {why}", details=_named(group, resource, name))
+
+
+def method_not_allowed(message: str = "the server does not allow this method on the requested resource") -> Refusal:
+    """405: the resource does not know that verb."""
+    return Refusal(405, "MethodNotAllowed", message, details={})
+
+
+def gone(message: str, *, continue_token: str = "") -> Refusal:
+    """410: the revision, or the token, is no longer kept."""
+    metadata = {"continue": continue_token} if continue_token else None
+    return Refusal(410, "Expired", message, metadata=metadata)

@@ -1,0 +1,120 @@
+"""Requests and replies as values, and what a path means."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+__all__ = ["ApiRequest", "Json", "Reply", "RequestInfo", "User", "request_info"]
+
+Json = dict[str, Any]
+
+_NAMESPACE_SUBRESOURCES = frozenset({"status", "finalize"})
+_VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """Who asks."""
+
+    name: str
+    uid: str = ""
+    groups: tuple[str, ...] = ()
+    extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApiRequest:
+    """One request. Header names are in lower case. `certificate` is the client's, in DER, verified by TLS."""
+
+    method: str
+    path: str
+    query: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes = b""
+    certificate: bytes | None = None
+
+    def parameter(self, name: str) -> str:
+        """The first value of a query parameter; empty if it was not given."""
+        found = self.query.get(name)
+        return found[0] if found else ""
+
+    def flag(self, name: str) -> bool:
+        """A query parameter that is true or false, as Go reads it."""
+        return self.parameter(name) in {"1", "t", "T", "true", "TRUE", "True"}
+
+
+@dataclass(slots=True)
+class Reply:
+    """An answer: `body` as a whole, or `stream` chunk by chunk until it ends or the reader leaves."""
+
+    status: int = 200
+    body: bytes = b""
+    content_type: str = "application/json"
+    headers: dict[str, str] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+    stream: AsyncIterator[bytes] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RequestInfo:
+    """What a request is about, in the words of RBAC and audit. `resource` is empty for what is no resource."""
+
+    verb: str
+    path: str
+    group: str = ""
+    version: str = ""
+    namespace: str = ""
+    resource: str = ""
+    subresource: str = ""
+    name: str = ""
+
+    @property
+    def is_resource(self) -> bool:
+        """Whether it is about a resource."""
+        return bool(self.resource)
+
+
+def request_info(request: ApiRequest) -> RequestInfo:
+    """What the path and method mean, as Kubernetes takes them apart.
+
+    >>> info = request_info(ApiRequest(method="GET", path="/apis/apps/v1/namespaces/default/deployments/web/scale"))
+    >>> info.verb, info.group, info.resource, info.subresource, info.namespace, info.name
+    ('get', 'apps', 'deployments', 'scale', 'default', 'web')
+    """
+    parts = [part for part in request.path.split("/") if part]
+    other = RequestInfo(request.method.lower(), request.path)
+    if len(parts) < 3 or parts[0] not in {"api", "apis"}:
+        return other
+    group, parts = ("", parts[1:]) if parts[0] == "api" else (parts[1], parts[2:])
+    if len(parts) < 2:
+        return other
+    version, parts = parts[0], parts[1:]
+    namespace, parts = _namespace_and_rest(parts)
+    resource, name, subresource = _pad(parts)
+    return RequestInfo(_verb(request, name), request.path, group, version, namespace, resource, subresource, name)
+
+
+def _namespace_and_rest(parts: list[str]) -> tuple[str, list[str]]:
+    """`namespaces/a/pods` is about pods; `namespaces/a` and `namespaces/a/status` about the namespace itself."""
+    if parts[0] != "namespaces" or len(parts) < 2:
+        return "", parts
+    if len(parts) > 2 and parts[2] not in _NAMESPACE_SUBRESOURCES:
+        return parts[1], parts[2:]
+    return parts[1], parts
+
+
+def _pad(parts: list[str]) -> tuple[str, str, str]:
+    resource, name, *rest = [*parts, "", ""]
+    return resource, name, "/".join(part for part in rest if part)
+
+
+def _verb(request: ApiRequest, name: str) -> str:
+    if request.method in {"GET", "HEAD"}:
+        if request.flag("watch"):
+            return "watch"
+        return "get" if name else "list"
+    if request.method == "DELETE" and not name:
+        return "deletecollection"
+    return _VERBS.get(request.method, request.method.lower())
