@@ -81,15 +81,15 @@ def _merge_by_keys(original: list[Any], then: list[Any], now: list[Any], shape: 
     Items that both have changed are carried over field by field; the original's order holds, new items follow.
     """
     before, theirs, ours = ({_key(item, shape.keys): item for item in items} for items in (then, original, now))
-    merged = {
-        key: carry(item, before.get(key), ours[key], shape.items or _OPAQUE) if key in ours else item
+    merged = [
+        carry(item, before.get(key), ours[key], shape.items or _OPAQUE) if key in ours else item
         for key, item in theirs.items()
         if key in ours or key not in before
-    }
-    for key, item in ours.items():
-        if key not in theirs and not (key in before and _same(before[key], item)):
-            merged[key] = item
-    return list(merged.values())
+    ]
+    added = [
+        item for key, item in ours.items() if key not in theirs and not (key in before and _same(before[key], item))
+    ]
+    return [*merged, *added]
 
 
 def _by_keys(then: list[Any], now: list[Any], keys: tuple[str, ...]) -> list[int | None]:
