@@ -124,6 +124,11 @@ class Campaign:
 
         await until_none(look, seconds=seconds)
 
+    async def until_deleted(self, more: int, *, seconds: float = 20.0) -> None:
+        """Waits until the writer has deleted that many more: what a watch that is down must find out by itself."""
+        goal = self.writer.deleted + more
+        await until(lambda: self.writer.deleted >= goal, f"{more} more deletions by the writer", seconds=seconds)
+
     async def until_told(self, more: int, *, seconds: float = 20.0) -> None:
         """Waits until that many more changes were told: the watch is alive, broken or not."""
         goal = len(self.ledger.told) + more

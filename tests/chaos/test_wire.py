@@ -23,7 +23,6 @@ from chaos.faults import (
     watches,
 )
 from chaos.proxy import FaultyProxy
-from chaos.waiting import until
 from gadgets import CONFIG_MAP, EVENT, compact, note
 from navarch._base.clock import SystemClock
 from navarch.client import Client, Options
@@ -34,8 +33,10 @@ pytestmark = pytest.mark.real
 async def test_gone_as_a_status_leads_to_a_new_list(client: Client, faulty: Client, wire: FaultyTransport) -> None:
     """Where a watch wanted to go on, the server answers 410: what was deleted meanwhile is told."""
     async with campaign(client, faulty, CONFIG_MAP) as world:
-        gone = wire.inject(Answered(410), on=watches, times=3)
         wire.inject(CutInMidObject(), on=watches)
+        wire.inject(Refused(), on=watches, times=3)
+        gone = wire.inject(Answered(410), on=watches, times=3)
+        await world.until_deleted(5)
         await world.until_told(20)
         assert gone.struck == 3
         await world.survived()
@@ -45,12 +46,15 @@ async def test_gone_as_a_status_leads_to_a_new_list(client: Client, faulty: Clie
 async def test_gone_as_an_event_leads_to_a_new_list(
     client: Client, faulty: Client, wire: FaultyTransport, metadata_only: bool
 ) -> None:
-    """In the middle of a stream, again and again; of whole objects, and of their metadata alone."""
+    """In the middle of a stream, with deletions before the next list; of whole objects, and of their metadata alone."""
     async with campaign(client, faulty, CONFIG_MAP, metadata_only=metadata_only) as world:
-        for _ in range(3):
+        for _ in range(2):
             gone = wire.inject(GoneEvent(), on=watches)
-            await world.until_told(20)
+            wire.inject(Refused(), times=None)
+            await world.until_deleted(5)
             assert gone.struck == 1
+            wire.heal()
+            await world.until_told(20)
         await world.survived()
 
 
@@ -65,8 +69,7 @@ async def test_revision_that_the_store_forgot_leads_to_a_new_list(
     async with campaign(client, proxied, EVENT) as world:
         await proxy.refuse()
         proxy.cut_all()
-        enough = world.writer.deleted + 5
-        await until(lambda: world.writer.deleted >= enough, "five deletions that the watch does not see")
+        await world.until_deleted(5)
         last = await client.create(note(client, "last"))
         compact(rig_cluster, last.metadata["resourceVersion"])
         await proxy.pass_through()
