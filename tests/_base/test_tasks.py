@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from navarch._base.clock import ManualClock
-from navarch._base.tasks import acquire, cancel_and_wait, unless, within
+from navarch._base.tasks import acquire, cancel_and_wait, is_cancelled, unless, within
 
 
 async def test_within_returns_the_result_and_leaves_no_alarm() -> None:
@@ -189,3 +189,25 @@ async def test_unless_raises_what_either_raises() -> None:
     with pytest.raises(LookupError):
         await unless(fails(), clock.sleep(5))
     assert clock.sleeping == 0
+
+
+async def test_cancellation_is_told_from_an_error_that_looks_like_one() -> None:
+    """Only who was told to end is cancelled, also if it kept the error to itself."""
+    seen: list[bool] = []
+
+    async def kept() -> None:
+        try:
+            raise asyncio.CancelledError
+        except asyncio.CancelledError:
+            seen.append(is_cancelled())
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            seen.append(is_cancelled())
+        seen.append(is_cancelled())
+
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(kept())
+        await ManualClock().settle()
+        task.cancel()
+    assert seen == [False, True, True]

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import inspect
 from collections.abc import Awaitable, Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
+from contextvars import copy_context
+from functools import partial
 from typing import Any
 
+from navarch._base.threads import ThreadPool
 from navarch.api import Key
 from navarch.controller.context import Context
 from navarch.controller.contract import Result
@@ -26,19 +30,20 @@ class Threads:
     """
 
     def __init__(self, name: str, count: int) -> None:
-        self._name = name
-        self._count = count
-        self._pool: ThreadPoolExecutor | None = None
+        self._pool = ThreadPool(name, count)
         self._running: dict[Key, Future[Any]] = {}
 
     def awaitable(self, function: Reconciler) -> AsyncReconciler:
         """The function as a coroutine; one that is a coroutine already stays as it is."""
-        if inspect.iscoroutinefunction(function):
-            return function
+        if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None)):  # noqa: B004 - an object that is called
+            return function  # type: ignore[return-value]  # as was just seen
 
         async def in_thread(primary: Any, ctx: Context) -> Any:
-            future = self._running[ctx.key] = self._submit(function, primary, ctx)
-            return await asyncio.wrap_future(future)
+            call = partial(copy_context().run, function, primary, ctx)
+            future = self._running[ctx.key] = self._pool.submit(call)
+            result = await asyncio.wrap_future(future)
+            # A plain function may wrap a coroutine, as decorators do.
+            return await result if inspect.isawaitable(result) else result
 
         return in_thread
 
@@ -48,15 +53,13 @@ class Threads:
         if future is None or future.done():
             then()
             return
-        loop = asyncio.get_running_loop()
-        future.add_done_callback(lambda _: loop.call_soon_threadsafe(then))
+        future.add_done_callback(partial(_tell, asyncio.get_running_loop(), then))
 
     def close(self) -> None:
-        """Begins nothing more; does not wait for what runs."""
-        if self._pool is not None:
-            self._pool.shutdown(wait=False, cancel_futures=True)
+        """Lets the threads go that are idle, and the others when they are done; does not wait for them."""
+        self._pool.close()
 
-    def _submit(self, function: Reconciler, primary: Any, ctx: Context) -> Future[Any]:
-        if self._pool is None:
-            self._pool = ThreadPoolExecutor(self._count, thread_name_prefix=self._name)
-        return self._pool.submit(function, primary, ctx)
+
+def _tell(loop: asyncio.AbstractEventLoop, then: Callable[[], None], _: Future[Any]) -> None:
+    with contextlib.suppress(RuntimeError):  # the loop is closed: nobody is left to be told
+        loop.call_soon_threadsafe(then)

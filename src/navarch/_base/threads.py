@@ -1,0 +1,60 @@
+"""Threads for functions that block."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from queue import SimpleQueue
+from typing import Any, Generic, TypeVar
+
+__all__ = ["ThreadPool"]
+
+T = TypeVar("T")
+
+
+class _Call(Generic[T]):
+    def __init__(self, function: Callable[[], T]) -> None:
+        self.function = function
+        self.future: Future[T] = Future()
+
+    def run(self) -> None:
+        if not self.future.set_running_or_notify_cancel():
+            return
+        try:
+            self.future.set_result(self.function())
+        except BaseException as error:  # noqa: BLE001 - whoever waits for the result gets it
+            self.future.set_exception(error)
+
+
+class ThreadPool:
+    """So many threads and no more, made as they are needed.
+
+    Unlike the standard library's, they do not keep the program from ending: a function that never returns would.
+    """
+
+    def __init__(self, name: str, count: int) -> None:
+        self._name = name
+        self._count = count
+        self._calls: SimpleQueue[_Call[Any] | None] = SimpleQueue()
+        self._threads: list[threading.Thread] = []
+
+    def submit(self, function: Callable[[], T]) -> Future[T]:
+        """Calls the function in the next free thread; a call that has not begun can be cancelled."""
+        call = _Call(function)
+        self._calls.put(call)
+        if len(self._threads) < self._count:
+            thread = threading.Thread(target=self._work, name=f"{self._name}-{len(self._threads)}", daemon=True)
+            self._threads.append(thread)
+            thread.start()
+        return call.future
+
+    def close(self) -> None:
+        """Each thread ends when all that was submitted has; returns at once."""
+        for _ in self._threads:
+            self._calls.put(None)
+        self._threads = []
+
+    def _work(self) -> None:
+        while (call := self._calls.get()) is not None:
+            call.run()
