@@ -109,6 +109,7 @@ class Controller:
         if entry is None:
             self._outcomes.forget(work.key)
             self._parts.reach.applied.forget(work.key)
+            self._parts.causes.take(work.key)
             return
         started = self._clock.monotonic()
         self._parts.metrics.started()
