@@ -171,7 +171,7 @@ async def test_life_of_a_memcached(client: Client, monkeypatch: pytest.MonkeyPat
         await made(client, "cache", 3)
         three = await until_nodes(client, "cache", 3)
         assert (await owned_deployment(client, three)).spec.replicas == 3
-        assert three.metadata.finalizers == ["cache.example.com/memcached-operator.reconcile"]
+        assert three.metadata.finalizers == ["cache.example.com/memcached-operator.memcached"]
         await client.patch(Memcached, "cache", MergePatch({"spec": {"size": 1}}))
         one = await until_nodes(client, "cache", 1)
         assert (await owned_deployment(client, one)).spec.replicas == 1
