@@ -18,11 +18,12 @@ from navarch._base.clock import ManualClock
 from navarch.api import Key
 from navarch.client import Client
 from navarch.controller import Context, Declared
-from navarch.k8s.core.v1 import ConfigMap, Pod, Secret
+from navarch.k8s.core.v1 import ConfigMap, Namespace, Pod, Secret
 from navarch.k8s.events.v1 import Event
 from navarch.operator import Background, Operator
 
 DOCS = Path(__file__).parents[2] / "docs"
+SERVED = (ConfigMap, Pod, Secret, Namespace, Event)
 
 
 def blocks(page: str, language: str) -> list[str]:
@@ -46,14 +47,19 @@ def module_of(page: str, folder: Path) -> ModuleType:
 class Trial:
     """One controller of a page at work on a model server, by a clock that stands still until it is moved."""
 
-    def __init__(self, declared: Declared[Any], backgrounds: Sequence[Background] = ()) -> None:
+    def __init__(
+        self, declared: Declared[Any], backgrounds: Sequence[Background] = (), *, namespaces: tuple[str, ...] = ()
+    ) -> None:
         self.clock = ManualClock()
-        self.server = ModelServer(declared.primary, ConfigMap, Pod, Secret, Event, clock=self.clock)
+        self.server = ModelServer(declared.primary, *SERVED, clock=self.clock)
         self.client: Client = self.server.client()
         self.reconciled: list[tuple[Key, tuple[str, ...]]] = []
         """What was reconciled, and why."""
         self._declared = declared
-        self._operator = Operator("websites", crds="ignore", election=False, check_permissions=False)
+        self._operator = Operator(
+            "websites", namespaces=namespaces, crds="ignore", election=False, check_permissions=False
+        )
+        self.namespaces = self._operator.namespaces
         self._operator.controllers.append(declared)
         self._operator.backgrounds.extend(backgrounds)
 
