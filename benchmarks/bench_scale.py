@@ -37,8 +37,8 @@ def main() -> None:
         ours = []
         for count in STEPS:
             size = stock.fill(count)
-            ours.append(_hold(Field(cluster, count, workers=1), OURS))
-        peers = {name: _hold(Field(cluster, STEPS[-1], workers=1), name) for name in PEERS}
+            ours.append(_hold(Field(cluster, count, workers=4), OURS))
+        peers = {name: _hold(Field(cluster, STEPS[-1], workers=4), name) for name in PEERS}
     report.rows += [*_growth(ours, size), *_beside(ours[-1], peers)]
     report.publish()
 

@@ -1,7 +1,5 @@
 """What a worker says at its end. Imports as little as possible: it runs inside what is measured."""
 
-import json
-
 
 def report_run(wall: float, count: int = 0, **more: float) -> None:
     """Seconds, how many objects, the peak of resident memory, and what else was found.
@@ -11,4 +9,5 @@ def report_run(wall: float, count: int = 0, **more: float) -> None:
     """
     with open("/proc/self/status") as status:  # noqa: PTH123 - pathlib would be an import of its own
         peak = next(line for line in status if line.startswith("VmHWM:")).split()[1]
-    print(json.dumps({"wall": wall, "count": count, "peak_mb": int(peak) / 1024, **more}))
+    rest = "".join(f', "{name}": {value}' for name, value in more.items())
+    print(f'{{"wall": {wall}, "count": {count}, "peak_mb": {int(peak) / 1024}{rest}}}')

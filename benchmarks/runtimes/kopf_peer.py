@@ -28,6 +28,8 @@ def configure(settings: kopf.OperatorSettings, **_: Any) -> None:
     settings.posting.enabled = False
     settings.scanning.disabled = True
     settings.watching.initial_streaming = True
+    settings.queueing.worker_limit = 32
+    settings.queueing.idle_timeout = 0.001  # a worker belongs to one object; by default it is kept for 5 s
 
 
 @kopf.on.event("bench.example.com", "v1", "widgets")
