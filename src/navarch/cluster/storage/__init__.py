@@ -1,5 +1,14 @@
 """Where the embedded server keeps objects: in memory, in a file, or in a real etcd."""
 
-from navarch.cluster.storage.protocol import ChangedError, CompactedError, Event, Page, Storage, StorageError, Stored
+from navarch.cluster.storage.protocol import (
+    ChangedError,
+    CompactedError,
+    Event,
+    Page,
+    Storage,
+    StorageError,
+    Stored,
+    Watcher,
+)
 
-__all__ = ["ChangedError", "CompactedError", "Event", "Page", "Storage", "StorageError", "Stored"]
+__all__ = ["ChangedError", "CompactedError", "Event", "Page", "Storage", "StorageError", "Stored", "Watcher"]

@@ -6,11 +6,11 @@ into it. Keys are Kubernetes' own: `/registry/pods/default/web`.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import NamedTuple, Protocol
 
-__all__ = ["ChangedError", "CompactedError", "Event", "Page", "Storage", "StorageError", "Stored"]
+__all__ = ["ChangedError", "CompactedError", "Event", "Page", "Storage", "StorageError", "Stored", "Watcher"]
 
 
 class StorageError(Exception):
@@ -58,6 +58,25 @@ class Event(NamedTuple):
     previous: Stored | None
 
 
+class Watcher(Protocol):
+    """One watch. Waiting and taking are two things, so that whoever waits can be woken for another reason."""
+
+    def ready(self) -> Sequence[Event]:
+        """The events since the last call, in order, each once; empty if there are none yet.
+
+        Raises `CompactedError` if it fell so far behind that some are no longer kept, `StorageError` if the store failed.
+        """
+        ...
+
+    async def wait(self) -> None:
+        """Returns when there may be something ready, or after `wake`; at once if there is. Cancelling it loses nothing."""
+        ...
+
+    def wake(self) -> None:
+        """Lets `wait` return."""
+        ...
+
+
 class Storage(Protocol):
     """A store. Everything that was acknowledged is there after a restart, as far as the kind of store promises it."""
 
@@ -87,7 +106,7 @@ class Storage(Protocol):
         """Deletes if the key is at revision `expected`; the revision of the deletion. Raises `ChangedError`."""
         ...
 
-    def watch(self, prefix: str, *, after: int) -> AbstractAsyncContextManager[AsyncIterator[Event]]:
+    def watch(self, prefix: str, *, after: int) -> AbstractAsyncContextManager[Watcher]:
         """Every write under `prefix` after that revision, in order, each once. Raises `CompactedError` on entry.
 
         A consumer that falls behind does not slow down writers.
@@ -95,7 +114,7 @@ class Storage(Protocol):
         ...
 
     async def compact(self, revision: int) -> None:
-        """Forgets what happened before that revision; what keys have now stays."""
+        """Forgets what happened before that revision; what keys have now, and had at that revision, stays."""
         ...
 
     async def close(self) -> None:
