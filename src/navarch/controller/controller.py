@@ -80,8 +80,10 @@ class Controller:
     async def drain(self) -> None:
         """Begins nothing more; returns when what is under way has ended."""
         self._queue.close()
-        await self._queue.drained()
-        self._parts.threads.close()
+        try:
+            await self._queue.drained()
+        finally:
+            self._parts.threads.close()
 
     async def _work(self) -> None:
         while True:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from inspect import iscoroutinefunction
 from typing import Any, Generic, TypeVar, cast
 
 from navarch.api import Key, Kind, Object
+from navarch.api.names import DNS_SUBDOMAIN
 from navarch.cache import Cached, as_cached
 from navarch.client.target import Readable, kind_of
 from navarch.controller.context import Context
@@ -17,6 +19,8 @@ from navarch.errors import DefinitionError
 __all__ = ["ControllerOptions", "Declared", "Watchable"]
 
 P = TypeVar("P", bound=Object)
+R = TypeVar("R", bound=Awaitable[Result | None] | Result | None)
+C = TypeVar("C", bound=Awaitable[Result | None] | Result | None)
 
 Watchable = Readable[Any] | Cached[Any]
 """A class or a `Kind` for all of its objects, or `Cached` for some of them."""
@@ -45,29 +49,44 @@ class ControllerOptions:
 
     def __post_init__(self) -> None:
         if self.concurrency < 1:
-            raise DefinitionError(f"expected a concurrency of 1 or more, got {self.concurrency}")
-        if self.timeout <= 0:
-            raise DefinitionError(f"expected a timeout of more than 0 seconds, got {self.timeout}")
+            raise DefinitionError(f"expected a concurrency of 1 or more, got {self.concurrency!r}")
+        if not self.timeout > 0:
+            raise DefinitionError(f"expected a timeout of more than 0 seconds, got {self.timeout!r}")
         for declared in ("owns", "reads"):
             if not isinstance(getattr(self, declared), tuple):
                 raise DefinitionError(f"expected a tuple of kinds for {declared}, got {getattr(self, declared)!r}")
+        if not isinstance(self.watches, Mapping):
+            raise DefinitionError(f"expected a mapping of kinds to functions for watches, got {self.watches!r}")
+        for what, mapper in self.watches.items():
+            if iscoroutinefunction(mapper):
+                raise DefinitionError(f"expected a plain function that maps {what!r} to keys, got {mapper!r}")
 
 
-class Declared(Generic[P]):
+class Declared(Generic[P, R]):
     """A reconciler and what it needs; what `@operator.controller(...)` makes of a function.
 
     Calling it calls the function, so that it can be tested alone.
     """
 
-    def __init__(self, primary: type[P] | Cached[P], reconcile: Handler[P], options: ControllerOptions) -> None:
+    def __init__(
+        self, primary: type[P] | Cached[P], reconcile: Callable[[P, Context], R], options: ControllerOptions
+    ) -> None:
         self.cached: Cached[P] = primary if isinstance(primary, Cached) else Cached(cast(Readable[P], primary))
         self.options = options
         self.reconcile = reconcile
         self.on_deletion: Handler[P] | None = None
-        self.name = options.name or self.cached.kind.kind.lower()
+        self.name = DNS_SUBDOMAIN.check(options.name or self.cached.kind.kind.lower(), where="the name of a controller")
         self._listeners: list[Callable[[Key, str], None]] = []
-        if not isinstance(self.cached.of, type):
-            raise DefinitionError(f"{self.name}: expected a class to reconcile, got {self.cached.of!r}; declare one")
+        self._refuse_unfit_primary()
+
+    def _refuse_unfit_primary(self) -> None:
+        cached = self.cached
+        if not isinstance(cached.of, type):
+            raise DefinitionError(f"{self.name}: expected a class to reconcile, got {cached.of!r}; declare one")
+        if cached.metadata_only or (cached.keep and cached.kind.has_status and "status" not in cached.keep):
+            raise DefinitionError(
+                f"{self.name}: expected whole objects to reconcile, got {cached}; its status could not be written"
+            )
 
     @property
     def primary(self) -> type[P]:
@@ -79,22 +98,22 @@ class Declared(Generic[P]):
         """Their kind."""
         return self.cached.kind
 
-    def __call__(self, primary: P, ctx: Context) -> Awaitable[Result | None] | Result | None:
+    def __call__(self, primary: P, ctx: Context) -> R:
         """Reconciles once."""
         return self.reconcile(primary, ctx)
 
-    def cleanup(self, function: Handler[P]) -> Handler[P]:
+    def cleanup(self, function: Callable[[P, Context], C]) -> Callable[[P, Context], C]:
         """Declares what has to be undone before an object may go: from now on objects get a finalizer.
 
         Returning None lets the object go; `Result(after=...)` says that it is not done yet.
         """
         if self.on_deletion is not None:
             raise DefinitionError(f"{self.name}: expected one cleanup, got a second")
-        self.on_deletion = function
+        self.on_deletion = cast(Handler[P], function)
         return function
 
     def trigger(self, name: str, *, namespace: str = "", reason: str = "it was triggered") -> None:
-        """Reconciles the object of that name soon, wherever this controller runs in this process."""
+        """Reconciles the object of that name soon, wherever this controller runs in this process; from any thread."""
         for listener in list(self._listeners):
             listener(Key(namespace, name), reason)
 
@@ -106,9 +125,9 @@ class Declared(Generic[P]):
         """Tells no more."""
         self._listeners.remove(listener)
 
-    def others(self) -> Mapping[Kind, Cached[Any]]:
-        """Everything that is cached beside the primary kind, by kind; the same kind declared in two ways is refused."""
-        found: dict[Kind, Cached[Any]] = {}
+    def everything(self) -> Mapping[Kind, Cached[Any]]:
+        """Everything that is cached, the primary kind first, by kind; the same kind declared in two ways is refused."""
+        found: dict[Kind, Cached[Any]] = {self.kind: self.cached}
         for cached in map(as_cached, (*self.options.owns, *self.options.watches, *self.options.reads)):
             known = found.setdefault(cached.kind, cached)
             if known != cached:

@@ -28,11 +28,14 @@ _AT_ONCE = Result(after=0)
 
 @dataclass(frozen=True, slots=True)
 class Handlers:
-    """What the user wrote for a kind: how it is reconciled and, where something has to be undone, how it is cleaned up."""
+    """What the user wrote for a kind: how it is reconciled and, where something has to be undone, how it is cleaned up.
+
+    A finalizer is there if and only if there is a cleanup.
+    """
 
     reconcile: AsyncReconciler
     cleanup: AsyncReconciler | None
-    finalizer: Finalizer
+    finalizer: Finalizer | None
 
 
 class Reconciliation:
@@ -49,9 +52,10 @@ class Reconciliation:
         handlers = self._handlers
         if entry.deleting:
             return await self._clean_up(entry, primary, ctx)
-        if handlers.cleanup is None or handlers.finalizer.is_on(primary):
+        finalizer = handlers.finalizer
+        if finalizer is None or finalizer.is_on(primary):
             return await self._call(handlers.reconcile, entry, primary, ctx)
-        written = await handlers.finalizer.add(self._reach.client, primary)
+        written = await finalizer.add(self._reach.client, primary)
         if written is None:
             return None
         entry = self._tell_cache(entry, written)
@@ -62,20 +66,20 @@ class Reconciliation:
 
     async def _clean_up(self, entry: Entry, primary: Any, ctx: Context) -> Result | None:
         """An object without our finalizer goes without us."""
-        handlers = self._handlers
-        if handlers.cleanup is None or not handlers.finalizer.is_on(primary):
+        cleanup, finalizer = self._handlers.cleanup, self._handlers.finalizer
+        if cleanup is None or finalizer is None or not finalizer.is_on(primary):
             return None
-        result = await self._call(handlers.cleanup, entry, primary, ctx)
+        result = await self._call(cleanup, entry, primary, ctx)
         if result is None:
-            await self._let_go(entry)
+            await self._let_go(entry, finalizer)
         return result
 
-    async def _let_go(self, entry: Entry) -> None:
+    async def _let_go(self, entry: Entry, finalizer: Finalizer) -> None:
         """The finalizer goes from the object as it is now, whatever the cleanup has done to its copy."""
         now = self._collection.entry(entry.key)
         if now is None or now.uid != entry.uid:
             return
-        written = await self._handlers.finalizer.remove(self._reach.client, self._collection.fresh(now))
+        written = await finalizer.remove(self._reach.client, self._collection.fresh(now))
         if written is not None:
             self._tell_cache(now, written)
             if _was_last(written.found):

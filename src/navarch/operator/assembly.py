@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -27,14 +28,39 @@ from navarch.queue import WorkQueue
 
 __all__ = ["Assembled", "Workshop"]
 
+Subscriptions = Iterator[tuple[Collection[Any], Callable[[Change], None]]]
 
-@dataclass(frozen=True, slots=True)
+
 class Assembled:
-    """A controller that is ready to run; `detach` ends what its triggers are told."""
+    """A controller that is ready to run, and what fills its queue between `attach` and `detach`."""
 
-    controller: Controller
-    queue: WorkQueue[Key]
-    detach: Callable[[], None]
+    def __init__(
+        self, controller: Controller, queue: WorkQueue[Key], declared: Declared[Any, Any], subscriptions: Subscriptions
+    ) -> None:
+        self.controller = controller
+        self.queue = queue
+        self._declared = declared
+        self._subscriptions = tuple(subscriptions)
+        self._trigger: Callable[[Key, str], None] | None = None
+
+    def attach(self) -> None:
+        """From now on changes and triggers are told to the queue."""
+        for collection, subscriber in self._subscriptions:
+            collection.subscribe(subscriber)
+        self._trigger = partial(_trigger, asyncio.get_running_loop(), self.queue)
+        self._declared.listen(self._trigger)
+
+    def detach(self) -> None:
+        """Nothing is told any more."""
+        for collection, subscriber in self._subscriptions:
+            collection.unsubscribe(subscriber)
+        if self._trigger is not None:
+            self._declared.unlisten(self._trigger)
+
+
+def _trigger(loop: asyncio.AbstractEventLoop, queue: WorkQueue[Key], key: Key, reason: str) -> None:
+    """Whoever triggers may be in another thread."""
+    loop.call_soon_threadsafe(partial(queue.add, key, reason=reason))
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +73,8 @@ class Workshop:
     recorder: Recorder
     metrics: Metrics
 
-    def assemble(self, declared: Declared[Any]) -> Assembled:
-        """The controller, with its triggers in place: from now on its queue fills."""
+    def assemble(self, declared: Declared[Any, Any]) -> Assembled:
+        """The controller with its triggers; nothing happens before it is attached and run."""
         queue, collections = self._queue(declared), self._collections(declared)
         causes: Causes = Causes()
         controller = Controller(
@@ -57,26 +83,26 @@ class Workshop:
             timeout=declared.options.timeout,
         )
         triggers = Triggers(self._full_name(declared), declared.kind, queue, causes)
-        return Assembled(controller, queue, _attach(declared, queue, collections, triggers))
+        return Assembled(controller, queue, declared, _subscriptions(declared, collections, triggers))
 
-    def _full_name(self, declared: Declared[Any]) -> str:
+    def _full_name(self, declared: Declared[Any, Any]) -> str:
         """Tells controllers of different operators in one process apart, also as managers of fields."""
         return f"{self.operator.name}/{declared.name}"
 
-    def _queue(self, declared: Declared[Any]) -> WorkQueue[Key]:
+    def _queue(self, declared: Declared[Any, Any]) -> WorkQueue[Key]:
         metrics = QueueMetrics(declared.name)
         queue: WorkQueue[Key] = WorkQueue(declared.name, self.client.clock, self.client.rng, metrics=metrics)
         metrics.source = queue
         self.metrics.add(metrics)
         return queue
 
-    def _collections(self, declared: Declared[Any]) -> dict[Kind, Collection[Any]]:
-        everything = {**declared.others(), declared.kind: declared.cached}
-        return {kind: self.cache.collection(cached, self.operator.namespaces) for kind, cached in everything.items()}
+    def _collections(self, declared: Declared[Any, Any]) -> dict[Kind, Collection[Any]]:
+        everything = declared.everything().items()
+        return {kind: self.cache.collection(cached, self.operator.namespaces) for kind, cached in everything}
 
     def _parts(
         self,
-        declared: Declared[Any],
+        declared: Declared[Any, Any],
         queue: WorkQueue[Key],
         collections: Mapping[Kind, Collection[Any]],
         causes: Causes,
@@ -100,7 +126,7 @@ class Workshop:
 
     def _reach(
         self,
-        declared: Declared[Any],
+        declared: Declared[Any, Any],
         queue: WorkQueue[Key],
         collections: Mapping[Kind, Collection[Any]],
         loops: LoopDetector,
@@ -116,13 +142,13 @@ class Workshop:
             on_write=loops.wrote,
         )
 
-    def _handlers(self, declared: Declared[Any], threads: Threads) -> Handlers:
+    def _handlers(self, declared: Declared[Any, Any], threads: Threads) -> Handlers:
         name = declared.options.finalizer or finalizer_name(self.operator.name, declared.name, declared.kind)
         cleanup = declared.on_deletion
         return Handlers(
             reconcile=threads.awaitable(declared.reconcile),
             cleanup=None if cleanup is None else threads.awaitable(cleanup),
-            finalizer=Finalizer(name),
+            finalizer=None if cleanup is None else Finalizer(name),
         )
 
 
@@ -131,30 +157,9 @@ def _report_loop(metrics: ControllerMetrics, report: LoopReport) -> None:
     log_loop(report)
 
 
-def _attach(
-    declared: Declared[Any], queue: WorkQueue[Key], collections: Mapping[Kind, Collection[Any]], triggers: Triggers
-) -> Callable[[], None]:
-    """Lets changes and triggers fill the queue, until what is returned is called."""
-    subscriptions = list(_subscriptions(declared, collections, triggers))
-    for collection, subscriber in subscriptions:
-        collection.subscribe(subscriber)
-
-    def trigger(key: Key, reason: str) -> None:
-        queue.add(key, reason=reason)
-
-    declared.listen(trigger)
-
-    def detach() -> None:
-        declared.unlisten(trigger)
-        for collection, subscriber in subscriptions:
-            collection.unsubscribe(subscriber)
-
-    return detach
-
-
 def _subscriptions(
-    declared: Declared[Any], collections: Mapping[Kind, Collection[Any]], triggers: Triggers
-) -> Iterator[tuple[Collection[Any], Callable[[Change], None]]]:
+    declared: Declared[Any, Any], collections: Mapping[Kind, Collection[Any]], triggers: Triggers
+) -> Subscriptions:
     primary, lookup = collections[declared.kind], Lookup(collections)
     yield primary, triggers.on_primary(primary, declared.options.when)
     for owned in declared.options.owns:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from navarch.api import Object
 from navarch.api.names import DNS_SUBDOMAIN
 from navarch.cache import Cached, Namespaces
 from navarch.client import Client
-from navarch.controller.declared import ControllerOptions, Declared, Handler, Watchable
+from navarch.controller.context import Context
+from navarch.controller.contract import Result
+from navarch.controller.declared import ControllerOptions, Declared, Watchable
 from navarch.controller.election import ElectionOptions
 from navarch.controller.triggers import Mapper, Predicate, wanted_change
 from navarch.errors import DefinitionError
@@ -19,6 +21,7 @@ from navarch.operator.endpoints import Endpoints
 __all__ = ["Background", "Operator"]
 
 P = TypeVar("P", bound=Object)
+R = TypeVar("R", bound=Awaitable[Result | None] | Result | None)
 
 Background = Callable[[Client], Awaitable[None]]
 """Something that runs beside the controllers, for example to ask another system and `trigger` what it concerns."""
@@ -52,7 +55,7 @@ class Operator:
         self.endpoints = endpoints
         self.check_permissions = check_permissions
         self.drain_seconds = drain_seconds
-        self.controllers: list[Declared[Object]] = []
+        self.controllers: list[Declared[Any, Any]] = []
         self.backgrounds: list[Background] = []
 
     def __repr__(self) -> str:
@@ -71,7 +74,7 @@ class Operator:
         concurrency: int = 16,
         timeout: float = 300.0,
         name: str = "",
-    ) -> Callable[[Handler[P]], Declared[P]]:
+    ) -> Callable[[Callable[[P, Context], R]], Declared[P, R]]:
         """Declares that the decorated function reconciles objects of that class.
 
         Changes of objects in `owns` trigger whoever controls them, those in `watches` whoever the mapping names; all that is
@@ -87,10 +90,11 @@ class Operator:
             name=name,
         )
 
-        def declare(function: Handler[P]) -> Declared[P]:
+        def declare(function: Callable[[P, Context], R]) -> Declared[P, R]:
             declared = Declared(primary, function, options)
+            declared.everything()
             self._refuse_second(declared.name)
-            self.controllers.append(declared)  # type: ignore[arg-type]  # each is called with objects of its own class
+            self.controllers.append(declared)
             return declared
 
         return declare

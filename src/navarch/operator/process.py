@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from navarch._base.backoff import Backoff, Delays
-from navarch._base.tasks import cancel_and_wait, within
+from navarch._base.tasks import cancel_and_wait, is_cancelled, within
 from navarch.api import Resource
 from navarch.cache import Cache, Informer, Namespaces
 from navarch.client import Client
@@ -18,6 +18,7 @@ from navarch.controller.declared import Declared
 from navarch.controller.election import Election
 from navarch.controller.events import Recorder
 from navarch.controller.fence import FencedTransport
+from navarch.errors import DefinitionError
 from navarch.observe.metrics import CacheMetrics, Kept, LeaderMetrics, LoopMetrics, Metrics, RequestMetrics, Watched
 from navarch.operator.assembly import Workshop
 from navarch.operator.crds import prepare_crds
@@ -41,6 +42,7 @@ async def serve(client: Client, *operators: Operator) -> None:
 
     Raises what keeps one from starting: `ConfigError`, `MissingPermissionsError`, `DefinitionError`.
     """
+    _refuse_twins(operators)
     requests = RequestMetrics(client.origin)
     client = client.through(lambda transport: InstrumentedTransport(transport, requests))
     cache = Cache(client, client.clock, client.rng)
@@ -103,15 +105,21 @@ class Process:
 
     async def run(self) -> None:
         """Runs until it is cancelled; then what is under way is finished, and everything that was taken is given back."""
-        async with asyncio.TaskGroup() as group:
-            services = [
-                group.create_task(work, name=f"{self.operator.name}: {name}") for name, work in self._services()
-            ]
-            try:
-                await asyncio.Event().wait()
-            finally:
-                await self._drain()
-                await self._stop(services)
+        for assembled in self._controllers:
+            assembled.attach()
+        try:
+            async with asyncio.TaskGroup() as group:
+                services = [
+                    group.create_task(work, name=f"{self.operator.name}: {name}") for name, work in self._services()
+                ]
+                try:
+                    await asyncio.Event().wait()
+                finally:
+                    await self._drain()
+                    await cancel_and_wait(*services)
+        finally:
+            for assembled in self._controllers:
+                assembled.detach()
 
     def _services(self) -> Iterator[tuple[str, Coroutine[Any, Any, None]]]:
         yield "events", self._recorder.run()
@@ -136,13 +144,20 @@ class Process:
                 group.create_task(self._keep_running(background), name=_name(background))
 
     async def _keep_running(self, background: Background) -> None:
-        delays = Delays(_AGAIN, self._client.rng)
+        """Begins it anew with growing delays, which are small again after it has run well for long."""
+        delays, client = Delays(_AGAIN, self._client.rng), self._writing().using(manager=self.operator.name)
         while True:
+            began = self._clock.monotonic()
             try:
-                return await background(self._client)
-            except Exception:  # noqa: BLE001 - a user's function may raise anything
-                delay = delays.next_delay()
-                _log.exception("%s failed; it begins anew in %.0f s", _name(background), delay)
+                return await background(client)
+            except (Exception, SystemExit, asyncio.CancelledError) as error:  # a user's function may raise anything
+                if is_cancelled():
+                    raise asyncio.CancelledError from error
+                failure = error
+            if self._clock.monotonic() - began > _AGAIN.maximum:
+                delays.reset()
+            delay = delays.next_delay()
+            _log.error("%s failed; it begins anew in %.0f s", _name(background), delay, exc_info=failure)
             await self._clock.sleep(delay)
 
     async def _synced(self) -> None:
@@ -161,17 +176,17 @@ class Process:
         try:
             await within(self._clock, self.operator.drain_seconds, self._drained())
         except TimeoutError:
-            _log.warning("%s: some reconciles did not end within %g s", self.operator.name, self.operator.drain_seconds)
+            seconds, left = self.operator.drain_seconds, ", ".join(self._unfinished())
+            _log.warning("%s: did not end within %g s and are given up: %s", self.operator.name, seconds, left)
+
+    def _unfinished(self) -> Iterator[str]:
+        for assembled in self._controllers:
+            yield from (f"{assembled.controller.name} of {key}" for key in assembled.queue.working)
 
     async def _drained(self) -> None:
         async with asyncio.TaskGroup() as group:
             for assembled in self._controllers:
                 group.create_task(assembled.controller.drain())
-
-    async def _stop(self, services: list[asyncio.Task[None]]) -> None:
-        for assembled in self._controllers:
-            assembled.detach()
-        await cancel_and_wait(*services)
 
     # What is seen from outside
 
@@ -201,6 +216,13 @@ class Process:
             yield Kept(collection.kind.resource, collection.cached.scope, len(collection.store), collection.store.bytes)
 
 
+def _refuse_twins(operators: tuple[Operator, ...]) -> None:
+    """Two of one name would share one Lease, and one of them would never work."""
+    names = [operator.name for operator in operators]
+    if not names or len(set(names)) < len(names):
+        raise DefinitionError(f"expected one or more operators with different names, got {names}")
+
+
 def _why_late(informer: Informer) -> str:
     """Empty if it is not."""
     cause = f" ({informer.error})" if informer.error else ""
@@ -211,7 +233,7 @@ def _why_late(informer: Informer) -> str:
     return ""
 
 
-def _needs(declared: Declared[Any], namespaces: Namespaces) -> Needs:
+def _needs(declared: Declared[Any, Any], namespaces: Namespaces) -> Needs:
     options = declared.options
     return Needs(
         primary=declared.cached,

@@ -162,6 +162,11 @@ class WorkQueue(Generic[K]):
         """How many keys wait, including those that wait for the end of the work on them; delayed ones do not."""
         return len(self._wanted)
 
+    @property
+    def working(self) -> tuple[K, ...]:
+        """The keys that are being worked on."""
+        return tuple(self._working)
+
     def unfinished_seconds(self) -> float:
         """How long all that is being worked on has taken so far, added up."""
         now = self._clock.monotonic()
