@@ -10,6 +10,7 @@ ROOT = Path(__file__).parents[2]
 
 MISTAKES = """
 from navarch.api import Dynamic, Kind, Resource, Spec, Status
+from navarch import Context, Operator, Result
 from navarch.client import ALL, Client, MergePatch, MetadataOnly
 from navarch.k8s.core.v1 import Pod
 
@@ -69,6 +70,26 @@ async def verbs(client: Client, memcached: Memcached) -> None:
     for pod in client.list(Pod):  # attr-defined
         ...
     found: Pod = await client.get(Kind("", "v1", "Pod", plural="pods"), "a")  # arg-type
+
+
+async def of_pods(pod: Pod, ctx: Context) -> None: ...
+
+
+async def returns_text(memcached: Memcached, ctx: Context) -> str:
+    return memcached.name
+
+
+async def right(memcached: Memcached, ctx: Context) -> Result | None: ...
+
+
+def controllers(operator: Operator) -> None:
+    operator.controller(Memcached)(of_pods)  # arg-type
+    operator.controller(Memcached)(returns_text)  # type-var
+    operator.controller(Memcached, owns=Pod)  # arg-type
+    operator.controller(Memcached, watches={Pod: "a"})  # dict-item
+    operator.controller(MemcachedSpec)  # type-var
+    operator.controller(Memcached)(right).cleanup(of_pods)  # arg-type
+    operator.controller(Memcached)(right).trigger("a", "shop")  # call-arg
 """
 
 _REPORTED = re.compile(r"^[^:]+:(\d+): error: .*\[([a-z-]+)\]$", re.MULTILINE)
