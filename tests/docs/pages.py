@@ -48,7 +48,7 @@ class Trial:
     """One controller of a page at work on a model server, by a clock that stands still until it is moved."""
 
     def __init__(
-        self, declared: Declared[Any], backgrounds: Sequence[Background] = (), *, namespaces: tuple[str, ...] = ()
+        self, declared: Declared[Any, Any], backgrounds: Sequence[Background] = (), *, namespaces: tuple[str, ...] = ()
     ) -> None:
         self.clock = ManualClock()
         self.server = ModelServer(declared.primary, *SERVED, clock=self.clock)
