@@ -203,7 +203,14 @@ class Collection(Generic[T]):
         if entry.uid != unconfirmed.deleted_uid and (held is None or held.version <= entry.version):
             self.store.put(entry)
             self._unconfirmed.pop(entry.key)
+            self._tell_of_unshown(held, old, entry)
         self._tell_of_version(old, entry, writer=None if listed else writer)
+
+    def _tell_of_unshown(self, held: Entry | None, *shown: Entry | None) -> None:
+        """What we wrote and others deleted before a watch could show it: who wrote it must hear that it is gone."""
+        if held is not None and all(entry is None or entry.uid != held.uid for entry in shown):
+            self._tell(Change(None, held))
+            self._tell(Change(held, None))
 
     def saw_deleted(self, entry: Entry) -> None:
         """The watch shows that an object is gone; `entry` is its last version."""
@@ -249,11 +256,13 @@ class Collection(Generic[T]):
         old = unconfirmed.base if unconfirmed else entry
         if unconfirmed is not None:
             unconfirmed.base = None
+        gone = None
         if entry is None or unconfirmed is None or entry.version <= version:
-            self._removed(key)
+            gone = self._removed(key)
             self._unconfirmed.pop(key, None)
         if old is not None:
             self._tell(Change(old, None))
+        self._tell_of_unshown(gone, old)
 
     def forget(self, namespace: str | None) -> None:
         """Lets go of a namespace, or all (None), that is no longer kept.
