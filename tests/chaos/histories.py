@@ -66,6 +66,8 @@ class World:
     """Own writes whose answer is still on its way: what was read before, and the answer."""
     read_before: dict[int, int] = field(default_factory=dict)
     """For each own write by its version: which version had been read."""
+    relied_on: dict[Key, str] = field(default_factory=dict)
+    """The uid of what we wrote last under each key, unless we have deleted it ourselves."""
     swallowed: list[str] = field(default_factory=list)
     """Changes that were told as ours, so that we would not look, although somebody else's lay before."""
     namespaces: Namespaces = field(default_factory=Namespaces)
@@ -87,6 +89,10 @@ class World:
             or difference(expected, self.early.holds, "a subscriber")
             or difference(expected, self.late.holds, "a late subscriber")
         )
+
+    def ends_untold(self) -> set[str]:
+        """Objects of our own that somebody else deleted without our being told."""
+        return set(self.relied_on.values()) - self.expected().keys() - self.early.deleted
 
     def check_writer(self, change: Change) -> None:
         """What is told as ours must be, and must directly follow what we had read."""
@@ -142,6 +148,8 @@ async def learn_of_own_writes(world: World) -> None:
         if world.collection.wrote(encode(written), writer="me", read=read):
             world.check_follows(seen.version, f"{seen.key} at {seen.version} was said to have been shown already")
         held = world.collection.entry(seen.key)
+        if held is not None and held.uid == written.metadata["uid"]:
+            world.relied_on[held.key] = held.uid
         if world.collection.keeps(written.namespace) and seen == world.expected().get(written.metadata["uid"]):
             assert held is not None, f"expected to read our own write of {seen.key}, got nothing"
             assert held.version == seen.version, f"expected to read our own write of {seen.key}, got {held}"
@@ -160,6 +168,7 @@ async def delete_of_our_own(place: int, turns: bool, world: World) -> None:
         )
     if turns:
         await world.clock.settle()
+    world.relied_on.pop(held.key, None)
     world.collection.deleted(held.key, held.uid, writer="me")
     left = world.collection.entry(held.key)
     assert left is None or left.uid != held.uid, f"expected {held.key} to be gone after our own delete, got {left}"

@@ -68,6 +68,7 @@ async def until_healed(world: World) -> None:
     assert not world.early.contradictions
     assert not world.late.contradictions
     assert not world.swallowed
+    assert not world.ends_untold()
 
 
 async def still_alive(world: World, cache: Cache) -> None:
@@ -119,6 +120,16 @@ async def still_alive(world: World, cache: Cache) -> None:
 )
 @example(  # an own write that a list shows together with somebody else's before it
     history=[partial(write, A), partial(write_of_our_own, A), partial(let_run, 60.0), learn_of_own_writes],
+    streams_lists=True,
+)
+@example(  # an own write that somebody deletes before any watch shows it: we must hear of its end
+    history=[
+        partial(let_run, 60.0),
+        partial(inject, GoneEvent(), watches, 1),
+        partial(write_of_our_own, A),
+        learn_of_own_writes,
+        partial(delete, 0),
+    ],
     streams_lists=True,
 )
 def test_cache_agrees_with_the_server_after_any_history(history: list[Step], streams_lists: bool) -> None:
