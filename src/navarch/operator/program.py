@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import signal
 import sys
 from collections.abc import Callable, Coroutine
@@ -22,9 +23,10 @@ _log = logs.logger("navarch.operator")
 def run(*operators: Operator) -> None:
     """Runs the operators until SIGTERM or SIGINT; a second signal ends at once.
 
-    What keeps them from starting is said in a sentence, and the exit code is 1.
+    What keeps them from starting is said in a sentence, and the exit code is 1. Logs are set up unless they are already.
     """
-    logs.setup()
+    if not logging.getLogger().handlers:
+        logs.setup()
     failure = _runner()(_until_told(*operators))
     if failure:
         sys.exit(1)
