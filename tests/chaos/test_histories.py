@@ -158,6 +158,7 @@ async def play_in_namespaces(history: list[Step]) -> None:
         while (complaint := in_kept_namespaces(world)) and world.clock.monotonic() < limit:
             await world.clock.advance(5.0)
         assert complaint is None
+        await world.clock.advance(120.0)  # a stalled watch is noticed, and shows what is only known by our own writes
         assert not world.collection._unconfirmed
 
 
