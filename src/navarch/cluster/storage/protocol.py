@@ -91,7 +91,7 @@ class Storage(Protocol):
     async def page(self, prefix: str, *, revision: int = 0, limit: int = 0, after: str = "") -> Page:
         """Keys under `prefix` that come after `after`, as of `revision` (0: now), at most `limit` (0: all).
 
-        Raises `CompactedError`.
+        Raises `CompactedError`, and `StorageError` if that revision has not come yet.
         """
         ...
 
