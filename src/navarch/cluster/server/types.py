@@ -136,6 +136,12 @@ class ResourceType:
     storage_prefix: str = ""
     """`/registry/pods/`: objects are under it by namespace and name."""
     is_custom: bool = False
+    unconditional_update: bool = True
+    """Whether an update may leave out the resource version, and then overwrites whatever is there."""
+    create_on_update: bool = False
+    """Whether an update of an object that is not there creates it."""
+    returns_deleted: bool = False
+    """Whether a deletion that is done at once is answered with the object instead of a Status."""
     convert: Callable[[Sequence[Json], str], Any] | None = None
     """For kinds with several versions: objects in another version (by apiVersion), as a coroutine; None if all are alike."""
 

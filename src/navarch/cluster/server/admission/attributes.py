@@ -1,0 +1,45 @@
+"""What admission is asked about, and what it can say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from navarch.cluster.server.request import Json, User
+from navarch.cluster.server.types import ResourceType
+
+__all__ = ["Admission", "Attributes", "Warnings"]
+
+Warnings = list[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attributes:
+    """One request that wants to change something.
+
+    `operation` is CREATE, UPDATE, DELETE or CONNECT. `value` is the object as it would be stored (None for DELETE), `old`
+    as it is (None for CREATE). `options` are the request's CreateOptions, UpdateOptions, PatchOptions or DeleteOptions.
+    """
+
+    operation: str
+    resource: ResourceType
+    subresource: str
+    namespace: str
+    name: str
+    value: Json | None
+    old: Json | None
+    options: Json
+    dry_run: bool
+    user: User
+
+
+class Admission(Protocol):
+    """Everything between authorization and storage that may change or refuse a request. Raises `Refusal`."""
+
+    async def mutate(self, attributes: Attributes, warnings: Warnings) -> Json | None:
+        """The object as admission wants it: the same if it has nothing to say. Adds to `warnings`."""
+        ...
+
+    async def validate(self, attributes: Attributes, warnings: Warnings) -> None:
+        """Refuses what must not be."""
+        ...

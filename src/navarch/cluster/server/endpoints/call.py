@@ -1,0 +1,124 @@
+"""One request on a resource, with everything that its endpoint needs."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import msgspec
+
+from navarch._base.clock import Clock
+from navarch.api import format_time, truncate_to_seconds
+from navarch.cluster.server.admission.attributes import Admission, Attributes
+from navarch.cluster.server.negotiation import Form, asked_form
+from navarch.cluster.server.refusal import Refusal, bad_request
+from navarch.cluster.server.registry import Registry
+from navarch.cluster.server.request import ApiRequest, Json, Reply, RequestInfo, User
+from navarch.cluster.server.shaping import shaped
+from navarch.cluster.server.types import Catalog, Operation, ResourceType
+from navarch.cluster.server.views import seen
+from navarch.cluster.server.watching import Watches
+from navarch.cluster.storage import Stored
+
+__all__ = ["Call", "Kernel", "is_dry_run"]
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """What all requests share."""
+
+    registry: Registry
+    catalog: Catalog
+    watches: Watches
+    admission: Admission
+    clock: Clock
+    rng: random.Random
+
+
+@dataclass(slots=True)
+class Call:
+    """A request on `resource` by `user`."""
+
+    kernel: Kernel
+    request: ApiRequest
+    info: RequestInfo
+    resource: ResourceType
+    user: User
+    warnings: list[str] = field(default_factory=list)
+    dry_run: bool = False
+    """Whether nothing is to be stored."""
+
+    def __post_init__(self) -> None:
+        self.dry_run = is_dry_run(self.request.query.get("dryRun", ()))
+
+    @property
+    def manager(self) -> str:
+        """Who owns the fields that are written: as the request says, else the first word of its user agent."""
+        given = self.request.parameter("fieldManager")
+        if len(given) > 128:
+            raise bad_request("fieldManager: Too long: may not be more than 128 bytes")
+        return given or self.request.headers.get("user-agent", "").split("/")[0] or "unknown"
+
+    @property
+    def operation(self) -> Operation:
+        """For strategies."""
+        return Operation(user=self.user, namespace=self.info.namespace, dry_run=self.dry_run, manager=self.manager)
+
+    def form(self) -> Form:
+        """In which form the answer is wanted."""
+        return asked_form(self.request.headers.get("accept", ""))
+
+    def now(self) -> str:
+        """The time, as objects have it."""
+        return format_time(truncate_to_seconds(self.kernel.clock.now()))
+
+    async def answer(self, stored: Stored, status: int = 200) -> Reply:
+        """A stored object as the answer."""
+        return self._reply(await seen(self.resource, stored), status)
+
+    def answer_value(self, value: Json, status: int = 200) -> Reply:
+        """An object that is not stored as the answer."""
+        return self._reply(msgspec.json.encode(value), status)
+
+    def _reply(self, data: bytes, status: int) -> Reply:
+        form = self.form()
+        body = shaped(data, self.resource, form, self.request)
+        return Reply(status, body, content_type=form.media_type, warnings=self.warnings)
+
+    async def admitted(self, operation: str, value: Json | None, old: Json | None, options: Json) -> Attributes:
+        """The attributes after mutating admission."""
+        attributes = self._attributes(operation, value, old, options)
+        changed = await self.kernel.admission.mutate(attributes, self.warnings)
+        return attributes if changed is value else replace(attributes, value=changed)
+
+    async def validated(self, attributes: Attributes, value: Json | None) -> None:
+        """Refuses what validating admission does not let pass."""
+        attributes = attributes if attributes.value is value else replace(attributes, value=value)
+        await self.kernel.admission.validate(attributes, self.warnings)
+
+    def _attributes(self, operation: str, value: Json | None, old: Json | None, options: Json) -> Attributes:
+        return Attributes(
+            operation=operation,
+            resource=self.resource,
+            subresource=self.info.subresource,
+            namespace=self.info.namespace,
+            name=self.info.name or _name(value),
+            value=value,
+            old=old,
+            options=options,
+            dry_run=self.dry_run,
+            user=self.user,
+        )
+
+
+def is_dry_run(given: Sequence[str]) -> bool:
+    """Whether a dry run is asked for; refuses with 422 what is neither asked nor not asked."""
+    for value in given:
+        if value not in {"", "All"}:
+            raise Refusal(422, "Invalid", f'dryRun: Unsupported value: "{value}": supported values: "All"')
+    return "All" in given
+
+
+def _name(value: Json | None) -> str:
+    return str(value["metadata"].get("name", "")) if value else ""

@@ -1,0 +1,95 @@
+"""get, list and watch."""
+
+from __future__ import annotations
+
+from navarch.cluster.server.endpoints.call import Call
+from navarch.cluster.server.listing import list_page, parsed_version
+from navarch.cluster.server.refusal import Refusal, bad_request
+from navarch.cluster.server.request import ApiRequest, Reply
+from navarch.cluster.server.selection import selection_of
+from navarch.cluster.server.shaping import list_reply
+from navarch.cluster.server.views import seen_all
+from navarch.cluster.server.watching import WatchRequest
+
+__all__ = ["get", "list_all", "watch"]
+
+_LEAST_SECONDS = 1800.0
+
+
+async def get(call: Call) -> Reply:
+    """One object."""
+    found = await call.kernel.registry.get(call.resource, call.info.namespace, call.info.name)
+    wanted = parsed_version(call.request.parameter("resourceVersion"))
+    current = await call.kernel.registry.storage.revision() if wanted else 0
+    if wanted > current:
+        raise Refusal(504, "Timeout", f"Too large resource version: {wanted}, current: {current}")
+    return await call.answer(found.stored)
+
+
+async def list_all(call: Call) -> Reply:
+    """The objects that are meant, or a page of them."""
+    _refuse_watch_options(call.request)
+    selection, form = selection_of(call.request, call.resource), call.form()
+    storage = call.kernel.registry.storage
+    listed = await list_page(storage, call.resource, call.request, selection, call.info.namespace)
+    items = await seen_all(call.resource, listed.items)
+    body = list_reply(items, listed.metadata, call.resource, form, call.request)
+    return Reply(200, body, content_type=form.media_type, warnings=call.warnings)
+
+
+def _refuse_watch_options(request: ApiRequest) -> None:
+    if request.parameter("sendInitialEvents"):
+        raise Refusal(
+            422,
+            "Invalid",
+            'ListOptions.meta.k8s.io "" is invalid: sendInitialEvents: Forbidden: sendInitialEvents is forbidden for list',
+        )
+
+
+async def watch(call: Call) -> Reply:
+    """What happens to the objects that are meant, from a revision on, or beginning with what is there."""
+    asked = _watch_request(call)
+    lines = call.kernel.watches.lines_of(asked)
+    return Reply(200, content_type=asked.form.media_type, warnings=call.warnings, stream=lines)
+
+
+def _watch_request(call: Call) -> WatchRequest:
+    request = call.request
+    version, initial = request.parameter("resourceVersion"), request.flag("sendInitialEvents")
+    _check_initial(request)
+    after = parsed_version(version)
+    bookmarks = request.flag("allowWatchBookmarks")
+    return WatchRequest(
+        resource=call.resource,
+        namespace=call.info.namespace,
+        selection=selection_of(request, call.resource),
+        form=call.form(),
+        request=request,
+        after=None if initial or (not after and not request.parameter("sendInitialEvents")) else after,
+        bookmarks=bookmarks,
+        marks_initial_end=initial and bookmarks,
+        seconds=_seconds(call),
+    )
+
+
+def _check_initial(request: ApiRequest) -> None:
+    given, match = request.parameter("sendInitialEvents"), request.parameter("resourceVersionMatch")
+    where = 'ListOptions.meta.k8s.io "" is invalid: '
+    if given and match != "NotOlderThan":
+        why = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
+        raise Refusal(422, "Invalid", f"{where}resourceVersionMatch: Forbidden: {why}")
+    if match and not given:
+        why = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
+        raise Refusal(422, "Invalid", f"{where}resourceVersionMatch: Forbidden: {why}")
+
+
+def _seconds(call: Call) -> float:
+    """As long as was asked for; else some time between half an hour and an hour, so that not all end at once."""
+    text = call.request.parameter("timeoutSeconds")
+    if not text:
+        return _LEAST_SECONDS * (1 + call.kernel.rng.random())
+    try:
+        seconds = int(text)
+    except ValueError:
+        raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax') from None
+    return float(seconds) if seconds > 0 else _LEAST_SECONDS * (1 + call.kernel.rng.random())

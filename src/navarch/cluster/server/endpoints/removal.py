@@ -1,0 +1,198 @@
+"""delete, and everything that decides when an object is really gone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+
+from navarch.api import format_time, truncate_to_seconds
+from navarch.cluster.server.bodies import decode_json
+from navarch.cluster.server.endpoints.call import Call, is_dry_run
+from navarch.cluster.server.listing import list_page
+from navarch.cluster.server.refusal import Refusal, bad_request, conflict
+from navarch.cluster.server.registry import Found, decoded
+from navarch.cluster.server.request import Json, Reply
+from navarch.cluster.server.selection import selection_of
+from navarch.cluster.server.shaping import list_reply
+from navarch.cluster.server.views import seen_all, stored_form
+from navarch.cluster.storage import Stored
+
+__all__ = ["delete", "delete_all", "is_ripe", "removed"]
+
+_ORPHAN = "orphan"
+_FOREGROUND = "foregroundDeletion"
+_POLICIES = {"Orphan": _ORPHAN, "Foreground": _FOREGROUND, "Background": ""}
+
+
+class _Preconditions(msgspec.Struct, rename="camel"):
+    uid: str | None = None
+    resource_version: str | None = None
+
+
+class _Options(msgspec.Struct, rename="camel"):
+    grace_period_seconds: int | None = None
+    preconditions: _Preconditions | None = None
+    orphan_dependents: bool | None = None
+    propagation_policy: str | None = None
+    dry_run: list[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Deletion:
+    options: _Options
+    document: Json
+
+    @property
+    def finalizer(self) -> str | None:
+        """The finalizer that carries out how dependents are dealt with: empty for none, None to leave it as it is."""
+        if self.options.propagation_policy is not None:
+            return _POLICIES[self.options.propagation_policy]
+        if self.options.orphan_dependents is not None:
+            return _ORPHAN if self.options.orphan_dependents else ""
+        return None
+
+
+def is_ripe(value: Json) -> bool:
+    """Whether an object that was to be deleted waits for nothing any more."""
+    metadata = value["metadata"]
+    waits = metadata.get("finalizers") or metadata.get("deletionGracePeriodSeconds")
+    return "deletionTimestamp" in metadata and not waits
+
+
+async def delete(call: Call) -> Reply:
+    """Deletes an object, or marks it to be deleted when its finalizers and its grace period let it go."""
+    deletion = _deletion(call)
+    found = await call.kernel.registry.get(call.resource, call.info.namespace, call.info.name)
+    return await _delete_one(call, found, deletion)
+
+
+async def delete_all(call: Call) -> Reply:
+    """Deletes every object that is meant; answered with the list of them."""
+    deletion, selection = _deletion(call), selection_of(call.request, call.resource)
+    storage = call.kernel.registry.storage
+    listed = await list_page(storage, call.resource, call.request, selection, call.info.namespace)
+    for stored in listed.items:
+        try:
+            await _delete_one(call, Found(decoded(stored), stored), deletion)
+        except Refusal as refusal:
+            if refusal.code != 404:
+                raise
+    form, items = call.form(), await seen_all(call.resource, listed.items)
+    body = list_reply(items, listed.metadata, call.resource, form, call.request)
+    return Reply(200, body, content_type=form.media_type, warnings=call.warnings)
+
+
+async def _delete_one(call: Call, found: Found, deletion: _Deletion) -> Reply:
+    metadata = found.value["metadata"]
+    _check_preconditions(call, metadata, deletion.options.preconditions)
+    attributes = await call.admitted("DELETE", None, found.value, deletion.document)
+    await call.validated(attributes, None)
+    marked = _marked(call, found.value, deletion)
+    if is_ripe(marked):
+        return await _gone(call, found)
+    if call.dry_run:
+        return call.answer_value(marked)
+    stored = await call.kernel.registry.update(call.resource, await stored_form(call.resource, marked), found.stored)
+    return await call.answer(stored)
+
+
+def _marked(call: Call, value: Json, deletion: _Deletion) -> Json:
+    """The object with its deletion mark; one that has it already keeps it, unless its time is shortened."""
+    metadata = {**value["metadata"]}
+    _set_propagation(metadata, deletion.finalizer)
+    grace = call.resource.strategy.grace_seconds(value, deletion.options.grace_period_seconds)
+    known = metadata.get("deletionGracePeriodSeconds")
+    if "deletionTimestamp" not in metadata or (known is not None and grace < known):
+        ends = call.kernel.clock.now() + timedelta(seconds=grace)
+        metadata["deletionTimestamp"] = format_time(truncate_to_seconds(ends))
+        metadata["deletionGracePeriodSeconds"] = grace
+        if "deletionTimestamp" not in value["metadata"] and metadata.get("generation"):
+            metadata["generation"] += 1
+    return {**value, "metadata": metadata}
+
+
+def _set_propagation(metadata: Json, finalizer: str | None) -> None:
+    if finalizer is None:
+        return
+    others = [known for known in metadata.get("finalizers", ()) if known not in {_ORPHAN, _FOREGROUND}]
+    finalizers = [*others, finalizer] if finalizer else others
+    if finalizers:
+        metadata["finalizers"] = finalizers
+    else:
+        metadata.pop("finalizers", None)
+
+
+async def removed(call: Call, found: Found) -> Stored:
+    """Takes the object out of the store."""
+    return await call.kernel.registry.delete(call.resource, found.value["metadata"]["name"], found.stored)
+
+
+async def _gone(call: Call, found: Found) -> Reply:
+    if not call.dry_run:
+        await removed(call, found)
+    if call.resource.returns_deleted:
+        return await call.answer(found.stored)
+    metadata = found.value["metadata"]
+    details: Json = {"name": metadata["name"], "group": call.resource.group, "kind": call.resource.plural}
+    details = {key: value for key, value in details.items() if value} | {"uid": metadata["uid"]}
+    body: Json = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
+    return Reply(200, msgspec.json.encode(body), warnings=call.warnings)
+
+
+def _check_preconditions(call: Call, metadata: Json, wanted: _Preconditions | None) -> None:
+    if wanted is None:
+        return
+    for what, field, asked in (
+        ("UID", "uid", wanted.uid),
+        ("ResourceVersion", "resourceVersion", wanted.resource_version),
+    ):
+        if asked is not None and asked != metadata[field]:
+            why = f"Precondition failed: {what} in precondition: {asked}, {what} in object meta: {metadata[field]}"
+            raise conflict(call.resource.group, call.resource.plural, metadata["name"], why)
+
+
+def _deletion(call: Call) -> _Deletion:
+    """The options of the body, and where there is none, of the query."""
+    document: Json = {"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/v1"}
+    if call.request.body:
+        body = decode_json(call.request.body, call.request.headers.get("content-type", ""))
+        if not isinstance(body, dict):
+            raise bad_request("expected DeleteOptions in the body")
+        document.update({key: value for key, value in body.items() if key not in {"kind", "apiVersion"}})
+    document.update(_from_query(call))
+    try:
+        options = msgspec.convert(document, _Options)
+    except msgspec.ValidationError as error:
+        raise bad_request(f"json: cannot unmarshal into Go value of type v1.DeleteOptions: {error}") from None
+    _check_policy(options)
+    call.dry_run = call.dry_run or is_dry_run(options.dry_run or ())
+    return _Deletion(options, document)
+
+
+def _from_query(call: Call) -> Json:
+    found: Json = {}
+    if text := call.request.parameter("gracePeriodSeconds"):
+        if not text.lstrip("-").isdecimal():
+            raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax')
+        found["gracePeriodSeconds"] = int(text)
+    if policy := call.request.parameter("propagationPolicy"):
+        found["propagationPolicy"] = policy
+    if call.dry_run:
+        found["dryRun"] = ["All"]
+    return found
+
+
+def _check_policy(options: _Options) -> None:
+    where = 'DeleteOptions.meta.k8s.io "" is invalid: '
+    if options.propagation_policy is not None and options.orphan_dependents is not None:
+        why = "orphanDependents and deletionPropagation cannot be both set"
+        raise Refusal(422, "Invalid", f"{where}propagationPolicy: Invalid value: {why}")
+    policy: Any = options.propagation_policy
+    if policy is not None and policy not in _POLICIES:
+        supported = '"Foreground", "Background", "Orphan", "nil"'
+        raise Refusal(
+            422, "Invalid", f'{where}propagationPolicy: Unsupported value: "{policy}": supported values: {supported}'
+        )

@@ -1,0 +1,240 @@
+"""create and update, and what both have in common with patches."""
+
+from __future__ import annotations
+
+import uuid
+
+from navarch.cluster.server.bodies import decode_object
+from navarch.cluster.server.endpoints.call import Call
+from navarch.cluster.server.endpoints.removal import is_ripe, removed
+from navarch.cluster.server.fields import updated
+from navarch.cluster.server.refusal import Refusal, bad_request, conflict, invalid, not_found
+from navarch.cluster.server.registry import CHANGED, Found
+from navarch.cluster.server.request import Json, Reply
+from navarch.cluster.server.types import ResourceType, Strategy
+from navarch.cluster.server.views import stored_form, value_of
+from navarch.cluster.storage import Stored
+from navarch.errors import Cause
+
+__all__ = ["create", "metadata_of", "own", "refuse_unfit", "request_options", "store_new", "store_update", "update"]
+
+_SUFFIX = "bcdfghjklmnpqrstvwxz2456789"
+_LONGEST_BASE = 58
+_TRIES = 8
+_OF_SERVER = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "selfLink")
+
+
+def strategy_of(call: Call) -> Strategy:
+    """The strategy of the resource, or of the subresource that is written to."""
+    subresource = call.resource.subresources.get(call.info.subresource)
+    return subresource.strategy if subresource and subresource.strategy else call.resource.strategy
+
+
+def metadata_of(value: Json) -> Json:
+    """The metadata; made where there is none, refused where it is no object."""
+    metadata = value.get("metadata")
+    if metadata is None:
+        metadata = value["metadata"] = {}
+    if not isinstance(metadata, dict):
+        raise bad_request("json: cannot unmarshal into Go struct field .metadata of type v1.ObjectMeta")
+    return metadata
+
+
+async def create(call: Call) -> Reply:
+    """A new object."""
+    value, warnings = decode_object(call.request, call.resource)
+    call.warnings += warnings
+    refuse_unfit(call.resource, value)
+    stored = await store_new(call, value, request_options("CreateOptions", call))
+    if isinstance(stored, dict):
+        return call.answer_value(stored, 201)
+    return await call.answer(stored, 201)
+
+
+def refuse_unfit(resource: ResourceType, value: Json) -> None:
+    """400 for what could not be decoded into the types of the kind."""
+    faults = resource.schema.faults(value)
+    if faults:
+        kind = resource.kind
+        raise bad_request(f'{kind} in version "{resource.version}" cannot be handled as a {kind}: {faults[0].message}')
+
+
+async def store_new(call: Call, value: Json, options: Json) -> Stored | Json:
+    """Takes a new object through defaults, admission and validation into the store; a dry run gives the value alone."""
+    metadata = metadata_of(value)
+    if metadata.get("resourceVersion"):
+        raise Refusal(500, "InternalError", "resourceVersion should not be set on objects to be created")
+    _place(call, metadata)
+    if metadata.get("name") or not metadata.get("generateName"):
+        return await _store_one(call, value, options)
+    for _ in range(_TRIES - 1):
+        try:
+            return await _store_one(call, _with_made_up_name(call, value), options)
+        except Refusal as refusal:
+            if refusal.reason != "AlreadyExists":
+                raise
+    return await _store_one(call, _with_made_up_name(call, value), options)
+
+
+def _place(call: Call, metadata: Json) -> None:
+    """The namespace of the request is that of the object, which must not say otherwise."""
+    wanted, given = call.info.namespace if call.resource.namespaced else "", metadata.get("namespace", "")
+    if call.resource.namespaced and not wanted:
+        raise bad_request("an empty namespace may not be set during creation")
+    if given and given != wanted:
+        raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
+    if wanted:
+        metadata["namespace"] = wanted
+
+
+def _with_made_up_name(call: Call, value: Json) -> Json:
+    base = value["metadata"]["generateName"][:_LONGEST_BASE]
+    suffix = "".join(call.kernel.rng.choices(_SUFFIX, k=5))
+    return {**value, "metadata": {**value["metadata"], "name": base + suffix}}
+
+
+async def _store_one(call: Call, value: Json, options: Json) -> Stored | Json:
+    strategy = call.resource.strategy
+    strategy.default(value)
+    attributes = await call.admitted("CREATE", value, None, options)
+    if attributes.value is not value:
+        assert attributes.value is not None
+        value = attributes.value
+        strategy.default(value)
+    _begin(call, value)
+    strategy.prepare_create(value, call.operation)
+    _refuse_invalid(call.resource, value, strategy.validate_create(value))
+    await call.validated(attributes, value)
+    call.warnings += strategy.warnings(value, None)
+    own(call, None, value)
+    if call.dry_run:
+        return value
+    return await call.kernel.registry.create(call.resource, await stored_form(call.resource, value))
+
+
+def _begin(call: Call, value: Json) -> None:
+    """What only the server sets."""
+    metadata = value["metadata"]
+    for field in _OF_SERVER:
+        metadata.pop(field, None)
+    metadata["uid"] = str(uuid.UUID(int=call.kernel.rng.getrandbits(128), version=4))
+    metadata["creationTimestamp"] = call.now()
+
+
+def _refuse_invalid(resource: ResourceType, value: Json, causes: list[Cause]) -> None:
+    if causes:
+        metadata = value["metadata"]
+        raise invalid(resource.group, resource.kind, metadata.get("name") or metadata.get("generateName", ""), causes)
+
+
+def own(call: Call, old: Json | None, value: Json) -> None:
+    """The fields that were written belong to whoever wrote them."""
+    value["metadata"]["managedFields"] = updated(
+        old, value, call.resource, manager=call.manager, subresource=call.info.subresource, now=call.now()
+    )
+
+
+async def update(call: Call) -> Reply:
+    """A new version of an object: as a whole, or of the part that a subresource is."""
+    value, warnings = decode_object(call.request, call.resource)
+    call.warnings += warnings
+    refuse_unfit(call.resource, value)
+    metadata = metadata_of(value)
+    _check_identity(call, metadata)
+    found = await call.kernel.registry.find(call.resource, call.info.namespace, call.info.name)
+    if found is None:
+        return await _create_by_update(call, value)
+    _check_version(call, found, metadata)
+    return await store_update(call, found, value, request_options("UpdateOptions", call))
+
+
+async def _create_by_update(call: Call, value: Json) -> Reply:
+    if not call.resource.create_on_update or call.info.subresource:
+        raise not_found(call.resource.group, call.resource.plural, call.info.name)
+    value["metadata"].pop("resourceVersion", None)
+    stored = await store_new(call, value, request_options("UpdateOptions", call))
+    return call.answer_value(stored, 201) if isinstance(stored, dict) else await call.answer(stored, 201)
+
+
+def _check_identity(call: Call, metadata: Json) -> None:
+    name, namespace = metadata.get("name", ""), metadata.get("namespace", "")
+    if not name:
+        raise bad_request("name must be provided on the object: metadata.name: Required value")
+    if name != call.info.name:
+        raise bad_request(f"the name of the object ({name}) does not match the name on the URL ({call.info.name})")
+    if namespace and namespace != call.info.namespace:
+        raise bad_request(
+            f"the namespace of the object ({namespace}) does not match the namespace on the URL ({call.info.namespace})"
+        )
+
+
+def _check_version(call: Call, found: Found, metadata: Json) -> None:
+    """Whoever read an older version, or another object of that name, has to read again."""
+    resource, given = call.resource, metadata.get("resourceVersion", "")
+    current = found.value["metadata"]
+    if not given and not resource.unconditional_update:
+        cause = Cause(
+            "metadata.resourceVersion", "FieldValueInvalid", "Invalid value: 0x0: must be specified for an update"
+        )
+        raise invalid(resource.group, resource.kind, call.info.name, [cause])
+    if given and given != current["resourceVersion"]:
+        raise conflict(resource.group, resource.plural, call.info.name, CHANGED)
+    if metadata.get("uid") and metadata["uid"] != current["uid"]:
+        why = f"Precondition failed: UID in precondition: {metadata['uid']}, UID in object meta: {current['uid']}"
+        raise conflict(resource.group, resource.plural, call.info.name, why)
+
+
+async def store_update(call: Call, found: Found, value: Json, options: Json, *, owned: bool = False) -> Reply:
+    """Takes a new version through defaults, admission and validation into the store. `owned`: its fields have managers.
+
+    An object that was only waiting for its last finalizer goes with it.
+    """
+    strategy, old = strategy_of(call), await value_of(call.resource, found.stored)
+    _keep_what_is_the_servers(old, value)
+    strategy.default(value)
+    attributes = await call.admitted("UPDATE", value, old, options)
+    if attributes.value is not value:
+        assert attributes.value is not None
+        value = attributes.value
+        strategy.default(value)
+    strategy.prepare_update(value, old, call.operation)
+    _refuse_invalid(call.resource, value, strategy.validate_update(value, old))
+    await call.validated(attributes, value)
+    call.warnings += strategy.warnings(value, old)
+    if not owned:
+        own(call, old, value)
+    return await _stored(call, found, value)
+
+
+async def _stored(call: Call, found: Found, value: Json) -> Reply:
+    if call.dry_run:
+        return call.answer_value(value)
+    stored = await call.kernel.registry.update(call.resource, await stored_form(call.resource, value), found.stored)
+    if is_ripe(value):
+        await removed(call, Found(value, stored))
+    return await call.answer(stored)
+
+
+def _keep_what_is_the_servers(old: Json, value: Json) -> None:
+    metadata, known = metadata_of(value), old["metadata"]
+    for field in _OF_SERVER:
+        if field in known:
+            metadata[field] = known[field]
+        else:
+            metadata.pop(field, None)
+    metadata["resourceVersion"] = known["resourceVersion"]
+    if "namespace" in known:
+        metadata["namespace"] = known["namespace"]
+    if "managedFields" not in metadata and "managedFields" in known:
+        metadata["managedFields"] = known["managedFields"]
+
+
+def request_options(kind: str, call: Call) -> Json:
+    options: Json = {"kind": kind, "apiVersion": "meta.k8s.io/v1"}
+    if call.request.parameter("fieldManager"):
+        options["fieldManager"] = call.request.parameter("fieldManager")
+    if call.request.parameter("fieldValidation"):
+        options["fieldValidation"] = call.request.parameter("fieldValidation")
+    if call.dry_run:
+        options["dryRun"] = ["All"]
+    return options

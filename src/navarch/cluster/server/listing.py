@@ -1,0 +1,177 @@
+"""Lists: as of one revision, in pages that go on where the last one ended."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from dataclasses import dataclass
+
+import msgspec
+
+from navarch.cluster.server.refusal import Refusal, bad_request, gone
+from navarch.cluster.server.request import ApiRequest, Json
+from navarch.cluster.server.selection import Selection
+from navarch.cluster.server.types import ResourceType
+from navarch.cluster.storage import CompactedError, Page, Storage, Stored
+
+__all__ = ["Listed", "list_page", "parsed_version"]
+
+_EXPIRED = (
+    "The provided continue parameter is too old to display a consistent list result. You can start a new list without "
+    "the continue parameter, or use the continue token in this response to retrieve the remainder of the results. "
+    "Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted "
+    "between the time the first chunk was returned and now may show up in the list."
+)
+_CHUNK = 500
+
+
+class _Token(msgspec.Struct):
+    """As Kubernetes writes it; a revision of -1 asks for the newest."""
+
+    v: str
+    rv: int
+    start: str
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """One page of objects, and the metadata of the list."""
+
+    items: list[Stored]
+    metadata: Json
+
+
+def parsed_version(text: str) -> int:
+    """A resource version as a number, 0 for none; refuses with 400 what is none."""
+    if not text:
+        return 0
+    if not (text.isascii() and text.isdecimal()):
+        raise bad_request(
+            f'resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": invalid syntax'
+        )
+    return int(text)
+
+
+async def list_page(
+    storage: Storage, resource: ResourceType, request: ApiRequest, selection: Selection, namespace: str
+) -> Listed:
+    """The page that was asked for; refuses with 400, 410 and 504 as Kubernetes does."""
+    limit = _limit(request)
+    place = await _place(storage, resource, request, namespace)
+    try:
+        found, page = await _matching(storage, place, selection, limit)
+    except CompactedError:
+        raise _expired(place) from None
+    metadata: Json = {"resourceVersion": str(page.revision)}
+    if page.remaining:
+        last = page.items[-1].key.removeprefix(place.prefix)
+        metadata["continue"] = _encoded(_Token("meta.k8s.io/v1", page.revision, f"{last}\0"))
+        if not selection:
+            metadata["remainingItemCount"] = page.remaining
+    return Listed(found, metadata)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    prefix: str
+    revision: int = 0
+    after: str = ""
+    from_token: bool = False
+
+
+async def _place(storage: Storage, resource: ResourceType, request: ApiRequest, namespace: str) -> _Place:
+    prefix, token = resource.prefix(namespace), request.parameter("continue")
+    version, match = request.parameter("resourceVersion"), request.parameter("resourceVersionMatch")
+    if token:
+        if version not in {"", "0"}:
+            raise bad_request("specifying resource version is not allowed when using continue")
+        found = _decoded(token)
+        return _Place(prefix, max(found.rv, 0), prefix + found.start.rstrip("\0"), from_token=found.rv > 0)
+    _check_match(version, match)
+    wanted = parsed_version(version)
+    if match == "Exact":
+        return _Place(prefix, wanted)
+    if wanted:
+        await _refuse_future(storage, wanted)
+    return _Place(prefix)
+
+
+def _check_match(version: str, match: str) -> None:
+    if match and match not in {"Exact", "NotOlderThan"}:
+        raise _invalid_match(f'Unsupported value: "{match}": supported values: "Exact", "NotOlderThan"')
+    if match and not version:
+        raise _invalid_match("Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided")
+    if match == "Exact" and version == "0":
+        raise _invalid_match('Forbidden: resourceVersionMatch "exact" is forbidden for resourceVersion "0"')
+
+
+def _invalid_match(why: str) -> Refusal:
+    return Refusal(422, "Invalid", f'ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: {why}')
+
+
+async def _refuse_future(storage: Storage, wanted: int) -> None:
+    current = await storage.revision()
+    if wanted > current:
+        raise Refusal(
+            504,
+            "Timeout",
+            f"Too large resource version: {wanted}, current: {current}",
+            details={
+                "causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}],
+                "retryAfterSeconds": 1,
+            },
+            headers={"Retry-After": "1"},
+        )
+
+
+def _limit(request: ApiRequest) -> int:
+    text = request.parameter("limit")
+    if not text:
+        return 0
+    try:
+        limit = int(text)
+    except ValueError:
+        raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax') from None
+    return max(limit, 0)
+
+
+async def _matching(storage: Storage, place: _Place, selection: Selection, limit: int) -> tuple[list[Stored], Page]:
+    """As many as were asked for, out of as many pages as it takes; the last page says how many come after it."""
+    if not selection:
+        page = await storage.page(place.prefix, revision=place.revision, limit=limit, after=place.after)
+        return page.items, page
+    found: list[Stored] = []
+    after, revision = place.after, place.revision
+    while True:
+        page = await storage.page(place.prefix, revision=revision, limit=_CHUNK if limit else 0, after=after)
+        for index, stored in enumerate(page.items):
+            if selection.matches(stored.value):
+                found.append(stored)
+                if limit and len(found) == limit:
+                    rest = len(page.items) - index - 1
+                    return found, Page(page.items[: index + 1], page.revision, page.remaining + rest)
+        if not page.remaining:
+            return found, page
+        after, revision = page.items[-1].key, page.revision
+
+
+def _expired(place: _Place) -> Refusal:
+    if not place.from_token:
+        return gone("The resourceVersion for the provided list is too old.")
+    start = place.after.removeprefix(place.prefix)
+    return gone(_EXPIRED, continue_token=_encoded(_Token("meta.k8s.io/v1", -1, f"{start}\0")))
+
+
+def _encoded(token: _Token) -> str:
+    return base64.urlsafe_b64encode(msgspec.json.encode(token)).rstrip(b"=").decode()
+
+
+def _decoded(text: str) -> _Token:
+    padded = text + "=" * (-len(text) % 4)
+    try:
+        token = msgspec.json.decode(base64.urlsafe_b64decode(padded), type=_Token)
+    except (binascii.Error, msgspec.DecodeError, ValueError) as error:
+        raise bad_request(f"continue key is not valid: {error}") from None
+    if token.v != "meta.k8s.io/v1" or not token.start or ".." in token.start.split("/"):
+        raise bad_request("continue key is not valid: incorrect encoded start or version")
+    return token

@@ -1,0 +1,52 @@
+"""In which form an answer is asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from navarch.cluster.server.refusal import Refusal
+
+__all__ = ["Form", "asked_form"]
+
+_JSON = "application/json"
+_YAML = "application/yaml"
+_MEDIA_TYPES = (_JSON, _YAML)
+_SUPPORTED = "application/json, application/yaml"
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """`kind` is `Table`, `PartialObjectMetadata`, `PartialObjectMetadataList` or empty for the object itself."""
+
+    media_type: str = _JSON
+    kind: str = ""
+    version: str = ""
+
+
+_PLAIN = Form()
+_KINDS = frozenset({"Table", "PartialObjectMetadata", "PartialObjectMetadataList"})
+
+
+def asked_form(accept: str) -> Form:
+    """The first form of the header that can be given; refuses with 406 if none can."""
+    if not accept or accept == _JSON:
+        return _PLAIN
+    for clause in accept.split(","):
+        if (form := _form(clause)) is not None:
+            return form
+    raise Refusal(406, "NotAcceptable", f"only the following media types are accepted: {_SUPPORTED}")
+
+
+def _form(clause: str) -> Form | None:
+    media_type, *parameters = (part.strip() for part in clause.split(";"))
+    if media_type in {"*/*", "application/*"}:
+        media_type = _JSON
+    if media_type not in _MEDIA_TYPES:
+        return None
+    given = dict(parameter.split("=", 1) for parameter in parameters if "=" in parameter)
+    kind = given.get("as", "")
+    if not kind:
+        return Form(media_type)
+    if kind not in _KINDS or given.get("g") != "meta.k8s.io" or given.get("v") not in {"v1", "v1beta1"}:
+        return None
+    return Form(media_type, kind, given["v"])

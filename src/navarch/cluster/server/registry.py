@@ -1,0 +1,102 @@
+"""Objects in storage: bytes there, JSON values here, and the resource version between them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import msgspec
+
+from navarch.cluster.server.refusal import Refusal, already_exists, conflict, not_found
+from navarch.cluster.server.request import Json
+from navarch.cluster.server.types import ResourceType
+from navarch.cluster.storage import ChangedError, Storage, Stored
+
+__all__ = ["CHANGED", "Found", "Registry", "decoded", "encoded", "with_version"]
+
+CHANGED = "the object has been modified; please apply your changes to the latest version and try again"
+
+_METADATA = b'"metadata":{'
+_FIRST = ("apiVersion", "kind", "metadata")
+
+
+def encoded(value: Json) -> bytes:
+    """A value as it is stored: `apiVersion`, `kind` and `metadata` first, without its resource version."""
+    metadata = {key: item for key, item in value["metadata"].items() if key != "resourceVersion"}
+    ordered = {"apiVersion": value["apiVersion"], "kind": value["kind"], "metadata": metadata}
+    ordered.update((key, item) for key, item in value.items() if key not in _FIRST)
+    return msgspec.json.encode(ordered)
+
+
+def with_version(value: bytes, revision: int) -> bytes:
+    """Stored bytes with the resource version in their metadata."""
+    place = value.index(_METADATA) + len(_METADATA)
+    comma = b"" if value[place : place + 1] == b"}" else b","
+    return b'%b"resourceVersion":"%d"%b%b' % (value[:place], revision, comma, value[place:])
+
+
+def decoded(stored: Stored) -> Json:
+    """The value with its resource version."""
+    value: Json = msgspec.json.decode(stored.value)
+    value["metadata"]["resourceVersion"] = str(stored.revision)
+    return value
+
+
+class Found(NamedTuple):
+    """An object: as a value, and as it is stored."""
+
+    value: Json
+    stored: Stored
+
+
+@dataclass(frozen=True, slots=True)
+class Registry:
+    """Reads and writes objects of any resource, in the version they are stored in."""
+
+    storage: Storage
+
+    async def find(self, resource: ResourceType, namespace: str, name: str) -> Found | None:
+        """The object, if there is one."""
+        stored = await self.storage.get(resource.key(namespace, name))
+        return None if stored is None else Found(decoded(stored), stored)
+
+    async def get(self, resource: ResourceType, namespace: str, name: str) -> Found:
+        """The object; refuses with 404."""
+        found = await self.find(resource, namespace, name)
+        if found is None:
+            raise not_found(resource.group, resource.plural, name)
+        return found
+
+    async def create(self, resource: ResourceType, value: Json) -> Stored:
+        """Stores a new object; refuses with 409 if there is one of its name."""
+        metadata = value["metadata"]
+        key, data = resource.key(metadata.get("namespace", ""), metadata["name"]), encoded(value)
+        try:
+            revision = await self.storage.put(key, data, expected=0)
+        except ChangedError:
+            raise already_exists(resource.group, resource.plural, metadata["name"]) from None
+        return Stored(key, data, revision)
+
+    async def update(self, resource: ResourceType, value: Json, read: Stored) -> Stored:
+        """Stores a new version of what was read; refuses with 409 if it has changed since."""
+        data = encoded(value)
+        if data == read.value:
+            return read
+        try:
+            revision = await self.storage.put(read.key, data, expected=read.revision)
+        except ChangedError as error:
+            raise self._changed(resource, value["metadata"]["name"], error) from None
+        return Stored(read.key, data, revision)
+
+    async def delete(self, resource: ResourceType, name: str, read: Stored) -> Stored:
+        """Removes what was read; the last value at the revision of its deletion."""
+        try:
+            revision = await self.storage.delete(read.key, expected=read.revision)
+        except ChangedError as error:
+            raise self._changed(resource, name, error) from None
+        return Stored(read.key, read.value, revision)
+
+    def _changed(self, resource: ResourceType, name: str, error: ChangedError) -> Refusal:
+        if error.current is None:
+            return not_found(resource.group, resource.plural, name)
+        return conflict(resource.group, resource.plural, name, CHANGED)

@@ -1,0 +1,78 @@
+"""Which objects of a list or watch are meant."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import msgspec
+
+from navarch.api import Fields, Labels
+from navarch.cluster.server.refusal import bad_request
+from navarch.cluster.server.request import ApiRequest, Json
+from navarch.cluster.server.types import ResourceType
+from navarch.errors import InvalidValueError
+
+__all__ = ["Selection", "selection_of"]
+
+_ALWAYS = frozenset({"metadata.name", "metadata.namespace"})
+
+
+class _Labelled(msgspec.Struct, gc=False):
+    labels: dict[str, str] | None = None
+
+
+class _Head(msgspec.Struct, gc=False):
+    metadata: _Labelled
+
+
+_head = msgspec.json.Decoder(_Head)
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """A label selector and a field selector; both must match."""
+
+    resource: ResourceType
+    labels: Labels
+    fields: Fields
+
+    def __bool__(self) -> bool:
+        return bool(self.labels) or bool(self.fields)
+
+    def matches(self, stored: bytes) -> bool:
+        """Whether the object in these bytes is meant; only as much of it is decoded as has to be looked at."""
+        if self.labels and not self.labels.matches(_head.decode(stored).metadata.labels):
+            return False
+        return not self.fields or self._fields_match(msgspec.json.decode(stored))
+
+    def _fields_match(self, value: Json) -> bool:
+        metadata = value["metadata"]
+        known = {
+            "metadata.name": metadata.get("name", ""),
+            "metadata.namespace": metadata.get("namespace", ""),
+            **self.resource.strategy.selectable_fields(value),
+        }
+        return self.fields.matches(lambda path: known.get(path, ""))
+
+
+def selection_of(request: ApiRequest, resource: ResourceType) -> Selection:
+    """The selectors of a request; refuses with 400 what is none, and fields that cannot be selected by."""
+    try:
+        labels = Labels(request.parameter("labelSelector"))
+    except InvalidValueError as error:
+        raise bad_request(f"unable to parse requirement: {error}") from None
+    try:
+        fields = Fields(request.parameter("fieldSelector"))
+    except InvalidValueError as error:
+        raise bad_request(f"invalid field selector: {error}") from None
+    known = _ALWAYS | set(resource.strategy.selectable_fields(_EMPTY)) if fields else _ALWAYS
+    for requirement in fields.requirements:
+        if requirement.path not in known:
+            raise bad_request(
+                f'Unable to find "{resource.api_version}, Resource={resource.plural}" that match label selector '
+                f'"{labels}", field selector "{fields}": field label not supported: {requirement.path}'
+            )
+    return Selection(resource, labels, fields)
+
+
+_EMPTY: Json = {"metadata": {}}

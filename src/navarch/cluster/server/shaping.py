@@ -1,0 +1,97 @@
+"""Answers in the form that was asked for: the object, a row of a table, the metadata alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from navarch.cluster.server.negotiation import Form
+from navarch.cluster.server.refusal import bad_request
+from navarch.cluster.server.request import ApiRequest, Json
+from navarch.cluster.server.types import ResourceType
+
+__all__ = ["list_reply", "shaped", "written"]
+
+_YAML = "application/yaml"
+_INCLUDES = ("", "None", "Metadata", "Object")
+
+
+def written(value: Any, form: Form) -> bytes:
+    """A value as JSON or YAML."""
+    if form.media_type != _YAML:
+        return msgspec.json.encode(value) if not isinstance(value, bytes) else value
+    import yaml  # noqa: PLC0415 - few ask for it
+
+    plain = msgspec.json.decode(value) if isinstance(value, bytes) else value
+    return yaml.dump(plain, Dumper=getattr(yaml, "CSafeDumper", yaml.SafeDumper), default_flow_style=False).encode()
+
+
+def shaped(data: bytes, resource: ResourceType, form: Form, request: ApiRequest) -> bytes:
+    """One object, given as JSON, in the form that was asked for."""
+    if not form.kind:
+        return written(data, form)
+    value: Json = msgspec.json.decode(data)
+    if form.kind == "Table":
+        return written(_table(resource, [value], {"resourceVersion": _version(value)}, request), form)
+    return written(_partial(value, form.version), form)
+
+
+def list_reply(
+    items: Sequence[bytes], metadata: Json, resource: ResourceType, form: Form, request: ApiRequest
+) -> bytes:
+    """A list of objects, given as JSON, in the form that was asked for."""
+    if not form.kind:
+        return written(_joined(items, metadata, resource), form)
+    values: list[Json] = [msgspec.json.decode(item) for item in items]
+    if form.kind == "Table":
+        return written(_table(resource, values, metadata, request), form)
+    partial: Json = {
+        "kind": "PartialObjectMetadataList",
+        "apiVersion": f"meta.k8s.io/{form.version}",
+        "metadata": metadata,
+        "items": [_partial(value, form.version) for value in values],
+    }
+    return written(partial, form)
+
+
+def _joined(items: Sequence[bytes], metadata: Json, resource: ResourceType) -> bytes:
+    """Put together from the bytes of the objects: none is decoded."""
+    kind = resource.list_kind or f"{resource.kind}List"
+    head = msgspec.json.encode({"kind": kind, "apiVersion": resource.api_version, "metadata": metadata})
+    return b'%b,"items":[%b]}' % (head[:-1], b",".join(items))
+
+
+def _partial(value: Json, version: str) -> Json:
+    return {
+        "kind": "PartialObjectMetadata",
+        "apiVersion": f"meta.k8s.io/{version}",
+        "metadata": value["metadata"],
+    }
+
+
+def _table(resource: ResourceType, values: Iterable[Json], metadata: Json, request: ApiRequest) -> Json:
+    include = request.parameter("includeObject")
+    if include not in _INCLUDES:
+        raise bad_request(f'unrecognized includeObject value: "{include}"')
+    return {
+        "kind": "Table",
+        "apiVersion": "meta.k8s.io/v1",
+        "metadata": metadata,
+        "columnDefinitions": [column.definition() for column in resource.columns],
+        "rows": [_row(resource, value, include) for value in values],
+    }
+
+
+def _row(resource: ResourceType, value: Json, include: str) -> Json:
+    row: Json = {"cells": resource.strategy.cells(value)}
+    if include == "Object":
+        row["object"] = value
+    elif include != "None":
+        row["object"] = _partial(value, "v1")
+    return row
+
+
+def _version(value: Json) -> str:
+    return str(value["metadata"].get("resourceVersion", ""))

@@ -1,0 +1,192 @@
+"""Watches: what happens to the objects of a resource, as lines of JSON."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import msgspec
+
+from navarch._base.clock import Clock
+from navarch.cluster.server.negotiation import Form
+from navarch.cluster.server.refusal import Refusal, gone
+from navarch.cluster.server.request import ApiRequest, Json
+from navarch.cluster.server.selection import Selection
+from navarch.cluster.server.shaping import shaped
+from navarch.cluster.server.types import ResourceType
+from navarch.cluster.server.views import seen
+from navarch.cluster.storage import CompactedError, Event, Storage, Stored, Watcher
+
+__all__ = ["Lines", "WatchRequest", "Watches"]
+
+_KEPT_LINES = 4096
+_BOOKMARK_SECONDS = 60.0
+_BEFORE_END_SECONDS = 2.0
+_TICK_SECONDS = 1.0
+_TOGETHER = 64
+_INITIAL_END = "k8s.io/initial-events-end"
+
+
+class Lines:
+    """The lines that events become, each made once however many watch."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[tuple[int, str, str], bytes] = OrderedDict()
+
+    async def line(self, kind: str, stored: Stored, resource: ResourceType) -> bytes:
+        """The line for an object at this version."""
+        key = (stored.revision, kind, resource.api_version)
+        line = self._known.get(key)
+        if line is None:
+            line = _line(kind, await seen(resource, stored))
+            self._known[key] = line
+            if len(self._known) > _KEPT_LINES:
+                self._known.popitem(last=False)
+        return line
+
+
+def _line(kind: str, data: bytes) -> bytes:
+    return b'{"type":"%b","object":%b}\n' % (kind.encode(), data)
+
+
+@dataclass(frozen=True, slots=True)
+class WatchRequest:
+    """What a watch was asked to be. `after` is the revision it begins at, None to begin with what is there."""
+
+    resource: ResourceType
+    namespace: str
+    selection: Selection
+    form: Form
+    request: ApiRequest
+    after: int | None
+    bookmarks: bool
+    marks_initial_end: bool
+    seconds: float
+
+
+class Watches:
+    """Every watch of a server; those that wait are woken each second, to see whether their time is up.
+
+    One ticker for all: a timer for each wait would cost more than the events.
+    """
+
+    def __init__(self, storage: Storage, clock: Clock) -> None:
+        self.storage = storage
+        self.clock = clock
+        self.lines = Lines()
+        self._waiting: set[Watcher] = set()
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    async def run(self) -> None:
+        """Ticks until it is cancelled."""
+        while True:
+            await self.clock.sleep(_TICK_SECONDS)
+            for watcher in tuple(self._waiting):
+                watcher.wake()
+
+    async def lines_of(self, asked: WatchRequest) -> AsyncIterator[bytes]:
+        """The lines of one watch until its time is up; what goes wrong on the way is a line too."""
+        try:
+            async for line in _Watch(self, asked).run():
+                yield line
+        except CompactedError as error:
+            yield _error(gone(f"too old resource version: {asked.after} ({error.oldest})"))
+        except Refusal as refusal:
+            yield _error(refusal)
+
+    @asynccontextmanager
+    async def following(self, prefix: str, after: int) -> AsyncIterator[Watcher]:
+        """A watcher that the ticker knows."""
+        async with self.storage.watch(prefix, after=after) as watcher:
+            self._waiting.add(watcher)
+            try:
+                yield watcher
+            finally:
+                self._waiting.discard(watcher)
+
+
+def _error(refusal: Refusal) -> bytes:
+    return _line("ERROR", msgspec.json.encode(refusal.status()))
+
+
+class _Watch:
+    def __init__(self, watches: Watches, asked: WatchRequest) -> None:
+        self._watches = watches
+        self._asked = asked
+        self._prefix = asked.resource.prefix(asked.namespace)
+        self._seen = asked.after or 0
+        self._clock = watches.clock
+        self._ends = self._clock.monotonic() + asked.seconds
+        self._bookmark_at = self._next_bookmark()
+
+    async def run(self) -> AsyncIterator[bytes]:
+        if self._asked.after is None:
+            async for line in self._initial():
+                yield line
+        async with self._watches.following(self._prefix, self._seen) as watcher:
+            async for lines in self._follow(watcher):
+                yield lines
+
+    async def _initial(self) -> AsyncIterator[bytes]:
+        page = await self._watches.storage.page(self._prefix)
+        self._seen = page.revision
+        for start in range(0, len(page.items), _TOGETHER):
+            lines = [
+                await self._shown("ADDED", stored)
+                for stored in page.items[start : start + _TOGETHER]
+                if self._matches(stored.value)
+            ]
+            yield b"".join(lines)
+        if self._asked.marks_initial_end:
+            yield self._bookmark(initial_end=True)
+
+    async def _follow(self, watcher: Watcher) -> AsyncIterator[bytes]:
+        """What happened since the last look, as one chunk; bookmarks when they are due, and one before the end."""
+        while (now := self._clock.monotonic()) < self._ends:
+            if events := watcher.ready():
+                self._seen = events[-1].revision
+                if chunk := b"".join([await self._line(event) for event in events]):
+                    yield chunk
+            elif self._asked.bookmarks and now >= self._bookmark_at:
+                self._bookmark_at = self._next_bookmark()
+                self._seen = max(self._seen, await self._watches.storage.revision())
+                yield self._bookmark()
+            else:
+                await watcher.wait()
+
+    def _next_bookmark(self) -> float:
+        """In a minute, or just before the end; after that never."""
+        now, last = self._clock.monotonic(), self._ends - _BEFORE_END_SECONDS
+        return min(now + _BOOKMARK_SECONDS, last) if now < last else self._ends
+
+    async def _line(self, event: Event) -> bytes:
+        """The line of an event as this watch sees it: an object that stops matching is gone, one that begins to is new."""
+        before = event.previous is not None and self._matches(event.previous.value)
+        if event.value is not None and self._matches(event.value):
+            kind = "MODIFIED" if before else "ADDED"
+            return await self._shown(kind, Stored(event.key, event.value, event.revision))
+        if before and event.previous is not None:
+            return await self._shown("DELETED", Stored(event.key, event.previous.value, event.revision))
+        return b""
+
+    def _matches(self, value: bytes) -> bool:
+        return not self._asked.selection or self._asked.selection.matches(value)
+
+    async def _shown(self, kind: str, stored: Stored) -> bytes:
+        asked = self._asked
+        if not asked.form.kind:
+            return await self._watches.lines.line(kind, stored, asked.resource)
+        return _line(kind, shaped(await seen(asked.resource, stored), asked.resource, asked.form, asked.request))
+
+    def _bookmark(self, *, initial_end: bool = False) -> bytes:
+        metadata: Json = {"resourceVersion": str(self._seen), "creationTimestamp": None}
+        if initial_end:
+            metadata["annotations"] = {_INITIAL_END: "true"}
+        resource, partial = self._asked.resource, self._asked.form.kind.startswith("Partial")
+        kind = "PartialObjectMetadata" if partial else resource.kind
+        version = f"meta.k8s.io/{self._asked.form.version}" if partial else resource.api_version
+        return _line("BOOKMARK", msgspec.json.encode({"kind": kind, "apiVersion": version, "metadata": metadata}))
