@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -39,7 +40,7 @@ class Times:
 
     @property
     def pauses(self) -> list[float]:
-        return [after - before for before, after in zip(self.at, self.at[1:], strict=False)]
+        return [after - before for before, after in pairwise(self.at)]
 
 
 async def test_return_of_nothing_is_the_end_of_it() -> None:
