@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import re
 import sys
@@ -16,6 +17,7 @@ import yaml
 import rig
 
 README = Path(__file__).parent.parent / "README.md"
+EXAMPLE = README.parent / "examples" / "memcached" / "memcached_operator.py"
 
 
 def blocks(language: str) -> list[str]:
@@ -44,6 +46,19 @@ def is_part_of(part: Any, whole: Any) -> bool:
     if isinstance(part, list):
         return isinstance(whole, list) and len(part) == len(whole) and all(map(is_part_of, part, whole))
     return bool(part == whole)
+
+
+def test_operator_in_the_readme_is_the_example() -> None:
+    """Every class and function of it, word by word."""
+    shown, example = _declared(blocks("python")[0]), _declared(EXAMPLE.read_text())
+    assert {"Memcached", "reconcile", "farewell"} <= shown.keys()
+    assert {name: example.get(name) for name in shown} == shown
+
+
+def _declared(source: str) -> dict[str, str]:
+    """What a file declares, by name, however it is laid out."""
+    found = [node for node in ast.parse(source).body if isinstance(node, ast.ClassDef | ast.AsyncFunctionDef)]
+    return {node.name: ast.dump(node) for node in found}
 
 
 def test_crd_in_the_readme_is_what_the_class_makes(readme: ModuleType) -> None:
