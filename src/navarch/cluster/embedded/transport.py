@@ -1,0 +1,101 @@
+"""The client's transport to a server in the same process: no sockets, no copies but what both sides need."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from urllib.parse import unquote
+
+from multidict import CIMultiDict
+
+from navarch._base.clock import Clock
+from navarch.client import Request, Response, WebSocket
+from navarch.cluster.server.request import ApiRequest, Reply
+from navarch.cluster.server.server import ApiServer
+from navarch.errors import ClosedError, DeadlineError
+
+__all__ = ["InProcessTransport"]
+
+
+class InProcessTransport:
+    """Carries requests to `server`, with a bearer token for whoever asks."""
+
+    def __init__(self, server: ApiServer, token: str, clock: Clock) -> None:
+        self._server = server
+        self._token = token
+        self._clock = clock
+        self._closed = False
+
+    @property
+    def origin(self) -> str:
+        """See `Transport`."""
+        return "the embedded cluster"
+
+    async def send(self, request: Request) -> Response:
+        """See `Transport`. The time limit holds for the answer; a watch may last."""
+        if self._closed:
+            raise ClosedError("expected an open client, got one that was closed; use it inside its `async with`")
+        # A server in the same process sees the request at once: others get their turn here, as they would at a socket.
+        await self._clock.sleep(0)
+        try:
+            async with asyncio.timeout(request.timeout):
+                return InProcessResponse(await self._server.handle(_asked(request, self._token)))
+        except TimeoutError:
+            raise DeadlineError(
+                f"expected an answer to {request.method} {request.path} within {request.timeout:g} s"
+            ) from None
+
+    async def connect(self, request: Request, protocols: Sequence[str]) -> Response | WebSocket:  # noqa: ARG002 - it has none
+        """See `Transport`. Nothing here upgrades: the server's refusal is the answer."""
+        return await self.send(request)
+
+    async def close(self) -> None:
+        """See `Transport`."""
+        self._closed = True
+
+
+def _asked(request: Request, token: str) -> ApiRequest:
+    query = {name: [value] if isinstance(value, str) else list(value) for name, value in request.query.items()}
+    headers = {name.lower(): value for name, value in request.headers.items()}
+    headers.setdefault("authorization", f"Bearer {token}")
+    headers.setdefault("user-agent", "navarch")
+    return ApiRequest(
+        method=request.method, path=unquote(request.path), query=query, headers=headers, body=request.body or b""
+    )
+
+
+class InProcessResponse:
+    """A reply as the client sees it."""
+
+    def __init__(self, reply: Reply) -> None:
+        self._reply = reply
+        self.status = reply.status
+        self.headers: Mapping[str, str] = CIMultiDict({"Content-Type": reply.content_type, **reply.headers})
+
+    def warnings(self) -> Sequence[str]:
+        """See `Response`."""
+        return [f'299 - "{_quoted(text)}"' for text in self._reply.warnings]
+
+    async def read(self) -> bytes:
+        """See `Response`."""
+        if self._reply.stream is None:
+            return self._reply.body
+        return b"".join([chunk async for chunk in self._reply.stream])
+
+    def chunks(self) -> AsyncIterator[bytes]:
+        """See `Response`."""
+        return self._reply.stream if self._reply.stream is not None else _once(self._reply.body)
+
+    async def close(self) -> None:
+        """See `Response`."""
+        stream = self._reply.stream
+        if stream is not None and hasattr(stream, "aclose"):
+            await stream.aclose()
+
+
+def _quoted(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"')
+
+
+async def _once(body: bytes) -> AsyncIterator[bytes]:
+    yield body
