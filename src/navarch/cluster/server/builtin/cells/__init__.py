@@ -1,0 +1,1 @@
+"""The cells of tables, as `kubectl get` shows objects."""

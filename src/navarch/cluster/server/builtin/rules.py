@@ -1,0 +1,63 @@
+"""What is special about one built-in kind: the parts that `BuiltinStrategy` is put together from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from navarch.api.names import DNS_SUBDOMAIN
+from navarch.cluster.server.builtin.cells.age import Ages
+from navarch.cluster.server.request import Json
+from navarch.cluster.server.types import Operation
+from navarch.errors import Cause
+
+__all__ = ["Rules", "no_causes", "no_fields", "nothing"]
+
+
+def nothing(*_: Any) -> None:
+    """Does nothing."""
+
+
+def no_causes(*_: Any) -> list[Cause]:
+    """Finds no fault."""
+    return []
+
+
+def no_warnings(*_: Any) -> list[str]:
+    """Has nothing to say."""
+    return []
+
+
+def no_fields(_: Json) -> Mapping[str, str]:
+    """Nothing that a field selector could name."""
+    return {}
+
+
+def no_grace(_value: Json, _asked: int | None) -> int:
+    """Deleted at once."""
+    return 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """The rules of a kind; what is not given is what most kinds do."""
+
+    default: Callable[[Json], None] = nothing
+    create: Callable[[Json, Operation], None] = nothing
+    update: Callable[[Json, Json, Operation], None] = nothing
+    check: Callable[[Json], list[Cause]] = no_causes
+    check_update: Callable[[Json, Json], list[Cause]] = no_causes
+    warnings: Callable[[Json, Json | None], list[str]] = no_warnings
+    name_faults: Callable[[str], Sequence[str]] = DNS_SUBDOMAIN.faults
+    """The server's sentences about the name of an object."""
+    resets_status: bool = True
+    """Whether a status is a subresource, which creations and updates of the object leave alone."""
+    counts_generation: bool = False
+    """Whether `metadata.generation` counts the changes of everything but metadata and status."""
+    grace_seconds: Callable[[Json, int | None], int] = no_grace
+    fields: Callable[[Json], Mapping[str, str]] = no_fields
+    cells: Callable[[Json, Ages], list[Any]] | None = None
+    """The cells of a table's row; None for name and age."""
+    allows_unconditional_update: bool = True
+    """Whether an update may leave out the version that it replaces."""

@@ -1,0 +1,138 @@
+"""The strategy of a built-in kind: what all kinds do, with the rules of this one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from navarch.cluster.server.builtin.cells.age import Ages
+from navarch.cluster.server.builtin.rules import Rules
+from navarch.cluster.server.builtin.schema import BuiltinSchema
+from navarch.cluster.server.metadata import metadata_faults, metadata_update_faults, version_faults
+from navarch.cluster.server.request import Json
+from navarch.cluster.server.types import Column, Operation
+from navarch.errors import Cause
+
+__all__ = ["BuiltinStrategy", "StatusStrategy"]
+
+_NOT_COUNTED = frozenset({"metadata", "status", "apiVersion", "kind"})
+
+
+class BuiltinStrategy:
+    """What depends on a built-in kind."""
+
+    def __init__(
+        self, schema: BuiltinSchema, rules: Rules, columns: tuple[Column, ...], ages: Ages, *, namespaced: bool
+    ) -> None:
+        self._schema = schema
+        self._rules = rules
+        self._columns = columns
+        self._ages = ages
+        self._namespaced = namespaced
+
+    def default(self, value: Json) -> None:
+        """Makes the object what Go would write, and fills in defaults."""
+        self._schema.normalize(value)
+        self._rules.default(value)
+
+    def prepare_create(self, value: Json, operation: Operation) -> None:
+        """Resets the status and starts the generation where the kind has them."""
+        if self._rules.resets_status:
+            self._reset_status(value)
+        if self._rules.counts_generation:
+            value["metadata"]["generation"] = 1
+        self._rules.create(value, operation)
+
+    def prepare_update(self, value: Json, old: Json, operation: Operation) -> None:
+        """Keeps the status and counts the generation where the kind has them."""
+        if self._rules.resets_status and "status" in old:
+            value["status"] = old["status"]
+        self._rules.update(value, old, operation)
+        if self._rules.counts_generation:
+            _count_generation(value, old)
+
+    def validate_create(self, value: Json) -> list[Cause]:
+        """Every fault."""
+        rules = self._rules
+        faults = metadata_faults(value, namespaced=self._namespaced, name_faults=rules.name_faults)
+        return [*faults, *rules.check(value)]
+
+    def validate_update(self, value: Json, old: Json) -> list[Cause]:
+        """Every fault, immutable fields included."""
+        unversioned = [] if self._rules.allows_unconditional_update else version_faults(value)
+        return [
+            *unversioned,
+            *metadata_update_faults(value, old),
+            *self._rules.check(value),
+            *self._rules.check_update(value, old),
+        ]
+
+    def warnings(self, value: Json, old: Json | None) -> list[str]:
+        """What the client should know."""
+        return self._rules.warnings(value, old)
+
+    def grace_seconds(self, value: Json, asked: int | None) -> int:
+        """How long a deletion waits."""
+        return self._rules.grace_seconds(value, asked)
+
+    def selectable_fields(self, value: Json) -> Mapping[str, str]:
+        """What field selectors may name."""
+        return self._rules.fields(value)
+
+    def cells(self, value: Json) -> list[Any]:
+        """The cells of its row."""
+        if self._rules.cells is not None:
+            return self._rules.cells(value, self._ages)
+        return [self._plain_cell(column.name, value) for column in self._columns]
+
+    def _plain_cell(self, column: str, value: Json) -> Any:
+        metadata = value.get("metadata", {})
+        match column:
+            case "Name":
+                return metadata.get("name", "")
+            case "Created At":
+                return metadata.get("creationTimestamp")
+            case "Age":
+                return self._ages.of(value)
+            case _:
+                return ""
+
+    def _reset_status(self, value: Json) -> None:
+        value.pop("status", None)
+        self._schema.complete(value)
+
+
+class StatusStrategy(BuiltinStrategy):
+    """The same kind through its `status`: takes the status (and nothing else) from the client."""
+
+    def prepare_create(self, value: Json, operation: Operation) -> None:
+        """A status is never created on its own."""
+
+    def prepare_update(self, value: Json, old: Json, operation: Operation) -> None:  # noqa: ARG002 - the contract's
+        """Takes the status, and from the metadata what the server lets through."""
+        status, metadata = value.get("status"), value["metadata"]
+        value.clear()
+        value.update(old)
+        value["metadata"] = _metadata_with_status(metadata, old["metadata"])
+        if status is not None:
+            value["status"] = status
+
+    def validate_update(self, value: Json, old: Json) -> list[Cause]:
+        """Only metadata: a status is the business of whoever writes it."""
+        return metadata_update_faults(value, old)
+
+
+def _metadata_with_status(metadata: Json, old: Json) -> Json:
+    """A write of the status changes labels, annotations, finalizers, owners and managed fields, but no generation."""
+    kept = {**metadata}
+    for name in ("generation", "deletionTimestamp", "deletionGracePeriodSeconds"):
+        kept.pop(name, None)
+        if name in old:
+            kept[name] = old[name]
+    return kept
+
+
+def _count_generation(value: Json, old: Json) -> None:
+    generation = old.get("metadata", {}).get("generation", 0)
+    changed = any(value.get(name) != old.get(name) for name in (value.keys() | old.keys()) - _NOT_COUNTED)
+    value["metadata"]["generation"] = generation + 1 if changed else generation
