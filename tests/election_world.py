@@ -7,7 +7,7 @@ import random
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Protocol
 
 from model_server import ModelServer
 from navarch._base.clock import ManualClock
@@ -94,10 +94,16 @@ class Network:
     async def close(self) -> None: ...
 
 
+class Passage(Protocol):
+    """What events wait for."""
+
+    async def pass_through(self) -> None: ...
+
+
 class Gated:
     """A watch whose events wait while the replica is cut off or paused."""
 
-    def __init__(self, inner: Response, network: Network) -> None:
+    def __init__(self, inner: Response, network: Passage) -> None:
         self._inner = inner
         self._network = network
         self.status = inner.status

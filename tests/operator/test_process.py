@@ -350,6 +350,7 @@ async def test_reconcile_that_is_interrupted_by_the_loss_of_the_lease_is_done_ag
     @tested.controller(Gadget, concurrency=1)
     async def reconcile(gadget: Gadget, ctx: Context) -> None:
         log.append("begins")
+        assert holder(world) != "somebody", "expected nothing to begin while somebody else leads"
         if len(log) == 1:
             await asyncio.Event().wait()
         if len(log) == 2:
@@ -367,6 +368,8 @@ async def test_reconcile_that_is_interrupted_by_the_loss_of_the_lease_is_done_ag
         for count in (1, 2):
             await world.eventually(lambda count=count: len(log) == count, f"reconcile {count}", within=60)  # type: ignore[misc]
             await lose()
+        await world.quiet(1)
+        assert len(log) == 2
         await world.eventually(lambda: len(log) == 3, "the third reconcile", within=60)
 
 
