@@ -23,7 +23,7 @@ _log = logging.getLogger("navarch.cluster.server")
 Endpoint = Callable[[Call], Awaitable[Reply]]
 """Serves a subresource that is more than a part of its object: scale, eviction, token."""
 
-Page = Callable[[ApiRequest, User], Awaitable[Reply]]
+Page = Callable[[ApiRequest], Reply]
 """Serves a path that is no resource: discovery, OpenAPI, version, health."""
 
 
@@ -57,14 +57,14 @@ class Audit(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
-    """What a server is put together from. `page` finds what serves a path that is no resource."""
+    """What a server is put together from. `endpoints` are by group, resource and subresource."""
 
     kernel: Kernel
     authenticator: Authenticator
     authorizer: Authorizer
     audit: Audit
     endpoints: Mapping[tuple[str, str, str], Endpoint]
-    page: Callable[[ApiRequest], Page | None]
+    pages: Page
 
 
 _VERBS: dict[str, Endpoint] = {
@@ -112,20 +112,11 @@ class ApiServer:
         why_not = self._parts.authorizer.why_not(user, info)
         if why_not is not None:
             raise _forbidden(info, why_not)
-        if not info.is_resource:
-            return await self._page(request, user)
         resource = self._parts.kernel.catalog.find(info.group, info.version, info.resource)
         if resource is None:
-            return await self._page(request, user)
-        info = _placed(info, resource.namespaced)
-        call = Call(self._parts.kernel, request, info, resource, user)
+            return self._parts.pages(request)
+        call = Call(self._parts.kernel, request, _placed(info, resource.namespaced), resource, user)
         return await self._endpoint(call)(call)
-
-    async def _page(self, request: ApiRequest, user: User) -> Reply:
-        page = self._parts.page(request)
-        if page is None:
-            raise Refusal(404, "NotFound", "the server could not find the requested resource", details={})
-        return await page(request, user)
 
     def _endpoint(self, call: Call) -> Endpoint:
         """By verb; a subresource is served by an endpoint of its own, or as a part of its object."""

@@ -1,0 +1,83 @@
+"""OpenAPI: the schemas of everything that is served, in version 3 document by document, in version 2 as one."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import msgspec
+
+from navarch.cluster.server.request import ApiRequest, Json, Reply
+from navarch.k8s.published import Published
+
+__all__ = ["CustomDocuments", "OpenApi"]
+
+CustomDocuments = Callable[[], dict[str, Json]]
+"""The documents of the CRDs that are served now, by name: `apis/example.com/v1`. `custom` makes them."""
+
+_REFERENCE = "#/components/schemas/"
+_SCHEMA_KEYWORDS_ONLY_IN_V3 = frozenset({"nullable", "oneOf", "anyOf", "allOf", "not"})
+
+
+class OpenApi:
+    """What `/openapi/v3`, the documents below it and `/openapi/v2` say."""
+
+    def __init__(self, published: Published, custom: CustomDocuments) -> None:
+        self._published = published
+        self._custom = custom
+        self._builtin: dict[str, bytes] = {}
+
+    def reply(self, request: ApiRequest) -> Reply | None:
+        """The answer, if the path is one of OpenAPI's."""
+        if request.path == "/openapi/v3":
+            return Reply(200, msgspec.json.encode({"paths": dict(self._paths())}))
+        if request.path.startswith("/openapi/v3/"):
+            return self._document(request.path.removeprefix("/openapi/v3/"))
+        if request.path == "/openapi/v2":
+            return Reply(200, msgspec.json.encode(self._version_2()))
+        return None
+
+    def _paths(self) -> Iterator[tuple[str, Json]]:
+        for name in (*self._published.documents(), *self._custom()):
+            body = self._body(name)
+            digest = hashlib.sha512(body or b"").hexdigest().upper()
+            yield name, {"serverRelativeURL": f"/openapi/v3/{name}?hash={digest}"}
+
+    def _document(self, name: str) -> Reply | None:
+        body = self._body(name)
+        return None if body is None else Reply(200, body)
+
+    def _body(self, name: str) -> bytes | None:
+        custom = self._custom().get(name)
+        if custom is not None:
+            return msgspec.json.encode(custom)
+        if name not in self._builtin and name in self._published.documents():
+            self._builtin[name] = msgspec.json.encode(self._published.document(name))
+        return self._builtin.get(name)
+
+    def _version_2(self) -> Json:
+        """The schemas alone are what clients read of it; the paths are those of version 3."""
+        definitions: Json = {}
+        for name in self._published.schema_names():
+            definitions[name] = _in_version_2(self._published.schema(name))
+        for document in self._custom().values():
+            for name, schema in document.get("components", {}).get("schemas", {}).items():
+                definitions.setdefault(name, _in_version_2(schema))
+        info = {"title": "Kubernetes", "version": self._published.version()["gitVersion"]}
+        return {"swagger": "2.0", "info": info, "paths": {}, "definitions": definitions}
+
+
+def _in_version_2(schema: Any) -> Any:
+    if isinstance(schema, list):
+        return [_in_version_2(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    single = schema.get("allOf")
+    if isinstance(single, list) and len(single) == 1 and "$ref" in single[0]:
+        schema = {**{key: value for key, value in schema.items() if key not in {"allOf", "default"}}, **single[0]}
+    return {
+        key: value.replace(_REFERENCE, "#/definitions/") if key == "$ref" else _in_version_2(value)
+        for key, value in schema.items()
+        if key not in _SCHEMA_KEYWORDS_ONLY_IN_V3
+    }
