@@ -3,29 +3,18 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import replace
+from functools import partial
 
 import rig
 from contestants import CONTROLLER_RUNTIME, OURS, PEERS, Field, prepare
 from filling import Stock
-from measuring import Report, Row, console, row
+from measuring import Report, Row, Run, console, in_turns, least, row
 
-STEPS = (10_000, 50_000, 100_000)
+STEPS = (10_000, 50_000)
+COUNT = 100_000
+ROUNDS = 2
 _SETTLING_SECONDS = 5.0
-
-
-@dataclass(frozen=True, slots=True)
-class Held:
-    """Seconds until every object was reconciled once; resident memory some seconds later, and its peak, in MB."""
-
-    count: int
-    wall: float
-    steady: float
-    peak: float
-
-    def per_object(self, fewer: Held) -> float:
-        """Bytes that each object costs beyond those of `fewer`."""
-        return (self.steady - fewer.steady) * 2**20 / (self.count - fewer.count)
 
 
 def main() -> None:
@@ -34,39 +23,60 @@ def main() -> None:
     report = Report("scale")
     with rig.running() as cluster:
         stock = Stock(cluster)
-        ours = []
+        steps = []
         for count in STEPS:
-            size = stock.fill(count)
-            ours.append(_hold(Field(cluster, count, workers=4), OURS))
-        peers = {name: _hold(Field(cluster, STEPS[-1], workers=4), name) for name in PEERS}
-    report.rows += [*_growth(ours, size), *_beside(ours[-1], peers)]
+            stock.fill(count)
+            with console.status(f"ours: {count:,} objects"):
+                steps.append(_hold(Field(cluster, count, workers=4), OURS))
+        size = stock.fill(COUNT)
+        runs = _all(Field(cluster, COUNT, workers=4))
+    report.rows += [*_growth(steps, runs[OURS], size), *_beside(runs)]
     report.publish()
 
 
-def _hold(field: Field, name: str) -> Held:
-    with console.status(f"{name}: {field.count:,} objects"), field.start_ready(name, "follow") as worker:
+def _all(field: Field) -> dict[str, list[Run]]:
+    workers = {name: partial(_hold, field, name) for name in (OURS, *PEERS)}
+    return in_turns(workers, ROUNDS, f"{field.count:,} objects")
+
+
+def _hold(field: Field, name: str) -> Run:
+    """Lets every object be reconciled once, and notes how much memory is in use some seconds later."""
+    with field.start_ready(name, "follow") as worker:
         time.sleep(_SETTLING_SECONDS)
-        steady, peak = worker.memory()
-        return Held(field.count, worker.finish().wall, steady, peak)
+        steady, _ = worker.memory()
+        found = worker.finish()
+    return replace(found, more={**found.more, "steady": steady})
 
 
-def _growth(ours: list[Held], size: float) -> list[Row]:
-    few, some, many = ours
+def _growth(steps: list[Run], ours: list[Run], size: float) -> list[Row]:
+    few, some = steps
+    many = min(ours, key=lambda run: run.more["steady"])
     claim = f"{many.count:,} objects of {size / 1000:.1f} KB"
-    first = {f"{few.count:,} to {some.count:,}": some.per_object(few)}
+    first = {f"{few.count:,} to {some.count:,}": _bytes_each(few, some)}
+    kept = {"what is kept": many.more["steady"]}
     return [
-        row(f"{claim}: memory for each from {some.count:,} on", "bytes", many.per_object(some), first, 1.1),
-        row(f"{claim}: peak memory beside what is kept", "MB", many.peak, {"what is kept": many.steady}, 1.3),
+        row(f"{claim}: memory for each from {some.count:,} on", "bytes", _bytes_each(some, many), first, 1.1),
+        row(f"{claim}: peak memory beside what is kept", "MB", many.peak_mb, kept, 1.3),
     ]
 
 
-def _beside(ours: Held, peers: dict[str, Held]) -> list[Row]:
-    claim = f"reconcile {ours.count:,} custom resources once, doing nothing"
-    walls = {name: held.wall for name, held in peers.items()}
-    peaks = {name: held.peak for name, held in peers.items()}
+def _bytes_each(fewer: Run, more: Run) -> float:
+    """What each object costs that one run has and the other has not."""
+    return (more.more["steady"] - fewer.more["steady"]) * 2**20 / (more.count - fewer.count)
+
+
+def _beside(runs: dict[str, list[Run]]) -> list[Row]:
+    claim = f"reconcile {COUNT:,} custom resources once, doing nothing"
     return [
-        row(f"{claim}: time", "s", ours.wall, walls, None, beside=CONTROLLER_RUNTIME),
-        row(f"{claim}: peak memory", "MB", ours.peak, peaks, None, beside=CONTROLLER_RUNTIME),
+        row(
+            f"{claim}: {title}",
+            unit,
+            least(runs[OURS], what),
+            {name: least(runs[name], what) for name in PEERS},
+            None,
+            beside=CONTROLLER_RUNTIME,
+        )
+        for title, unit, what in (("time", "s", "wall"), ("CPU", "s", "cpu"), ("peak memory", "MB", "peak_mb"))
     ]
 
 
