@@ -11,6 +11,7 @@ from navarch.cache import Collection, Entry, entry_of
 from navarch.client import ALL, MetadataOnly
 from navarch.client.core import FieldSelector, LabelSelector
 from navarch.client.target import Readable, kind_of, required_object
+from navarch.controller.lookup import indexed
 from navarch.controller.reach import Reach, Version, Writer
 from navarch.errors import DecodeError, InvalidValueError, NotFound
 
@@ -108,19 +109,9 @@ def _entries(collection: Collection[Any], query: Query) -> list[Entry]:
         return collection.entries(namespace=query.namespace, labels=labels)
     return [
         entry
-        for entry in _indexed(collection, *query.index)
+        for entry in indexed(collection, *query.index)
         if query.namespace in {None, entry.key.namespace} and labels.matches(entry.labels)
     ]
-
-
-def _indexed(collection: Collection[Any], name: str, value: str) -> list[Entry]:
-    try:
-        return collection.indexed(name, value)
-    except KeyError:
-        raise InvalidValueError(
-            f"expected the name of an index of {collection.kind.resource}, got {name!r}; declare it: "
-            f"Cached({collection.kind.kind}, indexes={{{name!r}: lambda found: [...]}})"
-        ) from None
 
 
 def _refuse_index(what: Readable[Any], query: Query) -> None:

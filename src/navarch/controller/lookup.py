@@ -11,7 +11,7 @@ from navarch.client.core import LabelSelector
 from navarch.client.target import Readable, kind_of
 from navarch.errors import DecodeError, InvalidValueError
 
-__all__ = ["Lookup"]
+__all__ = ["Lookup", "indexed"]
 
 T = TypeVar("T")
 
@@ -50,8 +50,19 @@ class Lookup:
         collection = self.collection(what)
         if index is None:
             return list(_decoded(collection, collection.entries(namespace=namespace, labels=_labels(labels))))
-        entries = [entry for entry in collection.indexed(*index) if namespace in {None, entry.key.namespace}]
+        entries = [entry for entry in indexed(collection, *index) if namespace in {None, entry.key.namespace}]
         return list(_decoded(collection, [entry for entry in entries if _labels(labels).matches(entry.labels)]))
+
+
+def indexed(collection: Collection[Any], name: str, value: str) -> list[Entry]:
+    """The objects that have that value in the index; raises `InvalidValueError` if it was not declared."""
+    try:
+        return collection.indexed(name, value)
+    except KeyError:
+        raise InvalidValueError(
+            f"expected the name of an index of {collection.kind.resource}, got {name!r}; declare it: "
+            f"Cached({collection.kind.kind}, indexes={{{name!r}: lambda found: [...]}})"
+        ) from None
 
 
 def _decoded(collection: Collection[T], entries: list[Entry]) -> Iterator[T]:
