@@ -102,12 +102,12 @@ class Trial:
 
     async def until_reconciled(self, count: int) -> None:
         """So often since the beginning, and everything has come to rest."""
-        await until(lambda: len(self.reconciled) >= count, f"{count} reconciles, got {self.reconciled}", seconds=5)
+        await until(lambda: len(self.reconciled) >= count, f"{count} reconciles, got {self.reconciled}", seconds=20)
         await self.clock.settle()
         assert len(self.reconciled) == count, f"expected {count} reconciles, got {self.reconciled}"
 
     async def until(self, condition: Callable[[], bool], what: str) -> None:
-        await until(condition, what, seconds=5)
+        await until(condition, what, seconds=20)
         await self.clock.settle()
 
     def object(self, kind: Any, name: str, namespace: str = "default") -> dict[str, Any]:
