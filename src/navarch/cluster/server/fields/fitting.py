@@ -1,0 +1,115 @@
+"""Whether an applied object fits its shape, and what Kubernetes says where it does not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from navarch.cluster.server.fields.elements import shown
+from navarch.cluster.server.fields.reading import UnfitError, item_element
+from navarch.cluster.server.fields.shapes import Form, Shape
+
+__all__ = ["misfits"]
+
+
+def misfits(value: Any, shape: Shape, *, duplicates: bool = False) -> list[tuple[str, str]]:
+    """Every fault: the path and what is wrong there. `duplicates`: whether items may share their keys."""
+    if isinstance(value, dict) and shape.map_form:
+        return _misfits_of_map(value, shape, duplicates)
+    if isinstance(value, list) and shape.list_form:
+        return _misfits_of_list(value, shape, duplicates)
+    if value is None:
+        return []
+    return _misfit_of_scalar(value, shape)
+
+
+def said(faults: list[tuple[str, str]]) -> str:
+    """All faults as one text."""
+    texts = [f"{path}: {message}" if path else message for path, message in faults]
+    return texts[0] if len(texts) == 1 else "\n".join(["errors:", *(f"  {text}" for text in texts)])
+
+
+def _misfits_of_map(value: dict[str, Any], shape: Shape, duplicates: bool) -> list[tuple[str, str]]:
+    faults: list[tuple[str, str]] = []
+    for name, member in value.items():
+        known = shape.fields.get(name)
+        below = known[1] if known else shape.others
+        if below is None:
+            return [*faults, (f".{name}", "field not declared in schema")]
+        faults += [(f".{name}{path}", message) for path, message in misfits(member, below, duplicates=duplicates)]
+    return faults
+
+
+def _misfits_of_list(value: list[Any], shape: Shape, duplicates: bool) -> list[tuple[str, str]]:
+    assert shape.items is not None
+    faults: list[tuple[str, str]] = []
+    seen: set[str] = set()
+    for index, item in enumerate(value):
+        element = f"i:{index}"
+        if shape.list_form > Form.ATOMIC:
+            try:
+                element = item_element(item, shape)
+            except UnfitError as error:
+                return [*faults, ("", f"element {index}: {error}")]
+            if element in seen and not duplicates:
+                faults.append(("", f"duplicate entries for key {shown(element)}"))
+            seen.add(element)
+        below = misfits(item, shape.items, duplicates=duplicates)
+        faults += [(f"{shown(element)}{path}", message) for path, message in below]
+    return faults
+
+
+def _misfit_of_scalar(value: Any, shape: Shape) -> list[tuple[str, str]]:
+    """A value that is no object or list where one is allowed, or of the wrong type."""
+    if shape.map_form and not shape.scalar:
+        return [("", f"expected map, got {_printed(value)}")]
+    if shape.list_form and not shape.scalar:
+        return [("", f"expected list, got {_printed(value)}")]
+    if shape.scalar == "numeric" and (isinstance(value, bool) or not isinstance(value, int | float)):
+        return [("", f"expected numeric (int or float), got {_go_type(value)}")]
+    if shape.scalar == "string" and not isinstance(value, str):
+        return [("", f"expected string, got {_detailed(value)}")]
+    if shape.scalar == "boolean" and not isinstance(value, bool):
+        return [("", f"expected boolean, got {_printed(value)}")]
+    if shape.scalar == "untyped" and isinstance(value, dict | list):
+        return [("", f"expected any scalar, got {_printed(value)}")]
+    return []
+
+
+def _go_type(value: Any) -> str:
+    if isinstance(value, dict):
+        return "map[string]interface {}"
+    if isinstance(value, list):
+        return "[]interface {}"
+    return "string" if isinstance(value, str) else "bool"
+
+
+def _printed(value: Any) -> str:
+    """As Go's `%v` prints the holder of a value."""
+    return f"&{{{go_text(value)}}}"
+
+
+def go_text(value: Any) -> str:
+    """As Go's `%v` prints a JSON value."""
+    if isinstance(value, dict):
+        return "map[" + " ".join(f"{name}:{go_text(value[name])}" for name in sorted(value)) + "]"
+    if isinstance(value, list):
+        return "[" + " ".join(map(go_text, value)) + "]"
+    if value is None:
+        return "<nil>"
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _detailed(value: Any) -> str:
+    """As Go's `%#v` prints the holder of a value."""
+    return f"&value.valueUnstructured{{Value:{_literal(value)}}}"
+
+
+def _literal(value: Any) -> str:
+    if isinstance(value, dict):
+        inner = ", ".join(f'"{name}":{_literal(value[name])}' for name in sorted(value))
+        return f"map[string]interface {{}}{{{inner}}}"
+    if isinstance(value, list):
+        return f"[]interface {{}}{{{', '.join(map(_literal, value))}}}"
+    if value is None:
+        return "interface {}(nil)"
+    return str(value).lower() if isinstance(value, bool) else (f'"{value}"' if isinstance(value, str) else str(value))

@@ -1,0 +1,125 @@
+"""What managed fields depend on, for one kind in one version."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, Final
+
+from navarch.cluster.server.fields.resets import Reset, reset_of
+from navarch.cluster.server.fields.shapes import META, REFERENCE, Shape, Shapes
+from navarch.cluster.server.request import Json
+from navarch.cluster.server.types import ResourceType
+from navarch.k8s.published import published
+
+__all__ = ["KindShape", "builtin_shape", "custom_shape", "shape_of"]
+
+_TEXT: Final = {"type": "string"}
+_ZEROS: Final = (0, "", False)
+
+
+@dataclass(slots=True, kw_only=True)
+class KindShape:
+    """The shape of a kind's objects in one version.
+
+    `versions` are the shapes of all versions that are served, by apiVersion: entries of others are dropped. `convert`
+    gives an object in another version; without it, versions differ in nothing but their name.
+    """
+
+    group: str
+    version: str
+    kind: str
+    root: Shape
+    zero: Json = field(default_factory=dict)
+    """An object in which nothing is set, as the server sees it: some members are there nevertheless."""
+    is_custom: bool = False
+    has_status: bool = True
+    versions: Mapping[str, KindShape] = field(default_factory=dict)
+    convert: Callable[[Json, str], Json] | None = None
+    resets: dict[str, Reset] = field(default_factory=dict)
+
+    @property
+    def api_version(self) -> str:
+        """`apps/v1`, or `v1`."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    def reset(self, subresource: str) -> Reset:
+        """The fields that a writer of the subresource ("" for the object itself) cannot own."""
+        found = self.resets.get(subresource)
+        if found is None:
+            found = self.resets[subresource] = reset_of(
+                self.group, self.kind, subresource, is_custom=self.is_custom, has_status=self.has_status
+            )
+        return found
+
+
+@cache
+def _shapes() -> Shapes:
+    return Shapes(published().schema)
+
+
+def builtin_shape(group: str, version: str, kind: str, document: Mapping[str, Any]) -> KindShape:
+    """The shape of a built-in kind from its OpenAPI schema; what it refers to is looked up in what is published."""
+    root = _shapes().of(document)
+    return KindShape(group=group, version=version, kind=kind, root=root, zero=_zero(document))
+
+
+def custom_shape(
+    group: str, version: str, kind: str, document: Mapping[str, Any], *, has_status: bool = True
+) -> KindShape:
+    """The shape of a custom kind from its structural schema. `has_status`: whether status is a subresource."""
+    own = {"apiVersion": _TEXT, "kind": _TEXT, "metadata": {"$ref": f"{REFERENCE}{META}.ObjectMeta"}}
+    properties = {**document.get("properties", {}), **own}
+    root = Shapes(published().schema).of({**document, "type": "object", "properties": properties})
+    return KindShape(
+        group=group,
+        version=version,
+        kind=kind,
+        root=root,
+        zero={"metadata": {}},
+        is_custom=True,
+        has_status=has_status,
+    )
+
+
+def _zero(schema: Mapping[str, Any]) -> Json:
+    """The members that an object of this type has when nothing is set: what Go writes even if it is empty."""
+    zero: Json = {}
+    required = schema.get("required", ())
+    for name, member in schema.get("properties", {}).items():
+        default = member.get("default")
+        if default == {} and isinstance(default, dict):
+            zero[name] = _zero(_target(member))
+        elif default is not None and default in _ZEROS:
+            zero[name] = default
+        elif name in required and default is None:
+            zero[name] = None
+    return zero
+
+
+def _target(member: Mapping[str, Any]) -> Mapping[str, Any]:
+    reference = member.get("$ref") or member.get("allOf", [{}])[0].get("$ref")
+    return published().schema(reference.removeprefix(REFERENCE)) if reference else member
+
+
+_MOST_SHAPES: Final = 4096
+_known: dict[int, tuple[Mapping[str, Any], KindShape]] = {}
+
+
+def shape_of(resource: ResourceType) -> KindShape:
+    """The shape of a resource's objects, compiled once for each schema document."""
+    document = resource.schema.document
+    known = _known.get(id(document))
+    if known is None or known[0] is not document:
+        if len(_known) >= _MOST_SHAPES:
+            _known.clear()
+        known = _known[id(document)] = (document, _compiled(resource, document))
+    return known[1]
+
+
+def _compiled(resource: ResourceType, document: Mapping[str, Any]) -> KindShape:
+    names = (resource.group, resource.version, resource.kind)
+    if resource.is_custom:
+        return custom_shape(*names, document, has_status="status" in resource.subresources)
+    return builtin_shape(*names, document)

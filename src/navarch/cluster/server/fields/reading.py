@@ -1,0 +1,211 @@
+"""The fields of objects: all of them, and those in which two objects differ."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from navarch.cluster.server.fields.elements import key_element, order, value_element
+from navarch.cluster.server.fields.sets import LEAF, SELF, Tree, as_member, as_no_member
+from navarch.cluster.server.fields.shapes import Form, Shape
+
+__all__ = ["Several", "UnfitError", "added", "by_element", "compare_maps", "item_element", "same", "set_of"]
+
+
+class UnfitError(ValueError):
+    """A value that does not fit its shape so badly that its fields have no names."""
+
+
+class Several(list[Any]):
+    """Items of a list that have the same keys."""
+
+
+def set_of(value: Mapping[str, Any], shape: Shape) -> Tree:
+    """Every field that an applied object sets.
+
+    >>> from navarch.cluster.server.fields.shapes import DEDUCED
+    >>> set_of({"spec": {"replicas": 1, "empty": {}}}, DEDUCED)
+    {'f:spec': {'.': {}, 'f:empty': {}, 'f:replicas': {}}}
+    """
+    fields = shape.fields
+    found: Tree = {}
+    for name in sorted(value):
+        child = value[name]
+        known = fields.get(name)
+        if not isinstance(child, dict | list):
+            found[known[0] if known else f"f:{name}"] = LEAF
+            continue
+        element, below = known or shape.member(name)
+        node = _node_of(child, below)
+        if known is None or child == {}:
+            node = LEAF if node is None else as_member(node)
+        if node is not None:
+            found[element] = node
+    return found
+
+
+def _node_of(value: Any, shape: Shape) -> Tree | None:
+    """The node of a field; None where nothing in it is owned (as in a list of items that is empty)."""
+    if isinstance(value, dict):
+        return (set_of(value, shape) or None) if shape.map_form == Form.GRANULAR else LEAF
+    if isinstance(value, list):
+        return _items_of(value, shape) if shape.list_form > Form.ATOMIC else LEAF
+    return LEAF
+
+
+def _items_of(items: list[Any], shape: Shape) -> Tree | None:
+    assert shape.items is not None
+    found: Tree = {}
+    for element, item in by_element(items, shape).items():
+        node = None if isinstance(item, Several) else _node_of(item, shape.items)
+        found[element] = LEAF if node is None else as_member(node)
+    return found or None
+
+
+def added(value: Any, shape: Shape) -> Tree:
+    """The node of a value that was not there before: each place in it, itself too."""
+    if isinstance(value, dict):
+        return _added_map(value, shape) if value and shape.map_form == Form.GRANULAR else LEAF
+    if isinstance(value, list) and value and shape.list_form > Form.ATOMIC:
+        assert shape.items is not None
+        node: Tree = {SELF: LEAF}
+        for element, item in by_element(value, shape).items():
+            node[element] = LEAF if isinstance(item, Several) else added(item, shape.items)
+        return node
+    return LEAF
+
+
+def _added_map(value: dict[str, Any], shape: Shape) -> Tree:
+    node: Tree = {SELF: LEAF}
+    fields = shape.fields
+    for name in sorted(value):
+        child = value[name]
+        element, below = fields.get(name) or shape.member(name)
+        node[element] = added(child, below) if isinstance(child, dict | list) else LEAF
+    return node
+
+
+def by_element(items: list[Any], shape: Shape) -> dict[str, Any]:
+    """The items of a list by their path elements, in order; those that share one as `Several`."""
+    found: dict[str, Any] = {}
+    for item in items:
+        element = item_element(item, shape)
+        if element not in found:
+            found[element] = item
+        elif isinstance(found[element], Several):
+            found[element].append(item)
+        else:
+            found[element] = Several((found[element], item))
+    return {element: found[element] for element in sorted(found, key=order)} if len(found) > 1 else found
+
+
+def item_element(item: Any, shape: Shape) -> str:
+    """The path element of an item; raises UnfitError if it has none."""
+    if shape.list_form == Form.SET:
+        if isinstance(item, dict):
+            raise UnfitError("associative list without keys has an element that's a map type")
+        if isinstance(item, list):
+            raise UnfitError("not supported: associative list with lists as elements")
+        if item is None:
+            raise UnfitError("associative list without keys has an element that's an explicit null")
+        return value_element(item)
+    if item is None:
+        raise UnfitError("associative list with keys may not have a null element")
+    if not isinstance(item, dict):
+        raise UnfitError("associative list with keys may not have non-map elements")
+    return _keyed(item, shape)
+
+
+def _keyed(item: dict[str, Any], shape: Shape) -> str:
+    defaults = shape.key_defaults
+    keys = [(key, item[key] if key in item else defaults[key]) for key in shape.keys if key in item or key in defaults]
+    if not keys:
+        names = " ".join(f'"{key}"' for key in shape.keys)
+        raise UnfitError(
+            f"associative list with keys has an element that omits all key fields [{names}]"
+            " (and doesn't have default values for any key fields)"
+        )
+    return key_element(keys)
+
+
+def compare_maps(old: dict[str, Any], new: dict[str, Any], shape: Shape) -> tuple[Tree, Tree]:
+    """The fields of `old` that are gone in `new`, and those that came or changed, member by member."""
+    gone: Tree = {}
+    came: Tree = {}
+    for name, value in new.items():
+        if name in old:
+            before = old[name]
+            element, below = shape.fields.get(name) or shape.member(name)
+            if not same(before, value, below):
+                _note(element, _compare(before, value, below), gone, came)
+        else:
+            element, below = shape.fields.get(name) or shape.member(name)
+            came[element] = added(value, below)
+    for name, value in old.items():
+        if name not in new:
+            element, below = shape.member(name)
+            gone[element] = added(value, below)
+    return gone, came
+
+
+def _note(element: str, differences: tuple[Tree | None, Tree | None], gone: Tree, came: Tree) -> None:
+    if differences[0] is not None:
+        gone[element] = differences[0]
+    if differences[1] is not None:
+        came[element] = differences[1]
+
+
+def _compare(old: Any, new: Any, shape: Shape) -> tuple[Tree | None, Tree | None]:
+    """The nodes of what is gone and of what came, for two values that differ; null is like an empty object or list."""
+    if shape.map_form == Form.GRANULAR and _are(old, new, dict):
+        gone, came = compare_maps(old or {}, new or {}, shape)
+        return gone or None, came or None
+    if shape.list_form > Form.ATOMIC and _are(old, new, list):
+        return _compare_items(old or [], new or [], shape)
+    if isinstance(old, dict | list) is isinstance(new, dict | list):
+        return None, LEAF
+    return as_no_member(added(old, shape)), added(new, shape)
+
+
+def _are(old: Any, new: Any, kind: type) -> bool:
+    """Whether both are of the kind or null, and one of them is not empty."""
+    return bool(old or new) and (old is None or type(old) is kind) and (new is None or type(new) is kind)
+
+
+def _compare_items(old: list[Any], new: list[Any], shape: Shape) -> tuple[Tree | None, Tree | None]:
+    assert shape.items is not None
+    before, after = by_element(old, shape), by_element(new, shape)
+    gone: Tree = {}
+    came: Tree = {}
+    for element, item in after.items():
+        if element not in before:
+            came[element] = LEAF if isinstance(item, Several) else added(item, shape.items)
+        elif not same(before[element], item, shape.items):
+            _note(element, _compare_item(before[element], item, shape.items), gone, came)
+    for element, item in before.items():
+        if element not in after:
+            gone[element] = LEAF if isinstance(item, Several) else added(item, shape.items)
+    return gone or None, came or None
+
+
+def _compare_item(old: Any, new: Any, shape: Shape) -> tuple[Tree | None, Tree | None]:
+    """As `_compare`; items that share their keys count as one that is owned as a whole."""
+    several_before, several_after = isinstance(old, Several), isinstance(new, Several)
+    if several_before and several_after:
+        return None, LEAF
+    if several_before:
+        return LEAF, added(new, shape)
+    return (added(old, shape), LEAF) if several_after else _compare(old, new, shape)
+
+
+def same(old: Any, new: Any, shape: Shape) -> bool:
+    """Whether two values are equal as Kubernetes sees it: 1 is 1.0, but not true."""
+    return bool(old == new) and (shape.typed or _same(old, new))
+
+
+def _same(old: Any, new: Any) -> bool:
+    if isinstance(old, dict):
+        return all(_same(value, new[name]) for name, value in old.items())
+    if isinstance(old, list):
+        return all(map(_same, old, new))
+    return isinstance(old, bool) is isinstance(new, bool)
