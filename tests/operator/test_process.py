@@ -72,6 +72,41 @@ async def test_operators_of_one_process_work_side_by_side() -> None:
     await world.create()
     async with world.run(one, other):
         await world.eventually(lambda: seen == {"one", "other"}, "both operators to work")
+        assert world.watches == ["/apis/test.example.com/v1/gadgets"]
+
+
+async def test_operators_that_share_a_watch_mean_their_own_namespaces() -> None:
+    """What one of them drops, and takes up again, is nothing to the other."""
+    world, log = World(), list[str]()
+    one, other = operator("one", namespaces=("x", "y")), operator("other", namespaces=("x", "y"))
+    for each in (one, other):
+
+        @each.controller(Gadget)
+        async def reconcile(gadget: Gadget, ctx: Context, name: str = each.name) -> None:
+            log.append(f"{name}: {ctx.key}")
+
+    def taken() -> set[str]:
+        found = set(log)
+        log.clear()
+        return found
+
+    for namespace in ("x", "y"):
+        await world.create("a", namespace)
+    async with world.run(one, other):
+        await world.quiet(1)
+        assert taken() == {"one: x/a", "one: y/a", "other: x/a", "other: y/a"}
+        one.namespaces.change("x")
+        await world.user.patch(Gadget, "a", MergePatch({"spec": {"size": 2}}), namespace="y")
+        await world.quiet(1)
+        assert taken() == {"other: y/a"}
+        one.namespaces.change("x", "y")
+        await world.quiet(1)
+        assert taken() == {"one: y/a"}
+        assert len(world.watches) == 2
+        other.namespaces.change("x")
+        one.namespaces.change("x")
+        await world.quiet(1)
+        assert world.server.open_watches == 1
 
 
 async def test_only_declared_namespaces_are_watched_and_reconciled() -> None:

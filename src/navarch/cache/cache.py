@@ -28,14 +28,15 @@ _EVERYWHERE = Namespaces()
 class Cache:
     """Keeps collections of objects as the server has them. `run` it; `wait_synced` before reading.
 
-    Whoever asks for the same kind, selection and namespaces shares one collection and one watch.
+    Whoever asks for the same kind, selection and namespaces shares one collection and one watch. Should one of them mean
+    other namespaces later, the collection has what any of them means.
     """
 
     def __init__(self, client: Client, clock: Clock, rng: random.Random) -> None:
         self._client = client
         self._clock = clock
         self._rng = rng
-        self._feeds: dict[tuple[Cached[Any], Namespaces], Feed] = {}
+        self._feeds: dict[tuple[Cached[Any], tuple[str, ...]], Feed] = {}
         self._waiting: list[Feed] = []
         self._wake = asyncio.Event()
 
@@ -49,13 +50,14 @@ class Cache:
         return cast(Collection[T], collection)
 
     def _feed(self, cached: Cached[Any], namespaces: Namespaces) -> Feed:
-        # Namespaces written into `cached` are alike where they say the same; an operator's own are told apart.
-        key = (cached, _EVERYWHERE if cached.namespaces is not None else namespaces)
+        key = (cached, namespaces.patterns if cached.kind.namespaced else ())
         feed = self._feeds.get(key)
         if feed is None:
             feed = self._feeds[key] = Feed(Collection(cached), namespaces, self._informer, self._namespaces)
             self._waiting.append(feed)
             self._wake.set()
+        else:
+            feed.join(namespaces)
         return feed
 
     def _informer(self, collection: Collection[Any], namespace: str | None) -> Informer:

@@ -27,7 +27,7 @@ class Feed:
         self, collection: Collection[Any], namespaces: Namespaces, watcher: Watcher, cluster: Callable[[], Feed]
     ) -> None:
         self.collection = collection
-        self._namespaces = namespaces
+        self._meant = [namespaces]
         self._watcher = watcher
         self._cluster = cluster
         self._existing: Collection[Any] | None = None
@@ -35,7 +35,16 @@ class Feed:
         self._tasks: dict[str | None, asyncio.Task[None]] = {}
         self._wake = asyncio.Event()
         self._begun = asyncio.Event()
+        self._is_running = False
         collection.namespaces = set()
+
+    def join(self, namespaces: Namespaces) -> None:
+        """Somebody else wants these namespaces; from now on what any of them means is kept."""
+        if not any(namespaces is known for known in self._meant):
+            self._meant.append(namespaces)
+            if self._is_running:
+                namespaces.listen(self._wake.set)
+            self._wake.set()
 
     @property
     def informers(self) -> Iterable[Informer]:
@@ -50,12 +59,16 @@ class Feed:
 
     async def run(self) -> None:
         """Starts and stops informers as the namespaces change, until it is cancelled."""
-        self._namespaces.listen(self._wake.set)
+        self._is_running = True
+        for namespaces in self._meant:
+            namespaces.listen(self._wake.set)
         try:
             async with asyncio.TaskGroup() as group:
                 await self._follow(group)
         finally:
-            self._namespaces.unlisten(self._wake.set)
+            self._is_running = False
+            for namespaces in self._meant:
+                namespaces.unlisten(self._wake.set)
             if self._existing is not None:
                 self._existing.unsubscribe(self._namespace_changed)
 
@@ -70,13 +83,15 @@ class Feed:
             await self._wake.wait()
 
     async def _wanted(self) -> set[str | None]:
-        if not self.collection.kind.namespaced or self._namespaces.all:
+        if not self.collection.kind.namespaced or any(namespaces.all for namespaces in self._meant):
             return {None}
-        names = self._namespaces.names
-        if names is not None:
-            return set(names)
+        return {name for namespaces in self._meant for name in await self._names(namespaces)}
+
+    async def _names(self, namespaces: Namespaces) -> Iterable[str]:
+        if namespaces.names is not None:
+            return namespaces.names
         existing = await self._resolved()
-        return {entry.key.name for entry in existing.store if self._namespaces.match(entry.key.name)}
+        return {entry.key.name for entry in existing.store if namespaces.match(entry.key.name)}
 
     async def _resolved(self) -> Collection[Any]:
         """The namespaces there are; followed from the first question on."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -32,7 +33,10 @@ _TURN_SECONDS = 0.01
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControllerParts:
-    """What a controller is put together from."""
+    """What a controller is put together from.
+
+    `is_meant` says whether an object is this controller's concern: the collection may be shared with others, who want more.
+    """
 
     name: str
     reach: Reach
@@ -44,6 +48,7 @@ class ControllerParts:
     loops: LoopDetector
     causes: Causes
     metrics: ControllerMetrics
+    is_meant: Callable[[Key], bool]
 
 
 class Controller:
@@ -108,7 +113,7 @@ class Controller:
 
     async def _take(self, work: Work[Key]) -> None:
         entry = self._parts.collection.entry(work.key)
-        if entry is None:
+        if entry is None or not self._parts.is_meant(work.key):
             self._outcomes.forget(work.key)
             self._parts.reach.applied.forget(work.key)
             self._parts.causes.take(work.key)

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from navarch.api import Key, Kind
-from navarch.cache import Cache, Change, Collection, as_cached
+from navarch.cache import Cache, Change, Collection, Namespaces, as_cached
 from navarch.client import Client
 from navarch.controller.causes import Causes
 from navarch.controller.controller import Controller, ControllerParts
@@ -24,29 +24,54 @@ from navarch.controller.reconciliation import Handlers
 from navarch.controller.triggers import Triggers
 from navarch.observe.metrics import ControllerMetrics, Metrics, QueueMetrics
 from navarch.operator.operator import Operator
-from navarch.queue import WorkQueue
+from navarch.queue import LOW, WorkQueue
 
 __all__ = ["Assembled", "Workshop"]
 
 Subscriptions = Iterator[tuple[Collection[Any], Callable[[Change], None]]]
 
 
+class Returning:
+    """Reconciles what is there already when an operator begins to mean a namespace that others meant before it."""
+
+    def __init__(self, collection: Collection[Any], namespaces: Namespaces, queue: WorkQueue[Key]) -> None:
+        self.namespaces = namespaces
+        self._collection = collection
+        self._queue = queue
+        self._before = Namespaces(*namespaces.patterns)
+
+    def changed(self) -> None:
+        """The operator means other namespaces from now on."""
+        before, self._before = self._before, Namespaces(*self.namespaces.patterns)
+        for entry in self._collection.entries():
+            namespace = entry.key.namespace
+            if self._before.match(namespace) and not before.match(namespace):
+                self._queue.add(entry.key, reason="its namespace is meant now", priority=LOW)
+
+
 class Assembled:
     """A controller that is ready to run, and what fills its queue between `attach` and `detach`."""
 
     def __init__(
-        self, controller: Controller, queue: WorkQueue[Key], declared: Declared[Any, Any], subscriptions: Subscriptions
+        self,
+        controller: Controller,
+        queue: WorkQueue[Key],
+        declared: Declared[Any, Any],
+        subscriptions: Subscriptions,
+        returning: Returning,
     ) -> None:
         self.controller = controller
         self.queue = queue
         self._declared = declared
         self._subscriptions = tuple(subscriptions)
+        self._returning = returning
         self._trigger: Callable[[Key, str], None] | None = None
 
     def attach(self) -> None:
         """From now on changes and triggers are told to the queue."""
         for collection, subscriber in self._subscriptions:
             collection.subscribe(subscriber)
+        self._returning.namespaces.listen(self._returning.changed)
         self._trigger = partial(_trigger, asyncio.get_running_loop(), self.queue)
         self._declared.listen(self._trigger)
 
@@ -55,6 +80,7 @@ class Assembled:
         for collection, subscriber in self._subscriptions:
             collection.unsubscribe(subscriber)
         if self._trigger is not None:
+            self._returning.namespaces.unlisten(self._returning.changed)
             self._declared.unlisten(self._trigger)
 
 
@@ -83,7 +109,8 @@ class Workshop:
             timeout=declared.options.timeout,
         )
         triggers = Triggers(self._full_name(declared), declared.kind, queue, causes)
-        return Assembled(controller, queue, declared, _subscriptions(declared, collections, triggers))
+        returning = Returning(collections[declared.kind], self.operator.namespaces, queue)
+        return Assembled(controller, queue, declared, _subscriptions(declared, collections, triggers), returning)
 
     def _full_name(self, declared: Declared[Any, Any]) -> str:
         """Tells controllers of different operators in one process apart, also as managers of fields."""
@@ -122,6 +149,7 @@ class Workshop:
             loops=loops,
             causes=causes,
             metrics=metrics,
+            is_meant=_is_meant(declared, self.operator.namespaces),
         )
 
     def _reach(
@@ -150,6 +178,13 @@ class Workshop:
             cleanup=None if cleanup is None else threads.awaitable(cleanup),
             finalizer=None if cleanup is None else Finalizer(name),
         )
+
+
+def _is_meant(declared: Declared[Any, Any], namespaces: Namespaces) -> Callable[[Key], bool]:
+    """Operators that mean the same namespaces at first share one watch, whatever each of them means later."""
+    if not declared.kind.namespaced or declared.cached.namespaces is not None:
+        return lambda _: True
+    return lambda key: namespaces.all or namespaces.match(key.namespace)
 
 
 def _report_loop(metrics: ControllerMetrics, report: LoopReport) -> None:
