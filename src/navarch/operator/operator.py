@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, TypeVar
+from inspect import isfunction
+from typing import Any, TypeVar, get_args
 
 from navarch.api import Object
 from navarch.api.names import DNS_SUBDOMAIN
@@ -48,6 +49,8 @@ class Operator:
         drain_seconds: float = 30.0,
     ) -> None:
         DNS_SUBDOMAIN.check(name, where="the name of an operator")
+        _refuse_text(namespaces)
+        _refuse_unknown(crds)
         self.name = name
         self.namespaces = Namespaces(*namespaces)
         self.crds: CrdPolicy = crds
@@ -80,6 +83,7 @@ class Operator:
         Changes of objects in `owns` trigger whoever controls them, those in `watches` whoever the mapping names; all that is
         declared, `reads` included, is kept in the cache. See `ControllerOptions` for the rest.
         """
+        _refuse_function(primary)
         options = ControllerOptions(
             owns=owns,
             watches=watches or {},
@@ -121,3 +125,26 @@ class Operator:
             raise DefinitionError(
                 f"operator {self.name}: expected one controller {name!r}, got a second; give it a name="
             )
+
+
+def _refuse_text(namespaces: object) -> None:
+    """One text where several are expected would be taken letter by letter."""
+    if isinstance(namespaces, str):
+        raise DefinitionError(
+            f"expected a tuple of names and patterns for namespaces, got {namespaces!r}; write "
+            f"namespaces=({namespaces!r},)"
+        )
+
+
+def _refuse_unknown(crds: object) -> None:
+    if crds not in get_args(CrdPolicy):
+        raise DefinitionError(f"expected crds to be one of {', '.join(get_args(CrdPolicy))}, got {crds!r}")
+
+
+def _refuse_function(primary: object) -> None:
+    """Without parentheses the decorator would be given the reconciler, and declare nothing."""
+    if isfunction(primary):
+        raise DefinitionError(
+            f"expected a class to reconcile, got the function {primary.__name__}; write "
+            f"@operator.controller(Memcached) above it, with your class"
+        )

@@ -1,0 +1,31 @@
+"""Mistakes of newcomers that would otherwise do nothing, or something else."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import pytest
+
+from navarch import Operator
+from navarch.errors import DefinitionError
+
+
+def test_one_text_for_namespaces_is_refused() -> None:
+    """It would be taken letter by letter, and nothing would ever be seen."""
+    with pytest.raises(DefinitionError, match=r"got 'shop'; write namespaces=\('shop',\)"):
+        Operator("shop", namespaces=cast(Any, "shop"))
+
+
+def test_policy_that_does_not_exist_is_refused_where_it_is_written() -> None:
+    """And not when the operator starts."""
+    with pytest.raises(DefinitionError, match="one of install, verify, ignore, got 'instal'"):
+        Operator("shop", crds=cast(Any, "instal"))
+
+
+def test_decorator_without_its_class_is_refused() -> None:
+    """It would declare nothing, and the operator would run without a controller."""
+
+    async def reconcile(found: Any, ctx: Any) -> None: ...
+
+    with pytest.raises(DefinitionError, match=r"got the function reconcile; write @operator.controller\(Memcached\)"):
+        Operator("shop").controller(cast(Any, reconcile))
