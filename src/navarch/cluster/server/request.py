@@ -26,7 +26,10 @@ class User:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiRequest:
-    """One request. Header names are in lower case. `certificate` is the client's, in DER, verified by TLS."""
+    """One request. Header names are in lower case; the values of a repeated header are joined by line breaks.
+
+    `certificate` is the client's, in DER, verified by TLS.
+    """
 
     method: str
     path: str

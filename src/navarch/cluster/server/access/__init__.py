@@ -4,19 +4,37 @@ from __future__ import annotations
 
 from navarch.cluster.server.access.aggregation import stale_aggregates
 from navarch.cluster.server.access.authentication import Authenticator
-from navarch.cluster.server.access.authorization import Authorizer, Decision, refusal_of
+from navarch.cluster.server.access.authorization import Authorizer, Decision, UserRules, refusal_of
 from navarch.cluster.server.access.bootstrap import bootstrap_roles
-from navarch.cluster.server.access.signing import SigningKey
-from navarch.cluster.server.access.tokens import Objects, ServiceAccountTokens
+from navarch.cluster.server.access.escalation import check_escalation
+from navarch.cluster.server.access.impersonation import Impersonated, Impersonation
+from navarch.cluster.server.access.reviews import REVIEWS, Reviews
+from navarch.cluster.server.access.signing import InvalidTokenError, SigningKey
+from navarch.cluster.server.access.token_requests import request_token
+from navarch.cluster.server.access.tokens import ISSUER, Bound, Objects, Proof, ServiceAccountTokens
+from navarch.cluster.server.access.users import ANONYMOUS, user_info
 
 __all__ = [
+    "ANONYMOUS",
+    "ISSUER",
+    "REVIEWS",
     "Authenticator",
     "Authorizer",
+    "Bound",
     "Decision",
+    "Impersonated",
+    "Impersonation",
+    "InvalidTokenError",
     "Objects",
+    "Proof",
+    "Reviews",
     "ServiceAccountTokens",
     "SigningKey",
+    "UserRules",
     "bootstrap_roles",
+    "check_escalation",
     "refusal_of",
+    "request_token",
     "stale_aggregates",
+    "user_info",
 ]

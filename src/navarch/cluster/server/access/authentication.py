@@ -11,6 +11,7 @@ from typing import Final
 
 from navarch._base.clock import Clock
 from navarch.cluster.server.access.client_certificates import ClientCertificates, InvalidCertificateError
+from navarch.cluster.server.access.impersonation import Impersonation
 from navarch.cluster.server.access.signing import InvalidTokenError
 from navarch.cluster.server.access.tokens import Proof, ServiceAccountTokens
 from navarch.cluster.server.access.users import ANONYMOUS, authenticated
@@ -29,10 +30,17 @@ class Authenticator:
     """
 
     def __init__(
-        self, clock: Clock, accounts: ServiceAccountTokens, tokens: Mapping[str, User], *, anonymous: bool = True
+        self,
+        clock: Clock,
+        accounts: ServiceAccountTokens,
+        impersonation: Impersonation,
+        tokens: Mapping[str, User],
+        *,
+        anonymous: bool = True,
     ) -> None:
         self._certificates = ClientCertificates(clock)
         self._accounts = accounts
+        self._impersonation = impersonation
         self._fixed = {_digest(token): (_digest(token), authenticated(user)) for token, user in tokens.items()}
         self._anonymous = anonymous
 
@@ -54,6 +62,11 @@ class Authenticator:
         except InvalidTokenError:
             return None
         return ANONYMOUS if self._anonymous and not refused else None
+
+    async def impersonated(self, request: ApiRequest, user: User) -> User:
+        """Whom the request acts as: the user, or whom it names and the user may act as. Raises `Refusal`."""
+        found = self._impersonation.impersonated(request, user)
+        return user if found is None else found.user
 
     async def prove(self, token: str, audiences: Sequence[str]) -> Proof:
         """Whom a token proves, for which of the audiences; raises `InvalidTokenError`."""

@@ -54,6 +54,11 @@ class Authorizer:
         """Whether the user may make this request."""
         return self.allows_resource(user, info) if info.resource else self.allows_path(user, info)
 
+    def why_not(self, user: User, info: RequestInfo) -> str | None:
+        """None if the user may make this request, else the sentence that says that they may not."""
+        decision = self.allows(user, info)
+        return None if decision.allowed else _sentence(user, info, decision.reason)
+
     def allows_resource(self, user: User, info: RequestInfo) -> Decision:
         """The same for what is about a resource, even one without a name."""
         if MASTERS in user.groups:
@@ -157,14 +162,16 @@ def said_together(errors: list[str]) -> str:
     return f"[{', '.join(different)}]" if len(different) > 1 else "".join(different)
 
 
-def refusal_of(user: User, info: RequestInfo, reason: str = "", *, is_resource: bool | None = None) -> Refusal:
+def refusal_of(user: User, info: RequestInfo, reason: str = "") -> Refusal:
     """403: the user may not make this request."""
-    about_resource = info.is_resource if is_resource is None else is_resource
-    said = (_cannot(user, info) if about_resource else _cannot_path(user, info)).translate(_AS_TEXT)
-    why = f"{said}: {reason}" if reason else said
-    if not info.resource:
-        return Refusal(403, "Forbidden", f"forbidden: {why}", details={})
-    return forbidden(info.group, info.resource, info.name, why)
+    if not info.is_resource:
+        return Refusal(403, "Forbidden", f"forbidden: {_sentence(user, info, reason)}", details={})
+    return forbidden(info.group, info.resource, info.name, _sentence(user, info, reason))
+
+
+def _sentence(user: User, info: RequestInfo, reason: str) -> str:
+    said = (_cannot(user, info) if info.is_resource else _cannot_path(user, info)).translate(_AS_TEXT)
+    return f"{said}: {reason}" if reason else said
 
 
 def _cannot_path(user: User, info: RequestInfo) -> str:

@@ -114,25 +114,28 @@ class ServiceAccountTokens:
 
     async def prove(self, token: str, audiences: Sequence[str]) -> Proof | None:
         """Whom the token proves; None if it is not one of ours at all. Raises `InvalidTokenError`."""
-        issuer = _issuer(token)
-        if issuer not in {ISSUER, _LEGACY_ISSUER}:
-            return None
         claims = self._verified(token)
+        if claims is None:
+            return None
         meant = _matching(_audiences(claims) or self.audiences, audiences)
-        if issuer == _LEGACY_ISSUER:
+        if claims["iss"] == _LEGACY_ISSUER:
             return Proof(await self._legacy_user(token, claims), meant)
         self._check_times(claims)
         return Proof(await self._user(claims), meant)
 
-    def _verified(self, token: str) -> dict[str, Any]:
+    def _verified(self, token: str) -> dict[str, Any] | None:
         """The claims; a signature is checked once. What is remembered is not the token but its digest."""
-        digest = hashlib.sha256(token.encode()).digest()
+        digest = hashlib.sha256(token.encode(errors="surrogateescape")).digest()
         claims = self._claims.get(digest)
-        if claims is None:
-            self.key.verify(token)
-            if len(self._claims) >= _MOST_REMEMBERED:
-                self._claims.clear()
-            claims = self._claims[digest] = decode_part(token.split(".")[1])
+        if claims is not None:
+            return claims
+        claims = _unverified(token)
+        if claims is None or claims.get("iss") not in (ISSUER, _LEGACY_ISSUER):
+            return None
+        self.key.verify(token)
+        if len(self._claims) >= _MOST_REMEMBERED:
+            self._claims.clear()
+        self._claims[digest] = claims
         return claims
 
     def _check_times(self, claims: dict[str, Any]) -> None:
@@ -211,13 +214,13 @@ class ServiceAccountTokens:
             raise InvalidTokenError(f"ServiceAccount UID ({account['metadata']['uid']}) does not match claim ({uid})")
 
 
-def _issuer(token: str) -> object:
-    """Who says to have issued the token: not to be believed before the signature is checked."""
+def _unverified(token: str) -> dict[str, Any] | None:
+    """What a token claims: not to be believed before the signature is checked. None if it is no web token."""
     parts = token.split(".")
     if len(parts) != 3:
         return None
     try:
-        return decode_part(parts[1]).get("iss")
+        return decode_part(parts[1])
     except InvalidTokenError:
         return None
 

@@ -1,0 +1,188 @@
+"""What can be wrong with a review of access."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from navarch.api.names import LABEL_KEY, LABEL_VALUE
+from navarch.api.selectors import Fields, Labels
+from navarch.cluster.server.request import Json
+from navarch.errors import Cause, InvalidValueError
+from navarch.schema.values.violations import go_quoted
+
+__all__ = ["access_faults", "ignored_selectors", "local_faults", "subject_faults"]
+
+_METADATA: Final = (
+    "name",
+    "generateName",
+    "namespace",
+    "selfLink",
+    "uid",
+    "resourceVersion",
+    "generation",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "labels",
+    "annotations",
+    "ownerReferences",
+    "finalizers",
+    "managedFields",
+)
+_RESOURCE: Final = "spec.resourceAttributes"
+_PATH: Final = "spec.nonResourceAttributes"
+_SETS: Final = frozenset({"In", "NotIn"})
+_PRESENCE: Final = frozenset({"Exists", "DoesNotExist"})
+
+
+def subject_faults(body: Json) -> Iterator[Cause]:
+    """Of a SubjectAccessReview."""
+    yield from _either(body["spec"])
+    yield from _somebody(body["spec"])
+    yield from _selectors(body["spec"])
+    yield from _metadata_faults(body, frozenset({"managedFields"}), "must be empty")
+
+
+def access_faults(body: Json) -> Iterator[Cause]:
+    """Of a SelfSubjectAccessReview."""
+    yield from _either(body["spec"])
+    yield from _selectors(body["spec"])
+    yield from _metadata_faults(body, frozenset({"managedFields"}), "must be empty")
+
+
+def local_faults(body: Json) -> Iterator[Cause]:
+    """Of a LocalSubjectAccessReview, whose metadata has its namespace."""
+    spec, namespace = body["spec"], body["metadata"].get("namespace", "")
+    yield from _either(spec)
+    yield from _somebody(spec)
+    yield from _selectors(spec)
+    yield from _metadata_faults(body, frozenset({"managedFields", "namespace"}), "must be empty except for namespace")
+    asked = (spec.get("resourceAttributes") or {}).get("namespace", "")
+    if spec.get("resourceAttributes") is not None and asked != namespace:
+        yield _invalid(f"{_RESOURCE}.namespace", go_quoted(asked), "must match metadata.namespace")
+    if spec.get("nonResourceAttributes") is not None:
+        yield _invalid(_PATH, _shown_path(spec), "disallowed on this kind of request")
+
+
+def _invalid(field: str, value: str, said: str) -> Cause:
+    return Cause(field, "FieldValueInvalid", f"Invalid value: {value}: {said}")
+
+
+def _required(field: str, said: str) -> Cause:
+    return Cause(field, "FieldValueRequired", f"Required value: {said}")
+
+
+def _either(spec: Json) -> Iterator[Cause]:
+    resource, path = spec.get("resourceAttributes") is not None, spec.get("nonResourceAttributes") is not None
+    if resource and path:
+        yield _invalid(_PATH, _shown_path(spec), "cannot be specified in combination with resourceAttributes")
+    if not resource and not path:
+        yield _invalid(
+            _RESOURCE, "null", "exactly one of nonResourceAttributes or resourceAttributes must be specified"
+        )
+
+
+def _somebody(spec: Json) -> Iterator[Cause]:
+    if not spec.get("user") and not spec.get("groups"):
+        yield _invalid("spec.user", '""', "at least one of user or group must be specified")
+
+
+def _shown_path(spec: Json) -> str:
+    attributes = spec["nonResourceAttributes"]
+    return _json({"Path": attributes.get("path", ""), "Verb": attributes.get("verb", "")})
+
+
+def _metadata_faults(body: Json, ignored: frozenset[str], said: str) -> Iterator[Cause]:
+    metadata = body.get("metadata") or {}
+    if any(value for key, value in metadata.items() if key not in ignored):
+        shown = {key: metadata[key] for key in _METADATA if metadata.get(key)}
+        yield _invalid("metadata", _json(shown), said)
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+
+
+def _selectors(spec: Json) -> Iterator[Cause]:
+    attributes = spec.get("resourceAttributes") or {}
+    kinds: tuple[tuple[str, Callable[[Json, str], Iterator[Cause]]], ...] = (
+        ("fieldSelector", _field_faults),
+        ("labelSelector", _label_faults),
+    )
+    for name, faults in kinds:
+        selector = attributes.get(name)
+        if selector is not None:
+            yield from _selector_faults(selector, f"{_RESOURCE}.{name}")
+            for index, requirement in enumerate(selector.get("requirements") or ()):
+                yield from faults(requirement, f"{_RESOURCE}.{name}.requirements[{index}]")
+
+
+def _selector_faults(selector: Json, path: str) -> Iterator[Cause]:
+    raw, requirements = selector.get("rawSelector"), selector.get("requirements")
+    if raw and requirements:
+        said = "may not specified at the same time as requirements"
+        yield _invalid(f"{path}.rawSelector", go_quoted(raw), said)
+    if not raw and not requirements:
+        said = f"when {path} is specified, requirements or rawSelector is required"
+        yield _required(f"{path}.requirements", said)
+
+
+def _field_faults(requirement: Json, path: str) -> Iterator[Cause]:
+    if not requirement.get("key"):
+        yield _required(f"{path}.key", "must be specified")
+    yield from _values_faults(requirement, path)
+
+
+def _label_faults(requirement: Json, path: str) -> Iterator[Cause]:
+    yield from _values_faults(requirement, path)
+    key = requirement.get("key") or ""
+    for said in LABEL_KEY.faults(key):
+        yield _invalid(f"{path}.key", go_quoted(key), said)
+    for index, value in enumerate(requirement.get("values") or ()):
+        for said in LABEL_VALUE.faults(value):
+            yield _invalid(f"{path}.values[{index}]", go_quoted(value), said)
+
+
+def _values_faults(requirement: Json, path: str) -> Iterator[Cause]:
+    operator, values = requirement.get("operator"), requirement.get("values")
+    if operator in _SETS and not values:
+        yield _required(f"{path}.values", "must be specified when `operator` is 'In' or 'NotIn'")
+    if operator in _PRESENCE and values:
+        said = "Forbidden: may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
+        yield Cause(f"{path}.values", "FieldValueForbidden", said)
+
+
+def ignored_selectors(attributes: Json) -> str:
+    """What Kubernetes says of selectors that it could not make sense of; they do not count for RBAC anyway."""
+    said = [
+        _ignored(attributes.get("fieldSelector"), f"{_RESOURCE}.fieldSelector", Fields, _is_field_requirement),
+        _ignored(attributes.get("labelSelector"), f"{_RESOURCE}.labelSelector", Labels, _is_label_requirement),
+    ]
+    return "; ".join(each for each in said if each)
+
+
+def _ignored(
+    selector: Json | None, path: str, parse: Callable[[str], object], understood: Callable[[Json], bool]
+) -> str:
+    if selector is None:
+        return ""
+    if requirements := selector.get("requirements"):
+        known = [understood(requirement) for requirement in requirements]
+        if all(known):
+            return ""
+        return f"{path} {'partially ignored' if any(known) else 'ignored'} due to parse error"
+    try:
+        parse(selector.get("rawSelector") or "")
+    except InvalidValueError:
+        return f"{path} ignored due to parse error"
+    return ""
+
+
+def _is_field_requirement(requirement: Json) -> bool:
+    return requirement.get("operator") in _SETS and len(requirement.get("values") or ()) == 1
+
+
+def _is_label_requirement(requirement: Json) -> bool:
+    return requirement.get("operator") in _SETS | _PRESENCE
