@@ -13,6 +13,7 @@ from gadgets import Gadget
 from navarch._base.clock import Clock
 from navarch.client import MergePatch
 from navarch.controller import Context, Permanent, Result, Retry
+from navarch.errors import Conflict
 from navarch.k8s.core.v1 import ConfigMap
 from operating import World, operator
 
@@ -96,8 +97,8 @@ async def test_retry_after_comes_again_then() -> None:
     assert calls.pauses == pytest.approx([7])
 
 
-async def test_retry_without_a_time_comes_again_with_growing_delays() -> None:
-    """And begins anew after a success."""
+async def test_retry_without_a_time_comes_again_with_growing_delays(caplog: pytest.LogCaptureFixture) -> None:
+    """Its reason is told once."""
     world, tested = World(), operator()
     calls = Times(world.clock)
 
@@ -107,12 +108,47 @@ async def test_retry_without_a_time_comes_again_with_growing_delays() -> None:
             raise Retry("not yet")
 
     await world.create()
+    caplog.set_level(logging.INFO)
     async with world.run(tested):
         await world.eventually(lambda: len(calls) == 11, "eleven reconciles", within=100)
-        grown = calls.pauses[-1]
+    assert calls.pauses[-1] > 20 * calls.pauses[0]
+    assert caplog.messages.count("not yet") == 1
+
+
+async def test_delays_begin_anew_after_a_success() -> None:
+    """A failure long ago does not make the next one wait longer."""
+    world, tested = World(), operator()
+    calls = Times(world.clock)
+
+    @tested.controller(Gadget)
+    async def reconcile(gadget: Gadget, ctx: Context) -> None:
+        if calls.note() not in {10, 12}:
+            raise Retry("not yet")
+
+    await world.create()
+    async with world.run(tested):
+        await world.eventually(lambda: len(calls) == 10, "the first success", within=100)
         await world.user.patch(Gadget, "a", MergePatch({"spec": {"size": 2}}))
-        await world.eventually(lambda: len(calls) == 12, "a reconcile of the change")
-    assert grown > 20 * calls.pauses[0]
+        await world.eventually(lambda: len(calls) == 12, "the second success")
+    assert calls.pauses[-1] < calls.pauses[8] / 20
+
+
+async def test_conflict_is_everyday_but_fields_that_others_manage_are_told(caplog: pytest.LogCaptureFixture) -> None:
+    """The one passes by itself; the other one never does."""
+    world, tested = World(), operator()
+    script = [Conflict("it has changed", code=409) for _ in range(4)]
+    for managed in script[2:]:
+        managed.managers = ("kubectl",)
+
+    @tested.controller(Gadget)
+    async def reconcile(gadget: Gadget, ctx: Context) -> None:
+        if script:
+            raise script.pop(0)
+
+    await world.create()
+    async with world.run(tested):
+        await world.eventually(lambda: not script, "the end of the script")
+    assert [record.levelname for record in failures(caplog)] == ["WARNING"]
 
 
 async def test_permanent_is_not_tried_again_until_the_object_changes(caplog: pytest.LogCaptureFixture) -> None:

@@ -45,13 +45,16 @@ def mismatches(world: World, name: str = "bad") -> list[dict[str, Any]]:
     return [each for each in world.status(name).get("conditions", []) if each["type"] == MISMATCH]
 
 
-async def test_object_that_does_not_fit_gets_a_condition_and_an_event() -> None:
-    """Both say what does not fit; the reconciler does not see it."""
+async def test_object_that_does_not_fit_gets_a_condition_and_an_event(caplog: pytest.LogCaptureFixture) -> None:
+    """Both say what does not fit, and so does the log, once; the reconciler does not see it."""
     world, strict = World(), Strict()
     await unfit(world)
     async with world.run(strict.operator):
         await world.eventually(lambda: mismatches(world), "a condition")
-        await world.quiet(60)
+        for _ in range(3):
+            strict.operator.controllers[0].trigger("bad", namespace="default")
+            await world.quiet(60)
+    assert len([text for text in caplog.messages if "does not fit its model" in text]) == 1
     (condition,) = mismatches(world)
     assert (condition["status"], condition["observedGeneration"]) == ("True", 2)
     assert "size" in condition["message"]

@@ -158,10 +158,8 @@ class Controller:
             return await self._reconciliation.of(entry, primary, ctx)
 
     async def _unfit(self, entry: Entry, error: DecodeError) -> Outcome:
-        self._log.error("an object does not fit its model", object=str(entry.key), why=str(error))
         try:
             await mark_mismatch(self._parts.reach, entry, self._parts.primary, error)
         except Exception as second:  # noqa: BLE001 - what marks it must not stop the worker
             return self._outcomes.raised(entry.key, second, None, self._log)
-        self._queue.forget(entry.key)
-        return "terminal"
+        return self._outcomes.does_not_fit(entry.key, error, self._log)

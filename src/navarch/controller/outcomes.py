@@ -6,15 +6,12 @@ from navarch._base.deadlines import CutOffError
 from navarch.api import Key, Object
 from navarch.controller.contract import Permanent, Result, Retry
 from navarch.controller.events import Recorder
-from navarch.errors import Conflict, NavarchError, NotLeaderError
+from navarch.errors import Conflict, DecodeError, NavarchError, NotLeaderError
 from navarch.observe.logs import Log
 from navarch.observe.metrics import Outcome
 from navarch.queue import WorkQueue
 
 __all__ = ["Outcomes"]
-
-_QUIET = (Conflict, NotLeaderError)
-"""Part of every controller's day: said only to those who look for it."""
 
 
 class Outcomes:
@@ -46,6 +43,13 @@ class Outcomes:
             return "timeout"
         return "error" if isinstance(error, (NavarchError, OSError)) else "crash"
 
+    def does_not_fit(self, key: Key, error: DecodeError, log: Log) -> Outcome:
+        """The object cannot be read: it comes again when it changes."""
+        self._queue.forget(key)
+        if self._is_new(key, error):
+            log.error("an object does not fit its model", object=str(key), why=str(error))
+        return "terminal"
+
     def forget(self, key: Key) -> None:
         """The object is gone."""
         self._told.pop(key, None)
@@ -53,7 +57,7 @@ class Outcomes:
 
     def _put_off(self, key: Key, retry: Retry, log: Log) -> Outcome:
         why = _text(retry)
-        log.info("not yet", why=why, after=retry.after)
+        (log.info if self._is_new(key, retry) else log.debug)("not yet", why=why, after=retry.after)
         if retry.after is None:
             self._queue.retry(key, reason=why)
             return "requeue"
@@ -69,7 +73,7 @@ class Outcomes:
         return "terminal"
 
     def _tell(self, key: Key, error: Exception, log: Log, delay: float) -> None:
-        if isinstance(error, _QUIET) or not self._is_new(key, error):
+        if _is_everyday(error) or not self._is_new(key, error):
             log.debug("failed", why=f"{type(error).__name__}: {_text(error)}", again_in=delay)
         elif isinstance(error, NavarchError):
             log.warning("failed", why=_text(error), again_in=delay)
@@ -81,6 +85,11 @@ class Outcomes:
         is_new = self._told.get(key) != said
         self._told[key] = said
         return is_new
+
+
+def _is_everyday(error: Exception) -> bool:
+    """Part of every controller's life, and over with the next try. Fields that others manage stay theirs: no such thing."""
+    return isinstance(error, NotLeaderError) or (isinstance(error, Conflict) and not error.managers)
 
 
 def _text(error: Exception) -> str:
