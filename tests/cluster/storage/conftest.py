@@ -11,7 +11,7 @@ from cluster.storage.engines import ENGINES, opened
 from navarch.cluster.storage.protocol import Storage
 
 
-@pytest.fixture(params=sorted(ENGINES))
+@pytest.fixture(params=sorted(ENGINES), scope="session")
 def engine(request: pytest.FixtureRequest) -> str:
     """The kind of store."""
     return str(request.param)

@@ -1,0 +1,243 @@
+"""A store in a folder: a write is acknowledged when it is on disk.
+
+Writes wait in a line while the disk is busy; then all of them are written together, and waited for once. Until then
+nobody can read them: what was seen once cannot be lost in a crash.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from navarch._base.tasks import acquire
+from navarch.cluster.storage.folder import lock, recover, write_snapshot
+from navarch.cluster.storage.history import HistoryLimits, Watch
+from navarch.cluster.storage.log import Log
+from navarch.cluster.storage.protocol import ChangedError, Page, StorageError, Stored
+from navarch.cluster.storage.records import Operation, Record, encode
+from navarch.cluster.storage.state import State, require_revision
+
+__all__ = ["FileOptions", "FileStorage"]
+
+T = TypeVar("T")
+
+_logger = logging.getLogger(__name__)
+
+
+class FileOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """`snapshot_after`: bytes of log after which a snapshot is due; never less than the last snapshot's own size."""
+
+    history: HistoryLimits = HistoryLimits()
+    snapshot_after: int = 64 * 2**20
+
+
+_USUAL_OPTIONS = FileOptions()
+
+
+class _Write:
+    """A record in the line, and who waits for it."""
+
+    __slots__ = ("done", "record")
+
+    def __init__(self, record: Record) -> None:
+        self.record = record
+        self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    @property
+    def result(self) -> Stored | None:
+        """What the key has after it."""
+        _, revision, key, value = self.record
+        return Stored(key, value, revision) if self.record.operation is Operation.PUT else None
+
+
+class FileStorage:
+    """A `Storage` in a folder. Belongs to one event loop; made by `open`.
+
+    `_state` is what is on disk. `_ahead` has the last write of each key that is in the line or being written, for the
+    conditions of writes that come after it. At most one `_job` uses the log at a time.
+    """
+
+    def __init__(self, state: State, log: Log, folder: Path, lock_file: int, options: FileOptions) -> None:
+        self._state = state
+        self._log = log
+        self._folder = folder
+        self._lock_file = lock_file
+        self._options = options
+        self._last = state.revision
+        self._line: list[_Write] = []
+        self._ahead: dict[str, _Write] = {}
+        self._job: asyncio.Future[None] | None = None
+        self._snapshot: asyncio.Future[int] | None = None
+        self._snapshot_size = 0
+
+    @classmethod
+    async def open(cls, folder: Path, options: FileOptions = _USUAL_OPTIONS) -> FileStorage:
+        """Takes the folder for this process, and reads what it holds.
+
+        Raises `LockedError` if another process has it, `DamagedError` if something that was acknowledged cannot be read.
+        """
+        return await acquire(asyncio.to_thread(_open, folder, options), FileStorage.close)
+
+    async def revision(self) -> int:
+        """See `Storage.revision`."""
+        return self._state.revision
+
+    async def get(self, key: str) -> Stored | None:
+        """See `Storage.get`."""
+        return self._state.get(key)
+
+    async def page(self, prefix: str, *, revision: int = 0, limit: int = 0, after: str = "") -> Page:
+        """See `Storage.page`."""
+        return self._state.page(prefix, revision, limit, after)
+
+    async def put(self, key: str, value: bytes, *, expected: int) -> int:
+        """See `Storage.put`. A cancelled call may still be carried out."""
+        await self._require(key, expected, deleting=False)
+        return await self._write(Record(Operation.PUT, self._last + 1, key, value))
+
+    async def delete(self, key: str, *, expected: int) -> int:
+        """See `Storage.delete`. A cancelled call may still be carried out."""
+        await self._require(key, expected, deleting=True)
+        return await self._write(Record(Operation.DELETE, self._last + 1, key))
+
+    def watch(self, prefix: str, *, after: int) -> Watch:
+        """See `Storage.watch`."""
+        return Watch(self._state.history, prefix, after)
+
+    async def compact(self, revision: int) -> None:
+        """See `Storage.compact`."""
+        if revision > self._last:
+            raise StorageError(f"expected a revision up to {self._last}, got {revision}")
+        if revision > self._state.history.oldest:
+            self._require_usable()
+            await self._enqueue(_Write(Record(Operation.COMPACT, revision)))
+
+    async def close(self) -> None:
+        """See `Storage.close`. Writes that wait are carried out first; watches end with a `StorageError`."""
+        self._state.history.fail("the store was closed")
+        self._begin_job()
+        while running := [job for job in (self._job, self._snapshot) if job is not None]:
+            await asyncio.wait(running)
+        if self._lock_file >= 0:
+            self._log.close()
+            os.close(self._lock_file)
+            self._lock_file = -1
+
+    def _require_usable(self) -> None:
+        if self._state.history.failure:
+            raise StorageError(self._state.history.failure)
+
+    async def _require(self, key: str, expected: int, *, deleting: bool) -> None:
+        """Raises `ChangedError`, but not because of a write that could still be lost."""
+        self._require_usable()
+        write = self._ahead.get(key)
+        try:
+            require_revision(write.result if write else self._state.get(key), expected, deleting=deleting)
+        except ChangedError:
+            if write:
+                await asyncio.wait((write.done,))
+                self._require_usable()
+            raise
+
+    async def _write(self, record: Record) -> int:
+        self._last = record.revision
+        write = self._ahead[record.key] = _Write(record)
+        await self._enqueue(write)
+        return record.revision
+
+    async def _enqueue(self, write: _Write) -> None:
+        """Returns when it is on disk."""
+        self._line.append(write)
+        if self._job is None and len(self._line) == 1:
+            # Whatever is written in the same turn of the loop goes to disk together.
+            asyncio.get_running_loop().call_soon(self._begin_job)
+        await write.done
+
+    def _begin_job(self) -> None:
+        """The next thing to do with the log, if there is any and nothing else is being done."""
+        if self._job is not None:
+            return
+        if self._is_snapshot_due():
+            revision = self._state.revision
+            self._job = _in_thread(partial(self._log.begin_anew, revision))
+            self._job.add_done_callback(partial(self._log_begun, revision))
+        elif self._line:
+            batch, self._line = self._line, []
+            self._job = _in_thread(partial(_append, self._log, batch))
+            self._job.add_done_callback(partial(self._written, batch))
+
+    def _written(self, batch: list[_Write], job: asyncio.Future[None]) -> None:
+        self._job = None
+        if error := job.exception():
+            self._fail([*batch, *self._line], error)
+            return
+        for write in batch:
+            self._take_over(write)
+        self._begin_job()
+
+    def _take_over(self, write: _Write) -> None:
+        operation, revision, key, value = write.record
+        if operation is Operation.COMPACT:
+            self._state.compact(revision)
+        else:
+            self._state.apply(key, value if operation is Operation.PUT else None, revision)
+            if self._ahead.get(key) is write:
+                del self._ahead[key]
+        if not write.done.done():
+            write.done.set_result(None)
+
+    def _fail(self, writes: list[_Write], error: BaseException) -> None:
+        """After a failed write nobody knows what is on disk: only opening the store again can tell."""
+        reason = f"could not write to {self._folder}: {error}; mend that and open the store again"
+        self._state.history.fail(reason)
+        self._line = []
+        for write in writes:
+            if not write.done.done():
+                write.done.set_exception(StorageError(reason))
+
+    def _is_snapshot_due(self) -> bool:
+        due = max(self._options.snapshot_after, self._snapshot_size)
+        return self._snapshot is None and self._log.size >= due and not self._state.history.failure
+
+    def _log_begun(self, revision: int, job: asyncio.Future[None]) -> None:
+        """What was written up to here is what the snapshot shows; what comes now is in the new log."""
+        self._job = None
+        if error := job.exception():
+            self._fail(self._line, error)
+            return
+        self._snapshot = _in_thread(partial(write_snapshot, self._folder, self._state.items(), revision))
+        self._snapshot.add_done_callback(self._snapshot_written)
+        self._begin_job()
+
+    def _snapshot_written(self, snapshot: asyncio.Future[int]) -> None:
+        """Without it nothing is lost: the logs before it are still there."""
+        self._snapshot = None
+        if error := snapshot.exception():
+            _logger.warning("could not write a snapshot to %s: %s", self._folder, error)
+        else:
+            self._snapshot_size = snapshot.result()
+
+
+def _open(folder: Path, options: FileOptions) -> FileStorage:
+    lock_file = lock(folder)
+    try:
+        state, path = recover(folder, options.history)
+        return FileStorage(state, Log(path), folder, lock_file, options)
+    except BaseException:
+        os.close(lock_file)
+        raise
+
+
+def _append(log: Log, batch: list[_Write]) -> None:
+    log.append(b"".join([encode(write.record) for write in batch]))
+
+
+def _in_thread(function: Callable[[], T]) -> asyncio.Future[T]:
+    return asyncio.get_running_loop().run_in_executor(None, function)

@@ -1,0 +1,195 @@
+"""The folder of a file store: its lock, its snapshots, and its logs.
+
+    lock                          held by the process that has the store open; holds its process id
+    00000000000000000042.snapshot what all keys had at revision 42
+    00000000000000000042.log      what was written after revision 42
+
+A file gets its name when it is complete; once a snapshot has, the logs and snapshots before it are no longer needed.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from navarch.cluster.storage.framing import HEADER, DamagedError, frame, read_frames
+from navarch.cluster.storage.history import FIRST_REVISION, HistoryLimits
+from navarch.cluster.storage.protocol import StorageError, Stored
+from navarch.cluster.storage.records import Operation, Record, encode, read_records
+from navarch.cluster.storage.state import State
+
+__all__ = ["LockedError", "create_log", "lock", "log_path", "recover", "write_snapshot"]
+
+_SNAPSHOT, _LOG, _UNFINISHED = ".snapshot", ".log", ".unfinished"
+_FRAME_SIZE = 2**20
+
+_logger = logging.getLogger(__name__)
+
+
+class LockedError(StorageError):
+    """Another process has the store open."""
+
+
+def lock(folder: Path) -> int:
+    """Makes the folder if need be, and takes it for this process; closing what this returns gives it back."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    file = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        owner = os.read(file, 32).decode("ascii", "replace").strip() or "unknown"
+        os.close(file)
+        raise LockedError(
+            f"expected nobody else to have {folder} open, but the process with id {owner} has; end it first"
+        ) from None
+    os.ftruncate(file, 0)
+    os.pwrite(file, f"{os.getpid()}\n".encode(), 0)
+    return file
+
+
+def recover(folder: Path, limits: HistoryLimits) -> tuple[State, Path]:
+    """What the folder holds, and the log to go on with. Raises `DamagedError`."""
+    _remove_unfinished(folder)
+    snapshots, logs = _numbered(folder, _SNAPSHOT), _numbered(folder, _LOG)
+    newest = max(snapshots, default=None)
+    state = State(limits) if newest is None else _read_snapshot(snapshots[newest], limits)
+    needed = [number for number in sorted(logs) if newest is None or number >= newest]
+    for number in needed:
+        _replay(logs[number], number, state, is_last=number == needed[-1])
+    _remove_before(folder, newest or 0)
+    if needed:
+        return state, logs[needed[-1]]
+    if newest is None:
+        return state, create_log(folder, FIRST_REVISION)
+    raise StorageError(
+        f"expected {log_path(folder, newest)}, which belongs to the snapshot of that name; it is missing"
+    )
+
+
+def log_path(folder: Path, revision: int) -> Path:
+    """The log of what was written after that revision."""
+    return folder / f"{revision:020d}{_LOG}"
+
+
+def create_log(folder: Path, revision: int) -> Path:
+    """Makes the log of what will be written after that revision; it is on disk when this returns."""
+    path = log_path(folder, revision)
+    _write_durably(path, [HEADER])
+    return path
+
+
+def write_snapshot(folder: Path, items: Iterable[Stored], revision: int) -> int:
+    """Writes what all keys had at that revision, drops what is no longer needed; the snapshot's size in bytes."""
+    size = _write_durably(folder / f"{revision:020d}{_SNAPSHOT}", _snapshot_parts(items, revision))
+    _remove_before(folder, revision)
+    return size
+
+
+def _remove_before(folder: Path, revision: int) -> None:
+    """Removes what the snapshot of that revision stands for."""
+    for suffix in (_SNAPSHOT, _LOG):
+        for number, path in _numbered(folder, suffix).items():
+            if number < revision:
+                path.unlink()
+
+
+def _remove_unfinished(folder: Path) -> None:
+    for path in folder.glob(f"*{_UNFINISHED}"):
+        path.unlink()
+
+
+def _numbered(folder: Path, suffix: str) -> dict[int, Path]:
+    return {int(path.stem): path for path in folder.iterdir() if path.suffix == suffix and path.stem.isdigit()}
+
+
+def _read_snapshot(path: Path, limits: HistoryLimits) -> State:
+    items: list[Stored] = []
+    for found in read_frames(path, path.read_bytes(), may_be_torn=False):
+        for record in read_records(found.payload):
+            if record.operation is Operation.END:
+                return State(limits, items=items, revision=record.revision, oldest=record.revision)
+            items.append(Stored(record.key, record.value, record.revision))
+    raise DamagedError(path, path.stat().st_size, "expected an end mark")
+
+
+def _replay(path: Path, number: int, state: State, *, is_last: bool) -> None:
+    if number != state.revision:
+        raise DamagedError(path, 0, f"expected a log of what came after revision {state.revision}")
+    data = path.read_bytes()
+    end = len(HEADER)
+    for found in read_frames(path, data, may_be_torn=is_last):
+        for record in read_records(found.payload):
+            if not _redo(record, state):
+                raise DamagedError(path, found.begin, f"expected what follows revision {state.revision}")
+        end = found.end
+    if is_last:
+        _cut_off(path, len(data), end)
+
+
+def _redo(record: Record, state: State) -> bool:
+    """Whether the record could follow what was there."""
+    if record.operation is Operation.COMPACT:
+        state.compact(min(record.revision, state.revision))
+        return True
+    is_deletion = record.operation is Operation.DELETE
+    if record.revision != state.revision + 1 or (is_deletion and state.get(record.key) is None):
+        return False
+    state.apply(record.key, None if is_deletion else record.value, record.revision)
+    return True
+
+
+def _cut_off(path: Path, size: int, intact: int) -> None:
+    """Removes what a last write that did not end has left; nobody was told that it had been done."""
+    if size == intact:
+        return
+    _logger.warning("cutting off %d bytes of a write that did not end from %s", size - intact, path)
+    file = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+    try:
+        os.ftruncate(file, intact)
+        os.fsync(file)
+    finally:
+        os.close(file)
+
+
+def _snapshot_parts(items: Iterable[Stored], revision: int) -> Iterator[bytes]:
+    yield HEADER
+    offset = len(HEADER)
+    for payload in _payloads(items, revision):
+        part = frame(payload, offset)
+        offset += len(part)
+        yield part
+
+
+def _payloads(items: Iterable[Stored], revision: int) -> Iterator[bytes]:
+    payload = bytearray()
+    for item in items:
+        payload += encode(Record(Operation.PUT, item.revision, item.key, item.value))
+        if len(payload) >= _FRAME_SIZE:
+            yield bytes(payload)
+            payload.clear()
+    yield bytes(payload + encode(Record(Operation.END, revision)))
+
+
+def _write_durably(path: Path, parts: Iterable[bytes]) -> int:
+    """Whoever sees a file of that name sees all of it, whenever the machine fails."""
+    unfinished = path.with_name(path.name + _UNFINISHED)
+    with os.fdopen(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "wb") as file:
+        for part in parts:
+            file.write(part)
+        file.flush()
+        os.fsync(file.fileno())
+        size = file.tell()
+    unfinished.rename(path)
+    _sync_folder(path.parent)
+    return size
+
+
+def _sync_folder(folder: Path) -> None:
+    file = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)
