@@ -196,6 +196,26 @@ async def test_thread_that_was_cut_off_keeps_its_key_until_it_ends(caplog: pytes
     assert (working.most_of_one, len(errors)) == (1, 1)
 
 
+async def test_thread_that_waits_in_its_context_is_freed_when_it_is_cut_off() -> None:
+    """What it waits for is given up: its key is free at once, and nothing is left running."""
+    world, tested, errors = World(PassingClock()), operator(), list[Exception]()
+
+    @tested.controller(Gadget, timeout=0.05)
+    def reconcile(gadget: Gadget, ctx: Context) -> None:
+        if len(errors) < 2:
+            try:
+                ctx.wait(asyncio.Event().wait())
+            except ClosedError as error:
+                errors.append(error)
+        else:
+            gadget.status.phase = "Done"
+
+    await world.create()
+    async with world.run(tested):
+        await world.eventually(world.status, "the third reconcile to go well")
+    assert "it was cut off at its time limit" in str(errors[0])
+
+
 async def test_records_of_a_plain_function_say_what_they_are_about(caplog: pytest.LogCaptureFixture) -> None:
     """Also those of libraries that know nothing of it."""
     world, tested = World(PassingClock()), operator()

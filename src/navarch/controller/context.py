@@ -6,6 +6,7 @@ import asyncio
 import builtins
 import logging
 from collections.abc import Awaitable, Iterable
+from concurrent.futures import CancelledError, Future
 from datetime import datetime
 from functools import partial
 from typing import Any, Literal, TypeVar, overload
@@ -44,7 +45,7 @@ class Context:
     out in the controller's name, and do not trigger the reconcile that made them.
     """
 
-    __slots__ = ("_closed", "_id", "_identity", "_log", "_loop", "_owner", "_reach", "key", "reasons")
+    __slots__ = ("_closed", "_id", "_identity", "_log", "_loop", "_owner", "_reach", "_waiting", "key", "reasons")
 
     def __init__(
         self,
@@ -62,6 +63,7 @@ class Context:
         self._loop = asyncio.get_running_loop()
         self._log: Log | None = None
         self._closed = False
+        self._waiting: set[Future[Any]] = set()
         self.key = key
         """Namespace and name of the object."""
         self.reasons = reasons
@@ -249,7 +251,16 @@ class Context:
         if fault is not None:
             _dispose(work)
             raise fault
-        return asyncio.run_coroutine_threadsafe(_result(work), self._loop).result()
+        waiting = asyncio.run_coroutine_threadsafe(_result(work), self._loop)
+        self._waiting.add(waiting)
+        try:
+            if self._closed:  # since it was asked
+                waiting.cancel()
+            return waiting.result()
+        except CancelledError:
+            raise self._why_not_wait() or CancelledError from None
+        finally:
+            self._waiting.discard(waiting)
 
     def _why_not_wait(self) -> Exception | None:
         if self._closed:
@@ -266,8 +277,10 @@ class Context:
         )
 
     def close(self) -> None:
-        """The reconcile is over: a plain function that still runs in its thread can `wait` for nothing more."""
+        """The reconcile is over: a plain function that still runs in its thread waits for nothing more, and cannot."""
         self._closed = True
+        for waiting in tuple(self._waiting):
+            waiting.cancel()
 
 
 async def _result(work: Awaitable[T]) -> T:
