@@ -27,6 +27,20 @@ async def reconcile(settings: ConfigMap, ctx: Context) -> None:
 
 operator.run()
 """
+STUCK = """
+import threading
+from navarch import Context, Operator
+from navarch.k8s.core.v1 import ConfigMap
+
+operator = Operator("tested", crds="ignore", election=False, check_permissions=False, drain_seconds=0.1)
+
+@operator.controller(ConfigMap)
+def reconcile(settings: ConfigMap, ctx: Context) -> None:
+    print("reconciled", settings.name, flush=True)
+    threading.Event().wait()
+
+operator.run()
+"""
 BOUND = 30.0
 
 
@@ -133,10 +147,11 @@ async def test_missing_permissions_are_told_without_a_traceback(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-async def test_signal_ends_in_good_order(tmp_path: Path, number: signal.Signals) -> None:
-    """The exit code is 0."""
+@pytest.mark.parametrize("source", [program(), STUCK], ids=["idle", "a thread that never ends"])
+async def test_signal_ends_in_good_order(tmp_path: Path, number: signal.Signals, source: str) -> None:
+    """The exit code is 0, also if something could not be finished."""
     async with faulty(answers()) as server:
-        process = await started(program(), kubeconfig(tmp_path, server.url))
+        process = await started(source, kubeconfig(tmp_path, server.url))
         assert process.stdout is not None
         try:
             async with asyncio.timeout(BOUND):
