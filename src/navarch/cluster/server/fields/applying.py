@@ -11,8 +11,8 @@ from navarch.cluster.server.fields.conflicts import Conflict, refused
 from navarch.cluster.server.fields.entries import Holder, Holders, Holding, encoded, held, holder
 from navarch.cluster.server.fields.fitting import misfits, said
 from navarch.cluster.server.fields.kinds import KindShape
-from navarch.cluster.server.fields.managers import Change, converted, ownable, owned_after
-from navarch.cluster.server.fields.merging import merged, with_named_members, without
+from navarch.cluster.server.fields.managers import NOBODYS, Change, converted, owned_after
+from navarch.cluster.server.fields.merging import merged, with_named_members, without, without_nulls
 from navarch.cluster.server.fields.reading import set_of
 from navarch.cluster.server.fields.sets import Tree, covers, difference, intersection, paths, union
 from navarch.cluster.server.refusal import Refusal, bad_request
@@ -68,13 +68,23 @@ class _Apply:
         self._check_patch()
         base = self.live if self.live is not None else self._empty()
         result = merged(base, self.patch, self.shape.root)
-        holders = {**before, self.who: Holding(self._fields(), self.api_version, None)}
-        result = _Pruning(self.shape, holders, self.who, self.api_version).pruned(result, before.get(self.who))
+        last, wanted = before.get(self.who), self._fields()
+        holders = {**before, self.who: Holding(wanted, self.api_version, None)}
+        result = _Pruning(self.shape, holders, self.who, self.api_version).pruned(result, last)
         change = Change(self.live, result, self.shape, self.who.subresource)
         others = {who: holding for who, holding in before.items() if who != self.who}
         if not force:
             self._refuse_conflicts(others, change, migrates)
-        return self._with_holders(result, others, change, holders[self.who].fields, before.get(self.who))
+        holders = owned_after(others, change)
+        if fields := difference(wanted, NOBODYS):
+            holders[self.who] = Holding(fields, self.api_version, self._time(result, last))
+        return self._with_holders(result, holders)
+
+    def _time(self, result: Json, last: Holding | None) -> str | None:
+        """Since when the fields are owned: an apply that changes nothing leaves that as it was."""
+        if self.live is None or result != self.live:
+            return self.now
+        return last.time if last else None
 
     def _empty(self) -> Json:
         names = {"apiVersion": self.shape.api_version, "kind": self.shape.kind}
@@ -102,8 +112,8 @@ class _Apply:
             raise Refusal(500, "", f"failed to create typed patch object ({where}): {said(faults)}")
 
     def _fields(self) -> Tree:
-        reset = self.shape.reset(self.who.subresource)
-        return reset.kept(set_of(ownable(self.patch, reset.dropped), self.shape.root))
+        """What is applied, with the fields that belong to nobody: they hold on to what is around them."""
+        return self.shape.reset(self.who.subresource).kept(set_of(self.patch, self.shape.root))
 
     def _refuse_conflicts(self, others: Holders, change: Change, migrates: bool) -> None:
         conflicts = _conflicts(others, change)
@@ -112,12 +122,9 @@ class _Apply:
         if conflicts:
             raise refused(conflicts)
 
-    def _with_holders(self, result: Json, others: Holders, change: Change, fields: Tree, last: Holding | None) -> Json:
-        holders = owned_after(others, change)
-        is_same = self.live is not None and result == self.live
-        if fields:
-            time = (last.time if last else None) if is_same else self.now
-            holders[self.who] = Holding(fields, self.api_version, time)
+    def _with_holders(self, result: Json, holders: Holders) -> Json:
+        if not self.shape.is_custom:
+            result = without_nulls(result, self.shape.root)
         meta = {name: member for name, member in result["metadata"].items() if name != "managedFields"}
         if holders:
             meta["managedFields"] = encoded(holders)

@@ -37,6 +37,13 @@ UNOWNED: Final = frozenset(
 )
 """Members of metadata that belong to nobody."""
 
+NOBODYS: Final[Tree] = {
+    "f:apiVersion": LEAF,
+    "f:kind": LEAF,
+    "f:metadata": {SELF: LEAF, **{f"f:{name}": LEAF for name in sorted(UNOWNED)}},
+}
+"""All fields that belong to nobody."""
+
 
 def updated(
     old: Json | None,
@@ -53,7 +60,7 @@ def updated(
     `new` is the object as the client wants it, with defaults, before admission and before the server sets anything.
     If it brings managed fields of its own, those are the basis: `[]` and `[{}]` forget everything.
     """
-    holders = _basis(old, new, subresource)
+    holders = _basis(old, new, shape, subresource)
     if old is not None and not holders:
         return []
     try:
@@ -70,14 +77,17 @@ def updated(
     return encoded(capped(holders))
 
 
-def _basis(old: Json | None, new: Json, subresource: str) -> Holders:
+def _basis(old: Json | None, new: Json, shape: KindShape, subresource: str) -> Holders:
     """What was owned before: as the client says, if it says anything that makes sense."""
     before: Mapping[str, Any] = old["metadata"] if old is not None else {}
     given = (new.get("metadata") or {}).get("managedFields")
     if subresource or given is None or given == before.get("managedFields"):
         return held(before)
-    if given in ([], [{}]):
+    if given == [{}]:
         return {}
+    if given == []:
+        # An empty list gets lost when the metadata of a custom object is read.
+        return held(before) if shape.is_custom else {}
     return decoded_entries(given) or held(before)
 
 

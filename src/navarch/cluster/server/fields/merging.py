@@ -10,7 +10,7 @@ from navarch.cluster.server.fields.reading import item_element
 from navarch.cluster.server.fields.sets import Tree, as_member, is_member
 from navarch.cluster.server.fields.shapes import Form, Shape
 
-__all__ = ["merged", "with_named_members", "without"]
+__all__ = ["merged", "with_named_members", "without", "without_nulls"]
 
 
 def merged(live: Any, patch: Any, shape: Shape) -> Any:
@@ -136,3 +136,14 @@ def _kept(value: Any, node: Tree | None, shape: Shape) -> Any:
     if node is None:
         return value
     return GONE if is_member(node) else without(value, node, shape)
+
+
+def without_nulls(value: Any, shape: Shape) -> Any:
+    """The value without the members of typed objects that are null: a built-in kind has no such thing."""
+    if isinstance(value, dict) and shape.fields:
+        return {
+            name: without_nulls(member, shape.member(name)[1]) for name, member in value.items() if member is not None
+        }
+    if isinstance(value, list) and shape.items is not None:
+        return [without_nulls(item, shape.items) for item in value]
+    return value

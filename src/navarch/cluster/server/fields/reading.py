@@ -162,7 +162,7 @@ def _compare(old: Any, new: Any, shape: Shape) -> tuple[Tree | None, Tree | None
         return gone or None, came or None
     if shape.list_form > Form.ATOMIC and _are(old, new, list):
         return _compare_items(old or [], new or [], shape)
-    if isinstance(old, dict | list) is isinstance(new, dict | list):
+    if type(old) is type(new):
         return None, LEAF
     return as_no_member(added(old, shape)), added(new, shape)
 
