@@ -11,7 +11,7 @@ from navarch.cluster.server.endpoints.write import (
     store_new,
     store_update,
 )
-from navarch.cluster.server.fields import applied, patched
+from navarch.cluster.server.fields import applied, patched, shape_of
 from navarch.cluster.server.refusal import Refusal, bad_request, conflict, not_found
 from navarch.cluster.server.registry import CHANGED, Found
 from navarch.cluster.server.request import Json, Reply
@@ -111,7 +111,7 @@ async def _apply_new(call: Call, desired: Json, options: Json) -> Reply:
         why = f"uid mismatch: the provided object specified uid {metadata['uid']}, and no existing object was found"
         raise conflict(call.resource.group, call.resource.plural, call.info.name, why)
     metadata.pop("resourceVersion", None)
-    stored = await store_new(call, _merged(call, None, desired), options)
+    stored = await store_new(call, _merged(call, None, desired), options, owned=True)
     return call.answer_value(stored, 201) if isinstance(stored, dict) else await call.answer(stored, 201)
 
 
@@ -119,10 +119,11 @@ def _merged(call: Call, live: Json | None, desired: Json) -> Json:
     return applied(
         live,
         desired,
-        call.resource,
+        shape_of(call.resource),
         manager=call.manager,
         force=call.request.flag("force"),
         subresource=call.info.subresource,
+        api_version=call.resource.api_version,
         now=call.now(),
     )
 

@@ -7,7 +7,7 @@ import uuid
 from navarch.cluster.server.bodies import decode_object
 from navarch.cluster.server.endpoints.call import Call
 from navarch.cluster.server.endpoints.removal import is_ripe, removed
-from navarch.cluster.server.fields import updated
+from navarch.cluster.server.fields import settled, shape_of, updated
 from navarch.cluster.server.refusal import Refusal, bad_request, conflict, invalid, not_found
 from navarch.cluster.server.registry import CHANGED, Found
 from navarch.cluster.server.request import Json, Reply
@@ -59,21 +59,24 @@ def refuse_unfit(resource: ResourceType, value: Json) -> None:
         raise bad_request(f'{kind} in version "{resource.version}" cannot be handled as a {kind}: {faults[0].message}')
 
 
-async def store_new(call: Call, value: Json, options: Json) -> Stored | Json:
-    """Takes a new object through defaults, admission and validation into the store; a dry run gives the value alone."""
+async def store_new(call: Call, value: Json, options: Json, *, owned: bool = False) -> Stored | Json:
+    """Takes a new object through defaults, admission and validation into the store; a dry run gives the value alone.
+
+    `owned`: its fields have managers already.
+    """
     metadata = metadata_of(value)
     if metadata.get("resourceVersion"):
         raise Refusal(500, "InternalError", "resourceVersion should not be set on objects to be created")
     _place(call, metadata)
     if metadata.get("name") or not metadata.get("generateName"):
-        return await _store_one(call, value, options)
+        return await _store_one(call, value, options, owned=owned)
     for _ in range(_TRIES - 1):
         try:
-            return await _store_one(call, _with_made_up_name(call, value), options)
+            return await _store_one(call, _with_made_up_name(call, value), options, owned=owned)
         except Refusal as refusal:
             if refusal.reason != "AlreadyExists":
                 raise
-    return await _store_one(call, _with_made_up_name(call, value), options)
+    return await _store_one(call, _with_made_up_name(call, value), options, owned=owned)
 
 
 def _place(call: Call, metadata: Json) -> None:
@@ -93,9 +96,11 @@ def _with_made_up_name(call: Call, value: Json) -> Json:
     return {**value, "metadata": {**value["metadata"], "name": base + suffix}}
 
 
-async def _store_one(call: Call, value: Json, options: Json) -> Stored | Json:
+async def _store_one(call: Call, value: Json, options: Json, *, owned: bool) -> Stored | Json:
     strategy = call.resource.strategy
     strategy.default(value)
+    if not owned:
+        own(call, None, value)
     attributes = await call.admitted("CREATE", value, None, options)
     if attributes.value is not value:
         assert attributes.value is not None
@@ -106,7 +111,6 @@ async def _store_one(call: Call, value: Json, options: Json) -> Stored | Json:
     _refuse_invalid(call.resource, value, strategy.validate_create(value))
     await call.validated(attributes, value)
     call.warnings += strategy.warnings(value, None)
-    own(call, None, value)
     if call.dry_run:
         return value
     return await call.kernel.registry.create(call.resource, await stored_form(call.resource, value))
@@ -128,10 +132,20 @@ def _refuse_invalid(resource: ResourceType, value: Json, causes: list[Cause]) ->
 
 
 def own(call: Call, old: Json | None, value: Json) -> None:
-    """The fields that were written belong to whoever wrote them."""
-    value["metadata"]["managedFields"] = updated(
-        old, value, call.resource, manager=call.manager, subresource=call.info.subresource, now=call.now()
+    """The fields that were written belong to whoever wrote them: as he wrote them, before anybody else changes them."""
+    managed = updated(
+        old,
+        value,
+        shape_of(call.resource),
+        manager=call.manager,
+        subresource=call.info.subresource,
+        api_version=call.resource.api_version,
+        now=call.now(),
     )
+    if managed:
+        value["metadata"]["managedFields"] = managed
+    else:
+        value["metadata"].pop("managedFields", None)
 
 
 async def update(call: Call) -> Reply:
@@ -192,6 +206,8 @@ async def store_update(call: Call, found: Found, value: Json, options: Json, *, 
     strategy, old = strategy_of(call), await value_of(call.resource, found.stored)
     _keep_what_is_the_servers(old, value)
     strategy.default(value)
+    if not owned:
+        own(call, old, value)
     attributes = await call.admitted("UPDATE", value, old, options)
     if attributes.value is not value:
         assert attributes.value is not None
@@ -201,9 +217,7 @@ async def store_update(call: Call, found: Found, value: Json, options: Json, *, 
     _refuse_invalid(call.resource, value, strategy.validate_update(value, old))
     await call.validated(attributes, value)
     call.warnings += strategy.warnings(value, old)
-    if not owned:
-        own(call, old, value)
-    return await _stored(call, found, value)
+    return await _stored(call, found, settled(old, value))
 
 
 async def _stored(call: Call, found: Found, value: Json) -> Reply:
