@@ -51,14 +51,14 @@ class StatusWriter:
         status = getattr(primary, "status", None)
         if status is None:
             return False
-        if isinstance(status, Status):  # what a built-in kind's own controller has observed is for that one to say
-            self._set_observed(status, succeeded=succeeded)
-        return encode(status) != self._before
-
-    def _set_observed(self, status: Status, *, succeeded: bool) -> None:
-        is_overdue = succeeded and status.observed_generation is not None
-        if self._entry.generation and (is_overdue or encode(status) != self._before):
-            status.observed_generation = self._entry.generation
+        changed, generation = encode(status) != self._before, self._entry.generation
+        # What a built-in kind's own controller has observed is for that one to say.
+        if not isinstance(status, Status) or not generation:
+            return changed
+        if not changed and not (succeeded and status.observed_generation not in {None, generation}):
+            return False
+        status.observed_generation = generation
+        return encode(status) != self._before  # one that was made anew may be the same with it
 
     async def _written(self, client: Client, collection: Collection[Any], primary: Any) -> tuple[Any, int]:
         """The object as it is afterwards, None if it is another one by now; and how often somebody else was faster.
