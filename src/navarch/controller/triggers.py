@@ -56,7 +56,7 @@ class Triggers:
             if change.new is None:
                 self._queue.forget(key)
                 self._queue.add(key, reason=_reason(collection.kind, key, change))
-            elif predicate(change):
+            elif _is_marked_now(change) or predicate(change):
                 self._add((key,), collection.kind, change)
 
         return changed
@@ -116,6 +116,11 @@ def _keys(mapped: Iterable[Key]) -> tuple[Key, ...]:
         if not isinstance(key, Key):
             raise InvalidValueError(f"expected Key(namespace, name) from a mapping of watches, got {key!r}")
     return keys
+
+
+def _is_marked_now(change: Change) -> bool:
+    """Whether the object is to be deleted from now on: no predicate may keep the cleanup from it."""
+    return change.new is not None and change.new.deleting and not (change.old is not None and change.old.deleting)
 
 
 def _is_of(owner: Owner, kind: Kind) -> bool:
