@@ -39,11 +39,11 @@ def stale_aggregates(cluster_roles: Mapping[str, Json]) -> list[Json]:
 
 def _members(name: str, role: Json, cluster_roles: Mapping[str, Json]) -> list[str] | None:
     """Whose rules a role gathers; None if it has rules of its own."""
-    selectors = (role.get("aggregationRule") or {}).get("clusterRoleSelectors")
-    if role.get("aggregationRule") is None:
+    aggregation = role.get("aggregationRule")
+    if aggregation is None:
         return None
     try:
-        labels = [Labels.from_wire(selector) for selector in selectors or ()]
+        labels = [Labels.from_wire(selector) for selector in aggregation.get("clusterRoleSelectors") or ()]
     except InvalidValueError:
         return None
     others = sorted(set(cluster_roles) - {name})
@@ -58,6 +58,7 @@ def _members(name: str, role: Json, cluster_roles: Mapping[str, Json]) -> list[s
 def _gathered(members: list[str], cluster_roles: Mapping[str, Json], aggregates: Mapping[str, list[Any]]) -> list[Any]:
     gathered: list[Any] = []
     for member in members:
-        own = cluster_roles[member].get("rules") or []
-        gathered += [rule for rule in aggregates.get(member, own) if rule not in gathered]
+        for rule in aggregates.get(member, cluster_roles[member].get("rules") or []):
+            if rule not in gathered:
+                gathered.append(rule)
     return gathered

@@ -1,0 +1,65 @@
+"""Who may what: fifteen thousand decisions, compared with the real server's."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from pathlib import Path
+
+import pytest
+
+import rig
+from cluster.access.matrix import USERS, Question, objects, questions
+from cluster.access.real import RealServer
+from cluster.access.record import decisions, prepare
+from navarch._base.clock import SystemClock
+from navarch.cluster.server.access import Authorizer, bootstrap_roles
+from navarch.cluster.server.request import RequestInfo, User
+
+RECORDED: dict[str, str] = json.loads((Path(__file__).parent / "data/decisions.json").read_bytes())
+PATIENCE_SECONDS = 20.0
+
+
+@pytest.fixture(scope="module")
+def authorizer() -> Authorizer:
+    return Authorizer([*bootstrap_roles(), *objects()])
+
+
+def decided(authorizer: Authorizer, question: Question) -> bool:
+    user = User(question.user, groups=tuple(USERS[question.user]))
+    if path := question.attributes.get("nonResourceAttributes"):
+        return authorizer.allows(user, RequestInfo(path["verb"], path["path"])).allowed
+    about = question.attributes["resourceAttributes"]
+    return authorizer.allows(user, RequestInfo(about.pop("verb"), "/", **about)).allowed
+
+
+@pytest.mark.parametrize("user", USERS)
+def test_decides_as_the_real_server_did(authorizer: Authorizer, user: str) -> None:
+    """Each verb on each resource, subresource, namespace and name, and each path, is allowed if it was there."""
+    asked = list(questions(user))
+    assert len(asked) == len(RECORDED[user])
+    wrong = [
+        (question, allowed)
+        for question, allowed in zip(asked, RECORDED[user], strict=True)
+        if decided(authorizer, question) != (allowed == "1")
+    ]
+    assert not wrong
+
+
+def test_the_matrix_says_yes_and_no() -> None:
+    """Every user has something to be allowed and something to be denied, but for those who may all or nothing."""
+    alike = {user: set(answers) for user, answers in RECORDED.items() if len(set(answers)) == 1}
+    assert alike == {"master": {"1"}, "chief": {"1"}, "system:serviceaccount:other:robot": {"0"}}
+
+
+@pytest.mark.real
+async def test_the_recorded_decisions_are_the_real_ones(rig_cluster: rig.Cluster) -> None:
+    """The real server still decides so; its caches and its aggregation may need a moment."""
+    clock = SystemClock()
+    with contextlib.closing(RealServer(rig_cluster)) as server:
+        prepare(server)
+        deadline = clock.monotonic() + PATIENCE_SECONDS
+        await clock.sleep(1.0)
+        while (found := decisions(server)) != RECORDED and clock.monotonic() < deadline:
+            await clock.sleep(0.5)
+    assert found == RECORDED
