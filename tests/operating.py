@@ -13,6 +13,7 @@ from model_server import ModelServer
 from navarch._base.clock import ManualClock, SystemClock
 from navarch.api import Key
 from navarch.client import Client, Options, Request
+from navarch.controller import ElectionOptions
 from navarch.k8s.coordination.v1 import Lease
 from navarch.k8s.core.v1 import ConfigMap, Namespace
 from navarch.k8s.events.v1 import Event
@@ -31,6 +32,17 @@ class PassingClock(SystemClock):
 def operator(name: str = "tested", **options: Any) -> Operator:
     """An operator that asks the server for nothing before it begins."""
     return Operator(name, **{"crds": "ignore", "election": False, "check_permissions": False, **options})
+
+
+def elected(name: str = "tested", **options: Any) -> Operator:
+    """An operator that works only while it leads."""
+    return operator(name, election=ElectionOptions(name=name), **options)
+
+
+def holder(world: World, name: str = "tested") -> str:
+    """Who holds the Lease."""
+    found = world.server.objects(Lease).get(Key(HOME, name), {"spec": {}})
+    return str(found["spec"].get("holderIdentity") or "")
 
 
 class World:

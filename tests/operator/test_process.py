@@ -1,39 +1,21 @@
-"""A running operator: what it watches, when it works, and how it stops."""
+"""A running operator: what it watches, how it stops, and what runs beside its controllers."""
 
 from __future__ import annotations
 
 import asyncio
-import logging
 import threading
-from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
 
-import aiohttp
 import pytest
 
 from controller.reaching import Fleet
 from gadgets import Gadget
-from navarch.api import Key
-from navarch.client import Client, MergePatch, Options, Request, Response, WebSocket
-from navarch.controller import Context, ElectionOptions, Result
-from navarch.errors import ConnectError, NotLeaderError
+from navarch.client import Client, MergePatch
+from navarch.controller import Context, Result
+from navarch.errors import NotLeaderError
 from navarch.k8s.coordination.v1 import Lease
 from navarch.k8s.core.v1 import ConfigMap, Namespace
-from navarch.operator import Endpoints, Operator
-from operating import HOME, PassingClock, World, operator
-
-
-def elected(name: str = "tested", **options: Any) -> Operator:
-    """An operator that works only while it leads."""
-    return operator(name, election=ElectionOptions(name=name), **options)
-
-
-def holder(world: World, name: str = "tested") -> str:
-    """Who holds the Lease."""
-    found = world.server.objects(Lease).get(Key(HOME, name), {"spec": {}})
-    return str(found["spec"].get("holderIdentity") or "")
-
+from operating import HOME, PassingClock, World, elected, holder, operator
 
 # What is watched
 
@@ -346,148 +328,3 @@ async def test_background_function_can_trigger_reconciles() -> None:
     await world.create()
     async with world.run(tested):
         await world.eventually(lambda: reasons[1:] == [("called",)], "the triggered one")
-
-
-# Several replicas
-
-
-async def test_standby_takes_over_with_its_cache_at_hand() -> None:
-    """One works; when it stops, the other goes on without listing anything again."""
-    world, log = World(), list[str]()
-
-    def replica(name: str) -> Operator:
-        made = elected()
-
-        @made.controller(Gadget)
-        async def reconcile(gadget: Gadget, ctx: Context) -> None:
-            log.append(f"{name}: {gadget.name}")
-
-        return made
-
-    await world.create("a")
-    async with world.run(replica("first"), client=world.server.client(seed=2)) as first:
-        await world.eventually(lambda: log, "the first to work")
-        async with world.run(replica("second"), client=world.server.client(seed=3)):
-            await world.quiet(20)
-            assert log == ["first: a"]
-            watched = len(world.watches)
-            first.cancel()
-            await world.eventually(lambda: log[1:] == ["second: a"], "the second to take over", within=2)
-            await world.create("b")
-            await world.eventually(lambda: log[2:] == ["second: b"], "the second to work")
-    assert [path for path in world.watches[watched:] if "gadgets" in path] == []
-
-
-async def test_reconcile_that_is_interrupted_by_the_loss_of_the_lease_is_done_again() -> None:
-    """When this process leads the next time; also if the reconciler kept the cancellation to itself."""
-    world, tested, log = World(), elected(), list[str]()
-
-    @tested.controller(Gadget, concurrency=1)
-    async def reconcile(gadget: Gadget, ctx: Context) -> None:
-        log.append("begins")
-        assert holder(world) != "somebody", "expected nothing to begin while somebody else leads"
-        if len(log) == 1:
-            await asyncio.Event().wait()
-        if len(log) == 2:
-            try:
-                await asyncio.Event().wait()
-            except asyncio.CancelledError:
-                raise ValueError("kept to itself") from None
-
-    async def lose() -> None:
-        stolen = {"spec": {"holderIdentity": "somebody", "leaseDurationSeconds": 5}}
-        await world.user.patch(Lease, "tested", MergePatch(stolen))
-
-    await world.create()
-    async with world.run(tested):
-        for count in (1, 2):
-            await world.eventually(lambda count=count: len(log) == count, f"reconcile {count}", within=60)  # type: ignore[misc]
-            await lose()
-        await world.quiet(1)
-        assert len(log) == 2
-        await world.eventually(lambda: len(log) == 3, "the third reconcile", within=60)
-
-
-# How it is seen
-
-
-class Blind:
-    """A server that answers no watch any more, once told so."""
-
-    def __init__(self, world: World) -> None:
-        self._server = world.server
-        self.origin = world.server.origin
-        self.is_blind = False
-
-    def client(self) -> Client:
-        return Client(self, Options(), clock=self._server._clock)
-
-    async def send(self, request: Request) -> Response:
-        if self.is_blind and request.query.get("watch"):
-            raise ConnectError("nobody there")
-        return await self._server.send(request)
-
-    async def connect(self, request: Request, protocols: Sequence[str]) -> Response | WebSocket:
-        return await self._server.connect(request, protocols)
-
-    async def close(self) -> None: ...
-
-
-async def asked(caplog: pytest.LogCaptureFixture, purpose: str, path: str) -> tuple[int, str]:
-    """What an endpoint answers; it says in the log where it listens."""
-    heard: list[dict[str, str]] = [vars(record).get("fields", {}) for record in caplog.records]
-    (address,) = [fields["address"] for fields in heard if fields.get("purpose") == purpose]
-    async with aiohttp.ClientSession() as session, session.get(f"http://{address}{path}") as answer:
-        return answer.status, await answer.text()
-
-
-async def test_metrics_and_health_are_served(caplog: pytest.LogCaptureFixture) -> None:
-    """Under the names that dashboards know; readiness fails while a watch is stale."""
-    caplog.set_level(logging.INFO)
-    endpoints = Endpoints(health="127.0.0.1:0", metrics="127.0.0.1:0")
-    world, tested, seen = World(), elected(endpoints=endpoints), list[str]()
-    blind = Blind(world)
-
-    @tested.controller(Gadget)
-    async def reconcile(gadget: Gadget, ctx: Context) -> None:
-        seen.append(gadget.name)
-
-    await world.create()
-    async with world.run(tested, client=blind.client()):
-        await world.eventually(lambda: seen, "a reconcile")
-        await world.eventually(lambda: caplog.messages.count("listening") == 2, "both endpoints")
-        _, metrics = await asked(caplog, "metrics", "/metrics")
-        for expected in (
-            'controller_runtime_reconcile_total{controller="gadget",result="success"} 1',
-            'workqueue_adds_total{controller="gadget",name="gadget"} 1',
-            'leader_election_master_status{name="tested"} 1',
-            'rest_client_requests_total{code="200",',
-        ):
-            assert expected in metrics, metrics
-        assert (await asked(caplog, "health", "/readyz"))[0] == 200
-        blind.is_blind = True
-        world.server.end_watches()
-        await world.quiet(90)
-        code, text = await asked(caplog, "health", "/readyz")
-        assert code == 503
-        assert "gadgets.test.example.com has not heard from the server for" in text
-        assert (await asked(caplog, "health", "/healthz"))[0] == 200
-        blind.is_blind = False
-        await world.quiet(60)
-        assert (await asked(caplog, "health", "/readyz"))[0] == 200
-
-
-async def test_address_that_is_taken_keeps_the_operator_from_starting() -> None:
-    """It says which, and what was begun is ended."""
-    world = World()
-    async with asyncio.timeout(30):
-        taken = await asyncio.start_server(lambda reader, writer: None, "127.0.0.1", 0)
-        port = taken.sockets[0].getsockname()[1]
-        tested = elected(endpoints=Endpoints(health=f"127.0.0.1:{port}", metrics=None))
-        with pytest.raises(ExceptionGroup) as raised:
-            async with world.run(tested):
-                await world.quiet(1000)
-        taken.close()
-        await taken.wait_closed()
-    assert f"127.0.0.1:{port}" in repr(raised.value.exceptions)
-    assert world.server.open_watches == 0
