@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import runpy
+import signal
 import sys
 from pathlib import Path
 
@@ -16,6 +17,7 @@ def main(names: list[str]) -> int:
     if unknown:
         print(f"unknown benchmark {', '.join(unknown)}; there are: {', '.join(ALL)}", file=sys.stderr)
         return 2
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # as an exception, so that every worker is ended
     for name in names or ALL:
         runpy.run_path(str(HERE / f"bench_{name}.py"), run_name="__main__")
     return 0

@@ -7,10 +7,12 @@ deleted and made anew instead.
 from __future__ import annotations
 
 import asyncio
+import itertools
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass, field
 
 import uvloop
 
@@ -32,24 +34,38 @@ async def _renew(client: Client, number: int) -> None:
     await client.create(widget(number, note=str(time.time_ns())))
 
 
-async def _send(client: Client, turns: Iterator[int], count: int, rate: float, began: float) -> None:
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """When each update is due, and when there are no more."""
+
+    rate: float
+    seconds: float
+    began: float = field(default_factory=time.monotonic)
+    turns: Iterator[int] = field(default_factory=itertools.count)
+
+    async def due(self) -> AsyncIterator[int]:
+        """The next number as soon as it is due; several may ask."""
+        while time.monotonic() < self.began + self.seconds:
+            turn = next(self.turns)
+            await asyncio.sleep(self.began + turn / self.rate - time.monotonic())
+            yield turn
+
+
+async def _send(client: Client, pace: Pace, count: int) -> None:
     churn = bool(os.environ.get("BENCH_CHURN"))
-    for turn in turns:
-        await asyncio.sleep(began + turn / rate - time.monotonic())
+    async for turn in pace.due():
         number = turn % count
         await (_renew if churn and number % 10 == 0 else _update)(client, number)
 
 
 async def main(count: int, rate: float, seconds: float) -> None:
-    wanted = int(rate * seconds)
-    turns = iter(range(wanted))
     async with connect() as client:
-        began = time.monotonic()
+        pace = Pace(rate, seconds)
         async with asyncio.TaskGroup() as group:
             for _ in range(_SENDERS):
-                group.create_task(_send(client, turns, count, rate, began))
-        took = time.monotonic() - began
-    report_run(took, wanted, rate=wanted / took)
+                group.create_task(_send(client, pace, count))
+        took, sent = time.monotonic() - pace.began, next(pace.turns)
+    report_run(took, sent, rate=sent / took)
 
 
 if __name__ == "__main__":
