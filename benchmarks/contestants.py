@@ -17,6 +17,7 @@ from widgets import GROUP
 
 HERE = Path(__file__).parent
 OURS, KOPF, CONTROLLER_RUNTIME = "ours", "kopf", "controller-runtime"
+TUNED = "controller-runtime without managed fields"
 _SOURCE = HERE / "runtimes" / "controller_runtime"
 
 
@@ -41,6 +42,7 @@ _COMMANDS: Mapping[str, list[str]] = {
     OURS: [sys.executable, "-m", "runtimes.ours"],
     KOPF: [sys.executable, "-m", "runtimes.kopf_peer"],
     CONTROLLER_RUNTIME: [str(_PEER.path)],
+    TUNED: [str(_PEER.path)],
 }
 PEERS = (CONTROLLER_RUNTIME, KOPF)
 
@@ -66,6 +68,8 @@ class Field:
             "BENCH_WORKERS": str(self.workers),
             "BENCH_PHASE": f"Phase{next(self._phases)}",
         }
+        if name == TUNED:
+            job_environment["BENCH_TUNED"] = "yes"
         return Worker([*_COMMANDS[name], job], self._environment | job_environment)
 
     def start_ready(self, name: str, job: str) -> Worker:

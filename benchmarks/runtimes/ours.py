@@ -1,4 +1,4 @@
-"""navarch, as `Operator.run` would run it; election is off, since nobody else elects either."""
+"""navarch, as `Operator.run` would run it; without election and a check of permissions, as the others."""
 
 import uvloop
 
@@ -8,7 +8,7 @@ from runtimes.job import Job
 from widgets import Widget
 
 job = Job()
-operator = Operator("bench", crds="ignore", election=False)
+operator = Operator("bench", crds="ignore", election=False, check_permissions=False)
 
 
 @operator.controller(Widget, concurrency=job.workers)
