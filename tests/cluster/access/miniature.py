@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import parse_qs, unquote, urlsplit
 
 from cluster.access.asking import Answer, Json, Step
 from navarch._base.clock import ManualClock
@@ -18,6 +18,7 @@ from navarch.cluster.server.access import (
     Reviews,
     ServiceAccountTokens,
     SigningKey,
+    attributes_of,
     bootstrap_roles,
     check_escalation,
     refusal_of,
@@ -63,7 +64,9 @@ class Miniature:
         for name, value in (*bearer, *step.headers):
             known = headers.get(name.lower())
             headers[name.lower()] = value if known is None else f"{known}\n{value}"
-        request = ApiRequest(method=step.method, path=unquote(step.path), headers=headers)
+        parts = urlsplit(step.path)
+        query = parse_qs(parts.query, keep_blank_values=True)
+        request = ApiRequest(method=step.method, path=unquote(parts.path), query=query, headers=headers)
         try:
             return await self._answer(request, body)
         except Refusal as refusal:
@@ -74,9 +77,10 @@ class Miniature:
         if user is None:
             raise unauthorized()
         user = await self.authenticator.impersonated(request, user)
-        decision = self.authorizer.allows(user, info)
+        asked = attributes_of(request, info)
+        decision = self.authorizer.allows(user, asked)
         if not decision.allowed:
-            raise refusal_of(user, info, decision.reason)
+            raise refusal_of(user, asked, decision.reason)
         if request.method == "GET":
             return 200, {}
         return await self._written(info, user, body or {})

@@ -84,6 +84,18 @@ def _requests() -> Iterator[Step]:
     yield Step("nobody, of a part of health", "GET", "/healthz/ping", token="")
     yield Step("another scheme", "GET", "/healthz", headers=(("Authorization", "Basic abc"),), token="")
     yield Step("a scheme without a token", "GET", "/healthz", headers=(("Authorization", "Bearer"),), token="")
+    for what, query in {
+        "one object": "metadata.name%3Dxx",
+        "one object, watched": "metadata.name%3D%3Dxx,spec.nodeName%3Da&watch=true",
+        "all objects but one": "metadata.name!%3Dxx",
+        "an odd name": "metadata.name%3Da/b",
+        "a selector of nonsense": "%3D%3D",
+    }.items():
+        yield Step(f"a list of {what}", "GET", f"{_PODS}?fieldSelector={query}", headers=_as("bob"))
+    yield Step("a path behind a subresource", "GET", f"{_PODS}/x/proxy/a/b", headers=_as("bob"))
+    yield Step("a namespace with a slash", "GET", "/api/v1/namespaces/acc/", headers=_as("bob"))
+    yield Step("a collection to delete", "DELETE", f"{_PODS}?fieldSelector=metadata.name%3Dxx", headers=_as("bob"))
+    yield Step("another path", "POST", "/foo", headers=_as("bob"))
     yield Step("missing roles", "GET", _PODS, headers=_as("carl"))
     yield Step("a missing ClusterRole", "GET", "/api/v1/nodes", headers=_as("carl"))
 

@@ -17,7 +17,8 @@ from navarch.cluster.server.access import Authorizer, bootstrap_roles
 from navarch.cluster.server.request import RequestInfo, User
 
 RECORDED: dict[str, str] = json.loads((Path(__file__).parent / "data/decisions.json").read_bytes())
-PATIENCE_SECONDS = 20.0
+PATIENCE_SECONDS = 30.0
+EVERY = 7
 
 
 @pytest.fixture(scope="module")
@@ -54,12 +55,12 @@ def test_the_matrix_says_yes_and_no() -> None:
 
 @pytest.mark.real
 async def test_the_recorded_decisions_are_the_real_ones(rig_cluster: rig.Cluster) -> None:
-    """The real server still decides so; its caches and its aggregation may need a moment."""
-    clock = SystemClock()
+    """The real server still decides so, of every seventh; its caches and its aggregation may need a moment."""
+    clock, expected = SystemClock(), {user: answers[::EVERY] for user, answers in RECORDED.items()}
     with contextlib.closing(RealServer(rig_cluster)) as server:
         prepare(server)
         deadline = clock.monotonic() + PATIENCE_SECONDS
         await clock.sleep(1.0)
-        while (found := decisions(server)) != RECORDED and clock.monotonic() < deadline:
+        while (found := decisions(server, EVERY)) != expected and clock.monotonic() < deadline:
             await clock.sleep(0.5)
-    assert found == RECORDED
+    assert found == expected

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from navarch.cluster.server.access.aggregation import stale_aggregates
+from navarch.cluster.server.access.attributes import attributes_of
 from navarch.cluster.server.access.authentication import Authenticator
 from navarch.cluster.server.access.authorization import Authorizer, Decision, UserRules, refusal_of
 from navarch.cluster.server.access.bootstrap import bootstrap_roles
@@ -31,6 +32,7 @@ __all__ = [
     "ServiceAccountTokens",
     "SigningKey",
     "UserRules",
+    "attributes_of",
     "bootstrap_roles",
     "check_escalation",
     "refusal_of",

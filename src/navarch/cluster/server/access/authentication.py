@@ -41,8 +41,15 @@ class Authenticator:
         self._certificates = ClientCertificates(clock)
         self._accounts = accounts
         self._impersonation = impersonation
-        self._fixed = {_digest(token): (_digest(token), authenticated(user)) for token, user in tokens.items()}
+        self._fixed: dict[bytes, tuple[bytes, User]] = {}
         self._anonymous = anonymous
+        for token, user in tokens.items():
+            self.believe(token, user)
+
+    def believe(self, token: str, user: User) -> None:
+        """From now on this token proves this user."""
+        digest = _digest(token)
+        self._fixed[digest] = (digest, authenticated(user))
 
     async def authenticate(self, request: ApiRequest) -> User | None:
         """The user, with the groups that every such user has; None: answer 401."""

@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 from urllib.parse import unquote
 
 from navarch.api.names import DNS_SUBDOMAIN
+from navarch.cluster.server.access.attributes import attributes_of
 from navarch.cluster.server.access.authorization import Authorizer, refusal_of
 from navarch.cluster.server.access.users import (
     ALL_UNAUTHENTICATED,
@@ -76,7 +77,7 @@ class Impersonation:
         if not any(name.startswith(_PREFIX) for name in request.headers):
             return None
         wanted = _wanted(request.headers)
-        return None if wanted is None else self._checked(wanted, user, request_info(request))
+        return None if wanted is None else self._checked(wanted, user, attributes_of(request, request_info(request)))
 
     def _checked(self, wanted: User, user: User, info: RequestInfo) -> Impersonated:
         """The way that worked last for this requester comes first; of all refusals the first counts."""
