@@ -3,13 +3,17 @@
 from navarch.cluster.server.fields.applying import applied
 from navarch.cluster.server.fields.kinds import KindShape, builtin_shape, custom_shape, shape_of
 from navarch.cluster.server.fields.managers import settled, updated
+from navarch.cluster.server.fields.patches import applied_object, patched, unfit_patch
 
 __all__ = [
     "KindShape",
     "applied",
+    "applied_object",
     "builtin_shape",
     "custom_shape",
+    "patched",
     "settled",
     "shape_of",
+    "unfit_patch",
     "updated",
 ]

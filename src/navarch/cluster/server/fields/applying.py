@@ -125,7 +125,11 @@ class _Apply:
     def _with_holders(self, result: Json, holders: Holders) -> Json:
         if not self.shape.is_custom:
             result = without_nulls(result, self.shape.root)
-        meta = {name: member for name, member in result["metadata"].items() if name != "managedFields"}
+        meta = {
+            name: member
+            for name, member in result["metadata"].items()
+            if name != "managedFields" and member is not None
+        }
         if holders:
             meta["managedFields"] = encoded(holders)
         return {**result, "metadata": meta}

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from navarch.cluster.server.fields.elements import go_quoted, shown
+from navarch.cluster.server.fields.elements import shown
 from navarch.cluster.server.fields.entries import Holder, Holding
+from navarch.cluster.server.fields.gotext import go_quoted
 from navarch.cluster.server.refusal import Refusal
 
 __all__ = ["Conflict", "refused"]

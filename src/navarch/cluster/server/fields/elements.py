@@ -15,12 +15,13 @@ from typing import Any
 
 import msgspec
 
+from navarch.cluster.server.fields.gotext import go_number, go_quoted
+
 __all__ = ["canonical_element", "key_element", "order", "shown", "value_element", "written"]
 
 _PLAIN = re.compile('[^\x00-\x1f"\\\\<>&\u2028\u2029]*').fullmatch
 _ESCAPES = {chr(code): f"\\u{code:04x}" for code in (*range(32), *map(ord, "<>&"), 0x2028, 0x2029)}
 _ESCAPES |= {"\n": "\\n", "\r": "\\r", "\t": "\\t", '"': '\\"', "\\": "\\\\"}
-_GO_ESCAPES = {"\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v"}
 
 
 def key_element(keys: Iterable[tuple[str, Any]]) -> str:
@@ -125,31 +126,3 @@ def shown_value(value: Any) -> str:
     if isinstance(value, bool) or value is None:
         return json.dumps(value)
     return go_number(value)
-
-
-def go_number(value: float) -> str:
-    """As Go's `%v` prints a float.
-
-    >>> go_number(8080), go_number(2500000), go_number(0.5)
-    ('8080', '2.5e+06', '0.5')
-    """
-    digits, _, exponent = format(Decimal(repr(value)).normalize(), "e").partition("e")
-    if -4 <= int(exponent) < 21 and abs(value) < 1e6:
-        return format(Decimal(repr(value)).normalize(), "f")
-    return f"{digits}e{int(exponent):+03d}"
-
-
-def go_quoted(text: str) -> str:
-    """As Go's `%q` quotes a text."""
-    return '"' + "".join(map(_go_character, text)) + '"'
-
-
-def _go_character(character: str) -> str:
-    if character in {'"', "\\"}:
-        return f"\\{character}"
-    if character.isprintable():
-        return character
-    code = ord(character)
-    if code < 0x80:
-        return _GO_ESCAPES.get(character, f"\\x{code:02x}")
-    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

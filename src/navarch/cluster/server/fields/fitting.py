@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from navarch.cluster.server.fields.elements import shown
+from navarch.cluster.server.fields.gotext import go_literal, go_text, go_type
 from navarch.cluster.server.fields.reading import UnfitError, item_element
 from navarch.cluster.server.fields.shapes import Form, Shape
 
@@ -65,7 +66,7 @@ def _misfit_of_scalar(value: Any, shape: Shape) -> list[tuple[str, str]]:
     if shape.list_form and not shape.scalar:
         return [("", f"expected list, got {_printed(value)}")]
     if shape.scalar == "numeric" and (isinstance(value, bool) or not isinstance(value, int | float)):
-        return [("", f"expected numeric (int or float), got {_go_type(value)}")]
+        return [("", f"expected numeric (int or float), got {go_type(value)}")]
     if shape.scalar == "string" and not isinstance(value, str):
         return [("", f"expected string, got {_detailed(value)}")]
     if shape.scalar == "boolean" and not isinstance(value, bool):
@@ -75,41 +76,11 @@ def _misfit_of_scalar(value: Any, shape: Shape) -> list[tuple[str, str]]:
     return []
 
 
-def _go_type(value: Any) -> str:
-    if isinstance(value, dict):
-        return "map[string]interface {}"
-    if isinstance(value, list):
-        return "[]interface {}"
-    return "string" if isinstance(value, str) else "bool"
-
-
 def _printed(value: Any) -> str:
     """As Go's `%v` prints the holder of a value."""
     return f"&{{{go_text(value)}}}"
 
 
-def go_text(value: Any) -> str:
-    """As Go's `%v` prints a JSON value."""
-    if isinstance(value, dict):
-        return "map[" + " ".join(f"{name}:{go_text(value[name])}" for name in sorted(value)) + "]"
-    if isinstance(value, list):
-        return "[" + " ".join(map(go_text, value)) + "]"
-    if value is None:
-        return "<nil>"
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
 def _detailed(value: Any) -> str:
     """As Go's `%#v` prints the holder of a value."""
-    return f"&value.valueUnstructured{{Value:{_literal(value)}}}"
-
-
-def _literal(value: Any) -> str:
-    if isinstance(value, dict):
-        inner = ", ".join(f'"{name}":{_literal(value[name])}' for name in sorted(value))
-        return f"map[string]interface {{}}{{{inner}}}"
-    if isinstance(value, list):
-        return f"[]interface {{}}{{{', '.join(map(_literal, value))}}}"
-    if value is None:
-        return "interface {}(nil)"
-    return str(value).lower() if isinstance(value, bool) else (f'"{value}"' if isinstance(value, str) else str(value))
+    return f"&value.valueUnstructured{{Value:{go_literal(value)}}}"

@@ -17,6 +17,7 @@ __all__ = ["KindShape", "builtin_shape", "custom_shape", "shape_of"]
 
 _TEXT: Final = {"type": "string"}
 _ZEROS: Final = (0, "", False)
+_TIMES: Final = frozenset({f"{META}.Time", f"{META}.MicroTime"})
 
 
 @dataclass(slots=True, kw_only=True)
@@ -93,14 +94,19 @@ def _zero(schema: Mapping[str, Any]) -> Json:
             zero[name] = _zero(_target(member))
         elif default is not None and default in _ZEROS:
             zero[name] = default
-        elif name in required and default is None:
+        elif default is None and (name in required or _reference(member) in _TIMES):
             zero[name] = None
     return zero
 
 
 def _target(member: Mapping[str, Any]) -> Mapping[str, Any]:
-    reference = member.get("$ref") or member.get("allOf", [{}])[0].get("$ref")
-    return published().schema(reference.removeprefix(REFERENCE)) if reference else member
+    name = _reference(member)
+    return published().schema(name) if name else member
+
+
+def _reference(member: Mapping[str, Any]) -> str:
+    reference: str = member.get("$ref") or member.get("allOf", [{}])[0].get("$ref") or ""
+    return reference.removeprefix(REFERENCE)
 
 
 _MOST_SHAPES: Final = 4096

@@ -154,10 +154,9 @@ def owned_after(holders: Holders, change: Change) -> Holders:
         if touched is None:
             continue
         fields = difference(reconciled(holding, change.shape), touched)
-        if fields is holding.fields:
-            left[who] = holding
-        elif fields:
-            left[who] = Holding(fields, holding.api_version, holding.time)
+        if fields:
+            same = fields is holding.fields
+            left[who] = holding if same else Holding(fields, holding.api_version, holding.time)
     return left
 
 

@@ -1,0 +1,214 @@
+"""Patches of all kinds: from bytes to the object that they make, and what is said of those that make none."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+import msgspec
+import yaml
+
+from navarch.api import apply_json_patch, apply_merge_patch
+from navarch.cluster.server.fields.gotext import go_quoted, go_text
+from navarch.cluster.server.fields.json_faults import go_kind, json_fault
+from navarch.cluster.server.fields.strategic import StrategicError, strategic_merge
+from navarch.cluster.server.refusal import Refusal, bad_request
+from navarch.cluster.server.request import Json
+from navarch.cluster.server.types import ResourceType
+from navarch.errors import PatchError
+
+__all__ = ["APPLY", "applied_object", "patched", "unfit_patch"]
+
+APPLY: Final = "application/apply-patch+yaml"
+JSON_PATCH: Final = "application/json-patch+json"
+MERGE_PATCH: Final = "application/merge-patch+json"
+STRATEGIC: Final = "application/strategic-merge-patch+json"
+_MOST_OPERATIONS: Final = 10000
+_SURROGATE: Final = re.compile(rb"[^\\](?:\\\\)*\\u[dD][89a-fA-F]").search
+_MAP: Final = "Go value of type map[string]interface {}"
+
+
+def patched(
+    live: Json, body: bytes, media_type: str, resource: ResourceType, *, field_validation: str = "Warn"
+) -> Json:
+    """The live object after a JSON, merge or strategic merge patch; `live` is not changed.
+
+    What the result looks like is not checked; see `unfit_patch`. Raises Refusal.
+    """
+    if media_type == JSON_PATCH:
+        return _json_patched(live, body, field_validation)
+    if media_type == MERGE_PATCH:
+        return _merge_patched(live, body, field_validation)
+    if media_type == STRATEGIC and not resource.is_custom:
+        return _strategic_patched(live, body, resource)
+    raise unsupported(resource)
+
+
+def unsupported(resource: ResourceType) -> Refusal:
+    """415: no patch is of that media type."""
+    if not resource.is_custom:
+        return Refusal(415, "UnsupportedMediaType", "415: Unsupported Media Type", details={})
+    accepted = f"{JSON_PATCH}, {MERGE_PATCH}, {APPLY}"
+    message = f"the body of the request was in an unknown format - accepted media types include: {accepted}"
+    return Refusal(415, "UnsupportedMediaType", message)
+
+
+def _json_patched(live: Json, body: bytes, field_validation: str) -> Json:
+    is_checked = field_validation != "Ignore"
+    prefix = "error decoding patch: " if is_checked else ""
+    patch = _decoded(body, prefix)
+    if patch is None:
+        patch = []
+    if not isinstance(patch, list):
+        kind = "[]handlers.jsonPatchOp" if is_checked else "jsonpatch.Patch"
+        raise bad_request(f"{prefix}json: cannot unmarshal {go_kind(patch)} into Go value of type {kind}")
+    _check_operations(patch, prefix, is_checked=is_checked)
+    if len(patch) > _MOST_OPERATIONS:
+        raise _too_many(len(patch))
+    try:
+        result = apply_json_patch([_rooted(operation) for operation in patch], live)
+    except PatchError:
+        raise rejected() from None
+    if not isinstance(result, dict | list):
+        raise rejected()
+    return _as_object(result)
+
+
+def _check_operations(patch: list[Any], prefix: str, *, is_checked: bool) -> None:
+    for operation in patch:
+        if operation is None:
+            continue
+        if not isinstance(operation, dict):
+            kind = "handlers.jsonPatchOp" if is_checked else "jsonpatch.Operation"
+            raise bad_request(f"{prefix}json: cannot unmarshal {go_kind(operation)} into Go value of type {kind}")
+        for name in ("op", "path", "from") if is_checked else ():
+            if not isinstance(operation.get(name), str | None):
+                kind = f"{go_kind(operation[name])} into Go struct field jsonPatchOp.{name}"
+                raise bad_request(f"{prefix}json: cannot unmarshal {kind} of type string")
+
+
+def _rooted(operation: Any) -> Any:
+    """The operation with paths as the real server reads them: what is before the first slash does not count."""
+    if not isinstance(operation, dict):
+        return operation
+    paths = {name: operation[name] for name in ("path", "from") if isinstance(operation.get(name), str)}
+    return {**operation, **{name: path[path.index("/") :] for name, path in paths.items() if "/" in path}}
+
+
+def _too_many(count: int) -> Refusal:
+    message = f"The allowed maximum operations in a JSON patch is {_MOST_OPERATIONS}, got {count}"
+    return Refusal(413, "RequestEntityTooLarge", f"Request entity too large: {message}")
+
+
+def rejected() -> Refusal:
+    """422, without a word about what is wrong."""
+    return Refusal(422, "Invalid", "the server rejected our request due to an error in our request", details={})
+
+
+def _merge_patched(live: Json, body: bytes, field_validation: str) -> Json:
+    if field_validation == "Ignore":
+        if json_fault(body):
+            raise bad_request("Invalid JSON Patch")
+        patch = msgspec.json.decode(body)
+    else:
+        patch = _decoded(body, "error decoding patch: ")
+        if patch is not None and not isinstance(patch, dict):
+            raise bad_request(f"error decoding patch: json: cannot unmarshal {go_kind(patch)} into {_MAP}")
+    if not isinstance(patch, dict | list):
+        raise bad_request("Invalid JSON Patch")
+    return _as_object(apply_merge_patch(patch, live))
+
+
+def _strategic_patched(live: Json, body: bytes, resource: ResourceType) -> Json:
+    patch = _decoded(body, "")
+    if patch is None:
+        patch = {}
+    if not isinstance(patch, dict):
+        raise bad_request(f"json: cannot unmarshal {go_kind(patch)} into {_MAP}")
+    try:
+        return strategic_merge(live, patch, resource.schema.document)
+    except StrategicError as error:
+        if error.code == 400:
+            raise bad_request(str(error)) from None
+        raise rejected() if error.code == 422 else Refusal(500, "", str(error)) from None
+
+
+def _decoded(body: bytes, prefix: str) -> Any:
+    try:
+        return msgspec.json.decode(body)
+    except (msgspec.DecodeError, RecursionError):
+        raise bad_request(prefix + (json_fault(body) or "exceeded max depth")) from None
+
+
+def _as_object(result: Any) -> Json:
+    """What a patch made, if it is an object that says what it is."""
+    if not isinstance(result, dict):
+        fields = 'APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\""'
+        where = f"Go value of type struct {{ {fields} }}"
+        why = f"couldn't get version/kind; json parse error: json: cannot unmarshal {go_kind(result)} into {where}"
+        raise unfit_patch(result, why)
+    if not result.get("kind"):
+        raise unfit_patch(result, f"Object 'Kind' is missing in '{msgspec.json.encode(result).decode()}'")
+    return result
+
+
+def unfit_patch(result: Any, why: str, *, strategic: bytes | None = None) -> Refusal:
+    """422: what a patch made cannot be read. `strategic` is the patch, if it is a strategic merge patch."""
+    shown = go_text(msgspec.json.decode(strategic)) if strategic else msgspec.json.encode(result).decode()
+    message = f"Invalid value: {go_quoted(shown)}: {why}"
+    causes = [{"reason": "FieldValueInvalid", "message": message, "field": "patch"}]
+    return Refusal(422, "Invalid", f' "" is invalid: patch: {message}', details={"causes": causes})
+
+
+def applied_object(body: bytes) -> Json:
+    """The object that a body of server-side apply describes, in YAML or JSON; raises Refusal."""
+    try:
+        found = msgspec.json.decode(body) if body.lstrip().startswith(b"{") else _read_yaml(body)
+    except (msgspec.DecodeError, RecursionError):
+        found = _read_yaml(body)
+    if _SURROGATE(body):
+        # What JSON writes as two escapes is no character in YAML, and the real server reads all of it as YAML.
+        raise _no_yaml("found invalid Unicode character escape code")
+    if found is None:
+        return {}
+    if not isinstance(found, dict):
+        kind = f"json: cannot unmarshal {go_kind(found)} into {_MAP}"
+        raise bad_request(f"error decoding YAML: error unmarshaling JSON: while decoding JSON: {kind}")
+    return found
+
+
+def _read_yaml(body: bytes) -> Any:
+    try:
+        return yaml.load(body, Loader=_Loader)  # noqa: S506 - a safe loader, with JSON's scalars only
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise _no_yaml(_said(error)) from None
+
+
+def _no_yaml(why: str) -> Refusal:
+    return bad_request(f"error decoding YAML: error converting YAML to JSON: yaml: {why}")
+
+
+def _said(error: Exception) -> str:
+    if not isinstance(error, yaml.MarkedYAMLError) or error.problem_mark is None:
+        return str(error)
+    line = error.problem_mark.line + 1
+    problem = (error.problem or "").replace("here", "in this context")
+    return f"line {line}: {problem}" if line > 1 else problem
+
+
+class _Loader(yaml.SafeLoader):
+    """Scalars as JSON has them: times stay texts, keys are texts."""
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+        mapping = super().construct_mapping(node, deep)
+        return {key if isinstance(key, str) else _key(key): value for key, value in mapping.items()}
+
+
+def _key(key: Any) -> str:
+    return msgspec.json.encode(key).decode() if isinstance(key, bool | int | float) else str(key)
+
+
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}

@@ -1,0 +1,119 @@
+"""Asks a real server what the replayed tests compare with, and writes down its answers.
+
+`PYTHONPATH=src:scripts:tests python -m cluster.fields.record` writes `data/*.json` anew.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+import rig
+from cluster.fields import widgets
+from cluster.fields.acting import performed
+from cluster.fields.conversation import OBJECTS, patches
+from cluster.fields.replay import Json, Step
+from cluster.fields.scripts import scripts
+from cluster.fields.sequences import Sequence, Server, object_path
+from navarch.api import apply_json_patch, create_json_patch
+
+DATA = Path(__file__).parent / "data"
+RECORDED = {"widgets": 8, "configmaps": 6, "services": 2, "deployments": 2, "pods": 2}
+STEPS = 6
+
+
+def packed(steps: Iterable[Step]) -> list[Json]:
+    """Steps about one object; an answer is told by what differs from what was there, and that by the answer before."""
+    result: list[Json] = []
+    before: Json | None = None
+    for step in steps:
+        told = _normal(asdict(step))
+        live, answer = told["live"], told["answer"]
+        if live == _in_version(before, step):
+            del told["live"]
+        if live is not None and step.code < 300:
+            del told["answer"]
+            told["changes"] = create_json_patch(live, answer)
+        before = answer if step.code < 300 else live
+        result.append({name: value for name, value in told.items() if value not in ("", False)})
+    return result
+
+
+def unpacked(told: Iterable[Json]) -> Iterator[Step]:
+    """The steps again."""
+    before: Json | None = None
+    for step in told:
+        filled = {"subresource": "", "force": False, **step}
+        live = filled["live"] = filled.get("live", _in_version(before, filled))
+        if "changes" in filled:
+            filled["answer"] = apply_json_patch(filled.pop("changes"), live)
+        before = filled["answer"] if filled["code"] < 300 else live
+        yield Step(**filled)
+
+
+def _in_version(value: Json | None, step: Any) -> Json | None:
+    """An object as it is read in the version of a step."""
+    plural, version = (step["plural"], step["version"]) if isinstance(step, dict) else (step.plural, step.version)
+    if value is None or plural != widgets.PLURAL:
+        return value
+    return {**value, "apiVersion": f"{widgets.GROUP}/{version}"}
+
+
+def _normal(told: Json) -> Json:
+    """Without ids that are never the same."""
+    for value in (told["live"], told["answer"]):
+        meta = (value or {}).get("metadata") or {}
+        if "uid" in meta:
+            meta["uid"] = "uid"
+    return told
+
+
+def _write(name: str, value: object) -> None:
+    (DATA / name).write_bytes(msgspec.json.encode(value) + b"\n")
+
+
+def _sequences(server: Server) -> Iterator[list[Json]]:
+    for plural, count in RECORDED.items():
+        for seed in range(count):
+            yield packed(Sequence(server, plural, f"{plural}-{seed}", random.Random(seed)).steps(STEPS))
+
+
+def _patches(server: Server) -> Json:
+    """The objects, and what each patch makes of one."""
+    objects: Json = {}
+    for plural, body in OBJECTS.items():
+        path = object_path(plural, "v1", "patched")
+        server.ask("POST", path.rpartition("/")[0], body)
+        objects[plural] = server.ask("GET", path)[1]
+    answers = []
+    for patch in patches():
+        query = f"?dryRun=All&fieldManager=ann&fieldValidation={patch.field_validation}"
+        path = object_path(patch.plural, "v1", "patched") + query
+        code, answer = server.ask("PATCH", path, patch.body.encode(), patch.media_type)
+        answers.append((code, _changes(objects[patch.plural], answer) if code < 300 else answer))
+    return {"objects": objects, "answers": answers}
+
+
+def _changes(before: Json, after: Json) -> list[Json]:
+    """What differs, but for who owns what."""
+    after["metadata"]["managedFields"] = before["metadata"]["managedFields"]
+    return create_json_patch(before, after)
+
+
+def main() -> None:
+    with rig.running() as cluster:
+        server = Server(cluster)
+        server.install_widgets()
+        _write("scripts.json", [packed(performed(server, script)) for script in scripts()])
+        _write("sequences.json", list(_sequences(server)))
+        _write("patches.json", _patches(server))
+        server.close()
+
+
+if __name__ == "__main__":
+    main()
