@@ -176,7 +176,9 @@ class AuditLog:
         ]
 
     async def run(self) -> None:
-        """Writes the file until cancelled, and what is left then; without a path there is nothing to do."""
+        """Writes the file until cancelled, and what is left then; without a path it returns at once."""
+        if self._path is None:
+            return
         try:
             while True:
                 await self._clock.sleep(_WRITE_SECONDS)
