@@ -57,6 +57,13 @@ async def test_a_fixed_token_proves_its_user(server: Miniature) -> None:
     assert user == User(ADMIN.name, ADMIN.uid, ("system:masters", "system:authenticated"))
 
 
+async def test_a_token_can_be_believed_later(server: Miniature) -> None:
+    """As a test needs that wants to be somebody else."""
+    assert await server.authenticator.authenticate(asking("new")) is None
+    server.authenticator.believe("new", User("ann"))
+    assert await server.authenticator.authenticate(asking("new")) == User("ann", groups=("system:authenticated",))
+
+
 async def test_a_service_account_token_proves_its_account(server: Miniature) -> None:
     """With the groups of all accounts, of its namespace, and of all who are authenticated, and the credential's id."""
     user = await server.authenticator.authenticate(asking(issued(server)))

@@ -102,7 +102,7 @@ class Authenticator:
 
     def _fixed_user(self, token: str) -> User | None:
         digest = _digest(token)
-        known, user = self._fixed.get(digest, (b"", None))
+        known, user = self._fixed.get(digest, (b"", ANONYMOUS))
         return user if hmac.compare_digest(known, digest) else None
 
 
