@@ -1,4 +1,4 @@
-"""navarch, as `Operator.run` would run it; without election and a check of permissions, as the others."""
+"""navarch as it is run by its users; without election and a check of permissions, as the others."""
 
 import uvloop
 
@@ -39,7 +39,10 @@ class Confirmed:
 
 async def main() -> None:
     async with connect() as client:
-        await operator.serve(client.through(Confirmed) if job.name == "write" else client)
+        await operator.serve(client.through(Confirmed))
 
 
-uvloop.run(main())
+if job.name == "write":
+    uvloop.run(main())
+else:
+    operator.run()

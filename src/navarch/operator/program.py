@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import signal
 import sys
@@ -27,6 +28,7 @@ def run(*operators: Operator) -> None:
     """
     if not logging.getLogger().handlers:
         logs.setup()
+    gc.freeze()  # what was imported stays: the garbage collector need not look at it again and again
     failure = _runner()(_until_told(*operators))
     if failure:
         sys.exit(1)
