@@ -18,12 +18,13 @@ from cluster.fields import widgets
 from cluster.fields.acting import performed
 from cluster.fields.conversation import OBJECTS, patches
 from cluster.fields.replay import Json, Step
+from cluster.fields.scales import performed_scales
 from cluster.fields.scripts import scripts
 from cluster.fields.sequences import Sequence, Server, object_path
 from navarch.api import apply_json_patch, create_json_patch
 
 DATA = Path(__file__).parent / "data"
-RECORDED = {"widgets": 8, "configmaps": 6, "services": 2, "deployments": 2, "pods": 2}
+RECORDED = {"widgets": 8, "configmaps": 6, "services": 2, "deployments": 1, "pods": 2}
 STEPS = 6
 
 
@@ -33,6 +34,7 @@ def packed(steps: Iterable[Step]) -> list[Json]:
     before: Json | None = None
     for step in steps:
         told = _normal(asdict(step))
+        del told["is_fresh"]
         live, answer = told["live"], told["answer"]
         if live == _in_version(before, step):
             del told["live"]
@@ -53,7 +55,7 @@ def unpacked(told: Iterable[Json]) -> Iterator[Step]:
         if "changes" in filled:
             filled["answer"] = apply_json_patch(filled.pop("changes"), live)
         before = filled["answer"] if filled["code"] < 300 else live
-        yield Step(**filled)
+        yield Step(**filled, is_fresh=False)
 
 
 def _in_version(value: Json | None, step: Any) -> Json | None:
@@ -112,6 +114,7 @@ def main() -> None:
         _write("scripts.json", [packed(performed(server, script)) for script in scripts()])
         _write("sequences.json", list(_sequences(server)))
         _write("patches.json", _patches(server))
+        _write("scales.json", performed_scales(server))
         server.close()
 
 

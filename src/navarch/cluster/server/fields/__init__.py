@@ -4,6 +4,7 @@ from navarch.cluster.server.fields.applying import applied
 from navarch.cluster.server.fields.kinds import KindShape, builtin_shape, custom_shape, shape_of
 from navarch.cluster.server.fields.managers import settled, updated
 from navarch.cluster.server.fields.patches import applied_object, patched, unfit_patch
+from navarch.cluster.server.fields.scaling import entries_from_scale, entries_of_scale
 
 __all__ = [
     "KindShape",
@@ -11,6 +12,8 @@ __all__ = [
     "applied_object",
     "builtin_shape",
     "custom_shape",
+    "entries_from_scale",
+    "entries_of_scale",
     "patched",
     "settled",
     "shape_of",

@@ -9,7 +9,7 @@ from navarch.api.json_patch import copy_json
 from navarch.cluster.server.fields import lastapplied
 from navarch.cluster.server.fields.conflicts import Conflict, refused
 from navarch.cluster.server.fields.entries import Holder, Holders, Holding, encoded, held, holder
-from navarch.cluster.server.fields.fitting import misfits, said
+from navarch.cluster.server.fields.fitting import fits, misfits, said
 from navarch.cluster.server.fields.kinds import KindShape
 from navarch.cluster.server.fields.managers import NOBODYS, Change, converted, owned_after
 from navarch.cluster.server.fields.merging import merged, with_named_members, without, without_nulls
@@ -105,11 +105,11 @@ class _Apply:
         meta = self.patch.get("metadata")
         if isinstance(meta, dict) and isinstance(meta.get("managedFields"), list):
             raise bad_request("metadata.managedFields must be nil")
-        faults = misfits(self.patch, self.shape.root)
-        if faults:
+        if not fits(self.patch, self.shape.root):
             named = meta if isinstance(meta, dict) else {}
             where = f"{named.get('namespace', '')}/{named.get('name', '')}; {_kind_text(self.shape)}"
-            raise Refusal(500, "", f"failed to create typed patch object ({where}): {said(faults)}")
+            faults = said(misfits(self.patch, self.shape.root))
+            raise Refusal(500, "", f"failed to create typed patch object ({where}): {faults}")
 
     def _fields(self) -> Tree:
         """What is applied, with the fields that belong to nobody: they hold on to what is around them."""

@@ -17,7 +17,7 @@ import msgspec
 
 from navarch.cluster.server.fields.gotext import go_number, go_quoted
 
-__all__ = ["canonical_element", "key_element", "order", "shown", "value_element", "written"]
+__all__ = ["canonical_element", "key_element", "order", "quoted", "shown", "value_element", "written"]
 
 _PLAIN = re.compile('[^\x00-\x1f"\\\\<>&\u2028\u2029]*').fullmatch
 _ESCAPES = {chr(code): f"\\u{code:04x}" for code in (*range(32), *map(ord, "<>&"), 0x2028, 0x2029)}
@@ -41,7 +41,7 @@ def written(value: Any) -> str:
     ('"a\\u003cb"', '1', 'true')
     """
     if isinstance(value, str):
-        return _quoted(value)
+        return quoted(value)
     if isinstance(value, bool) or value is None:
         return json.dumps(value)
     if isinstance(value, float):
@@ -50,7 +50,8 @@ def written(value: Any) -> str:
 
 
 @lru_cache(maxsize=8192)
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
+    """A text in JSON, as `written` writes it."""
     if _PLAIN(text):
         return f'"{text}"'
     return '"' + "".join(_ESCAPES.get(character, character) for character in text) + '"'

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from navarch.api import format_time, parse_time
-from navarch.cluster.server.fields.sets import Tree, decoded, ordered, union
+from navarch.cluster.server.fields.sets import Tree, decoded, union
 from navarch.cluster.server.request import Json
 
 __all__ = ["Holder", "Holders", "Holding", "capped", "decoded_entries", "encoded", "held", "holder"]
@@ -92,7 +92,7 @@ def _entry(who: Holder, holding: Holding) -> Json:
     if holding.time is not None:
         entry["time"] = holding.time
     entry["fieldsType"] = "FieldsV1"
-    entry["fieldsV1"] = ordered(holding.fields)
+    entry["fieldsV1"] = holding.fields
     if who.subresource:
         entry["subresource"] = who.subresource
     return entry
@@ -129,8 +129,3 @@ def _merge_ancient(holders: Holders, first: Holder, who: Holder) -> None:
     bucket = Holder("Update", _ANCIENT, holding.api_version, "")
     before = holders.get(bucket) or holders.pop(first)
     holders[bucket] = Holding(union(before.fields, holding.fields), holding.api_version, holding.time)
-
-
-def without_empty(items: Iterable[tuple[Holder, Holding]]) -> Holders:
-    """Those who own something."""
-    return {who: holding for who, holding in items if holding.fields}

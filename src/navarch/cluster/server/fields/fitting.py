@@ -6,10 +6,45 @@ from typing import Any
 
 from navarch.cluster.server.fields.elements import shown
 from navarch.cluster.server.fields.gotext import go_literal, go_text, go_type
-from navarch.cluster.server.fields.reading import UnfitError, item_element
+from navarch.cluster.server.fields.reading import UnfitError, by_element, item_element
 from navarch.cluster.server.fields.shapes import Form, Shape
 
-__all__ = ["misfits"]
+__all__ = ["fits", "misfits"]
+
+
+def fits(value: Any, shape: Shape) -> bool:
+    """Whether there is no fault; quicker than looking for all of them."""
+    kind = type(value)
+    if kind is dict and shape.map_form:
+        return _map_fits(value, shape)
+    if kind is list and shape.list_form:
+        return _list_fits(value, shape)
+    if kind is str and shape.scalar == "string":
+        return True
+    return value is None or not _misfit_of_scalar(value, shape)
+
+
+def _map_fits(value: dict[str, Any], shape: Shape) -> bool:
+    fields, others = shape.fields, shape.others
+    for name, member in value.items():
+        known = fields.get(name)
+        below = known[1] if known is not None else others
+        if below is None:
+            return False
+        if (type(member) is not str or below.scalar != "string") and not fits(member, below):
+            return False
+    return True
+
+
+def _list_fits(value: list[Any], shape: Shape) -> bool:
+    below = shape.items
+    assert below is not None
+    if not all(fits(item, below) for item in value):
+        return False
+    try:
+        return not shape.by_item or len(by_element(value, shape)) == len(value)
+    except UnfitError:
+        return False
 
 
 def misfits(value: Any, shape: Shape, *, duplicates: bool = False) -> list[tuple[str, str]]:

@@ -7,7 +7,7 @@ from typing import Any, Final
 import msgspec
 
 from navarch.cluster.server.fields.conflicts import Conflict
-from navarch.cluster.server.fields.fitting import misfits
+from navarch.cluster.server.fields.fitting import fits
 from navarch.cluster.server.fields.kinds import KindShape
 from navarch.cluster.server.fields.reading import compare_maps, set_of
 from navarch.cluster.server.fields.sets import Tree, difference, has
@@ -30,7 +30,7 @@ def _still_applied(live: Json, shape: KindShape) -> Tree | None:
     last = _last_applied(live)
     if last is None or last.get("apiVersion") != shape.api_version:
         return None
-    if misfits(last, shape.root) or misfits(live, shape.root):
+    if not (fits(last, shape.root) and fits(live, shape.root)):
         return None
     gone, came = compare_maps(last, live, shape.root)
     return difference(difference(set_of(last, shape.root), came), gone)

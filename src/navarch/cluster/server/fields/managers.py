@@ -172,7 +172,7 @@ def _collapsed(tree: Tree, shape: Shape) -> Tree:
         if not node:
             continue
         below = shape.at(element) if element != SELF else None
-        if below is None or below is DEDUCED:
+        if below is None or below is DEDUCED or not below.hides_atomic:
             continue
         kept = LEAF if _is_atomic(below) else _collapsed(node, below)
         if kept is not node:

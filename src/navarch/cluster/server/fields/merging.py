@@ -8,7 +8,7 @@ from typing import Any
 from navarch.api.json_patch import copy_json
 from navarch.cluster.server.fields.reading import item_element
 from navarch.cluster.server.fields.sets import Tree, as_member, is_member
-from navarch.cluster.server.fields.shapes import Form, Shape
+from navarch.cluster.server.fields.shapes import Shape
 
 __all__ = ["merged", "with_named_members", "without", "without_nulls"]
 
@@ -18,9 +18,9 @@ def merged(live: Any, patch: Any, shape: Shape) -> Any:
 
     Nothing is removed: null leaves an object or a list as it is.
     """
-    if shape.map_form == Form.GRANULAR and isinstance(live, dict) and live and _is_or_null(patch, dict):
+    if shape.by_member and isinstance(live, dict) and live and _is_or_null(patch, dict):
         return _merged_map(live, patch or {}, shape)
-    if shape.list_form > Form.ATOMIC and isinstance(live, list) and live and _is_or_null(patch, list):
+    if shape.by_item and isinstance(live, list) and live and _is_or_null(patch, list):
         return _merged_list(live, patch or [], shape)
     return patch
 
@@ -106,12 +106,12 @@ def with_named_members(tree: Tree, shape: Shape | None) -> Tree:
 def without(value: Any, tree: Tree, shape: Shape) -> Any:
     """The value without the members of the set; what is left empty by that becomes null."""
     if isinstance(value, dict):
-        if shape.map_form != Form.GRANULAR:
+        if not shape.by_member:
             return None
         rest = {name: kept for name, member in value.items() if (kept := _rest(member, tree, shape, name)) is not GONE}
         return rest or None
     if isinstance(value, list):
-        if shape.list_form <= Form.ATOMIC:
+        if not shape.by_item:
             return None
         assert shape.items is not None
         kept_items = [_rest_of_item(item, tree, shape) for item in value]

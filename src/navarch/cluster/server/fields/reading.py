@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from navarch.cluster.server.fields.elements import key_element, order, value_element
-from navarch.cluster.server.fields.sets import LEAF, SELF, Tree, as_member, as_no_member
+from navarch.cluster.server.fields.elements import key_element, order, quoted, value_element
+from navarch.cluster.server.fields.sets import LEAF, SELF, Tree, as_member, as_no_member, union
 from navarch.cluster.server.fields.shapes import Form, Shape
 
 __all__ = ["Several", "UnfitError", "added", "by_element", "compare_maps", "item_element", "same", "set_of"]
@@ -32,8 +32,9 @@ def set_of(value: Mapping[str, Any], shape: Shape) -> Tree:
     for name in sorted(value):
         child = value[name]
         known = fields.get(name)
-        if not isinstance(child, dict | list):
-            found[known[0] if known else f"f:{name}"] = LEAF
+        kind = type(child)
+        if kind is not dict and kind is not list:
+            found[known[0] if known is not None else f"f:{name}"] = LEAF
             continue
         element, below = known or shape.member(name)
         node = _node_of(child, below)
@@ -46,33 +47,32 @@ def set_of(value: Mapping[str, Any], shape: Shape) -> Tree:
 
 def _node_of(value: Any, shape: Shape) -> Tree | None:
     """The node of a field; None where nothing in it is owned (as in a list of items that is empty)."""
-    if isinstance(value, dict):
-        return (set_of(value, shape) or None) if shape.map_form == Form.GRANULAR else LEAF
-    if isinstance(value, list):
-        return _items_of(value, shape) if shape.list_form > Form.ATOMIC else LEAF
+    kind = type(value)
+    if kind is dict:
+        return (set_of(value, shape) or None) if shape.by_member else LEAF
+    if kind is list and shape.by_item:
+        return _items_of(value, shape)
     return LEAF
 
 
 def _items_of(items: list[Any], shape: Shape) -> Tree | None:
-    assert shape.items is not None
+    below = shape.items
+    assert below is not None
     found: Tree = {}
     for element, item in by_element(items, shape).items():
-        node = None if isinstance(item, Several) else _node_of(item, shape.items)
+        node = _node_of(item, below) if type(item) is not Several else None
         found[element] = LEAF if node is None else as_member(node)
     return found or None
 
 
 def added(value: Any, shape: Shape) -> Tree:
     """The node of a value that was not there before: each place in it, itself too."""
-    if isinstance(value, dict):
-        return _added_map(value, shape) if value and shape.map_form == Form.GRANULAR else LEAF
-    if isinstance(value, list) and value and shape.list_form > Form.ATOMIC:
-        assert shape.items is not None
-        node: Tree = {SELF: LEAF}
-        for element, item in by_element(value, shape).items():
-            node[element] = LEAF if isinstance(item, Several) else added(item, shape.items)
-        return node
-    return LEAF
+    if not value:
+        return LEAF
+    kind = type(value)
+    if kind is dict:
+        return _added_map(value, shape) if shape.by_member else LEAF
+    return _added_items(value, shape) if kind is list and shape.by_item else LEAF
 
 
 def _added_map(value: dict[str, Any], shape: Shape) -> Tree:
@@ -81,18 +81,30 @@ def _added_map(value: dict[str, Any], shape: Shape) -> Tree:
     for name in sorted(value):
         child = value[name]
         element, below = fields.get(name) or shape.member(name)
-        node[element] = added(child, below) if isinstance(child, dict | list) else LEAF
+        kind = type(child)
+        node[element] = added(child, below) if kind is dict or kind is list else LEAF
+    return node
+
+
+def _added_items(value: list[Any], shape: Shape) -> Tree:
+    below = shape.items
+    assert below is not None
+    node: Tree = {SELF: LEAF}
+    for element, item in by_element(value, shape).items():
+        node[element] = added(item, below) if type(item) is not Several else LEAF
     return node
 
 
 def by_element(items: list[Any], shape: Shape) -> dict[str, Any]:
     """The items of a list by their path elements, in order; those that share one as `Several`."""
+    prefix, key = shape.key_prefix, shape.keys[0] if shape.keys else ""
     found: dict[str, Any] = {}
     for item in items:
-        element = item_element(item, shape)
+        known_by = item.get(key) if prefix and type(item) is dict else None
+        element = f"{prefix}{quoted(known_by)}}}" if type(known_by) is str else item_element(item, shape)
         if element not in found:
             found[element] = item
-        elif isinstance(found[element], Several):
+        elif type(found[element]) is Several:
             found[element].append(item)
         else:
             found[element] = Several((found[element], item))
@@ -132,20 +144,21 @@ def compare_maps(old: dict[str, Any], new: dict[str, Any], shape: Shape) -> tupl
     """The fields of `old` that are gone in `new`, and those that came or changed, member by member."""
     gone: Tree = {}
     came: Tree = {}
-    for name, value in new.items():
-        if name in old:
-            before = old[name]
-            element, below = shape.fields.get(name) or shape.member(name)
-            if not same(before, value, below):
-                _note(element, _compare(before, value, below), gone, came)
-        else:
-            element, below = shape.fields.get(name) or shape.member(name)
+    fields = shape.fields
+    for name in sorted(new):
+        value = new[name]
+        element, below = fields.get(name) or shape.member(name)
+        if name not in old:
             came[element] = added(value, below)
-    for name, value in old.items():
-        if name not in new:
-            element, below = shape.member(name)
-            gone[element] = added(value, below)
-    return gone, came
+        elif not same(old[name], value, below):
+            _note(element, _compare(old[name], value, below), gone, came)
+    missing = old.keys() - new.keys()
+    return _with_missing(gone, old, missing, shape) if missing else gone, came
+
+
+def _with_missing(gone: Tree, old: dict[str, Any], missing: set[str], shape: Shape) -> Tree:
+    members = {name: shape.member(name) for name in sorted(missing)}
+    return union(gone, {element: added(old[name], below) for name, (element, below) in members.items()})
 
 
 def _note(element: str, differences: tuple[Tree | None, Tree | None], gone: Tree, came: Tree) -> None:
@@ -157,10 +170,10 @@ def _note(element: str, differences: tuple[Tree | None, Tree | None], gone: Tree
 
 def _compare(old: Any, new: Any, shape: Shape) -> tuple[Tree | None, Tree | None]:
     """The nodes of what is gone and of what came, for two values that differ; null is like an empty object or list."""
-    if shape.map_form == Form.GRANULAR and _are(old, new, dict):
+    if shape.by_member and _are(old, new, dict):
         gone, came = compare_maps(old or {}, new or {}, shape)
         return gone or None, came or None
-    if shape.list_form > Form.ATOMIC and _are(old, new, list):
+    if shape.by_item and _are(old, new, list):
         return _compare_items(old or [], new or [], shape)
     if type(old) is type(new):
         return None, LEAF
@@ -182,10 +195,11 @@ def _compare_items(old: list[Any], new: list[Any], shape: Shape) -> tuple[Tree |
             came[element] = LEAF if isinstance(item, Several) else added(item, shape.items)
         elif not same(before[element], item, shape.items):
             _note(element, _compare_item(before[element], item, shape.items), gone, came)
-    for element, item in before.items():
-        if element not in after:
-            gone[element] = LEAF if isinstance(item, Several) else added(item, shape.items)
-    return gone or None, came or None
+    left = {element: item for element, item in before.items() if element not in after}
+    missing = {
+        element: LEAF if isinstance(item, Several) else added(item, shape.items) for element, item in left.items()
+    }
+    return union(gone, missing) or None, came or None
 
 
 def _compare_item(old: Any, new: Any, shape: Shape) -> tuple[Tree | None, Tree | None]:

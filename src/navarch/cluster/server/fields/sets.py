@@ -2,6 +2,7 @@
 
 A node `{}` is a member that has nothing below it; a node with `"."` is a member and has more below; a node without is
 no member itself. The root is the exception: `{}` is the empty set. Trees are never changed in place, and share parts.
+Elements are always in the order in which Kubernetes writes them.
 """
 
 from __future__ import annotations
@@ -20,7 +21,6 @@ __all__ = [
     "has",
     "intersection",
     "leaves",
-    "ordered",
     "paths",
     "recursive_difference",
     "union",
@@ -47,7 +47,7 @@ def union(left: Tree, right: Tree) -> Tree:
     for element, node in right.items():
         mine = both.get(element)
         both[element] = node if mine is None else _node_union(mine, node)
-    return both
+    return both if len(both) == len(left) else _in_order(both)
 
 
 def _node_union(left: Tree, right: Tree) -> Tree:
@@ -193,7 +193,7 @@ def leaves(tree: Tree) -> Tree:
 
 def paths(tree: Tree) -> Iterator[tuple[str, ...]]:
     """Every member: those of one level first, in order, then what is below them."""
-    elements = sorted((element for element in tree if element != SELF), key=order)
+    elements = [element for element in tree if element != SELF]
     for element in elements:
         if is_member(tree[element]):
             yield (element,)
@@ -202,12 +202,10 @@ def paths(tree: Tree) -> Iterator[tuple[str, ...]]:
             yield (element, *below)
 
 
-def ordered(tree: Tree) -> Tree:
-    """The same, with the elements in the order in which Kubernetes writes them."""
-    if not tree:
-        return tree
+def _in_order(tree: Tree) -> Tree:
+    """The same tree with its own elements in order; what is below them is in order already."""
     elements = sorted(tree) if max(tree) < _AFTER_FIELDS else sorted(tree, key=order)
-    return {element: ordered(tree[element]) for element in elements}
+    return {element: tree[element] for element in elements}
 
 
 def decoded(fields: Any) -> Tree:
@@ -221,7 +219,7 @@ def decoded(fields: Any) -> Tree:
         canonical = canonical_element(element)
         if canonical is not None:
             tree[canonical] = _decoded_node(below)
-    return ordered(tree)
+    return _in_order(tree) if tree else tree
 
 
 def _decoded_node(fields: Any) -> Tree:

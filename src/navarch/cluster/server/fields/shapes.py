@@ -7,7 +7,7 @@ whether a list is owned as a whole, is a set, or has items that are known by the
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 __all__ = ["DEDUCED", "UNTYPED", "Form", "Shape", "Shapes"]
@@ -34,7 +34,21 @@ class Form(enum.IntEnum):
 class Shape:
     """One place in objects of a kind; it may allow a scalar, an object and a list at once where it has no type."""
 
-    __slots__ = ("fields", "items", "key_defaults", "keys", "list_form", "map_form", "others", "scalar", "typed")
+    __slots__ = (
+        "by_item",
+        "by_member",
+        "fields",
+        "hides_atomic",
+        "items",
+        "key_defaults",
+        "key_prefix",
+        "keys",
+        "list_form",
+        "map_form",
+        "others",
+        "scalar",
+        "typed",
+    )
 
     def __init__(self) -> None:
         self.scalar = ""
@@ -51,10 +65,38 @@ class Shape:
         self.key_defaults: dict[str, Any] = {}
         self.typed = False
         """Whether values that are equal in Python are equal in JSON too: 1, 1.0 and True cannot meet here."""
+        # What follows is said above too, but in the form in which it is needed for each field of each object.
+        self.by_member = False
+        """Whether an object here is owned member by member."""
+        self.by_item = False
+        """Whether a list here is owned item by item."""
+        self.key_prefix = ""
+        """How the path element of an item begins, if the items have one key only."""
+        self.hides_atomic = True
+        """Whether something that is owned as a whole, with parts of its own, may be here or further in."""
 
     def member(self, name: str) -> tuple[str, Shape]:
         """The path element and the shape of a member."""
         return self.fields.get(name) or (f"f:{name}", self.others or DEDUCED)
+
+    def seal(self) -> Shape:
+        """Derives what is derived, when all else is known."""
+        self.by_member = self.map_form == Form.GRANULAR
+        self.by_item = self.list_form > Form.ATOMIC
+        self.key_prefix = f'k:{{"{self.keys[0]}":' if len(self.keys) == 1 else ""
+        self.typed = self.scalar != "untyped" and all(each.typed for each in self.below())
+        atomic = Form.ATOMIC in {self.map_form, self.list_form}
+        self.hides_atomic = atomic or any(each.hides_atomic for each in self.below())
+        return self
+
+    def below(self) -> Iterator[Shape]:
+        """The shapes of members and items. One that is not sealed yet, since it refers to itself, claims nothing."""
+        for _, shape in self.fields.values():
+            yield shape
+        if self.others is not None:
+            yield self.others
+        if self.items is not None:
+            yield self.items
 
     def at(self, element: str) -> Shape | None:
         """The shape behind a path element; None if there is none."""
@@ -74,14 +116,14 @@ class Shape:
             setattr(copy, name, getattr(self, name))
         copy.map_form = Form.ATOMIC if self.map_form else Form.NONE
         copy.list_form = Form.ATOMIC if self.list_form else Form.NONE
-        return copy
+        return copy.seal()
 
 
 def _untyped() -> Shape:
     shape = Shape()
     shape.scalar, shape.map_form, shape.list_form = "untyped", Form.ATOMIC, Form.ATOMIC
     shape.others = shape.items = shape
-    return shape
+    return shape.seal()
 
 
 UNTYPED: Final = _untyped()
@@ -92,7 +134,7 @@ def _deduced() -> Shape:
     shape = Shape()
     shape.scalar, shape.map_form, shape.list_form = "untyped", Form.GRANULAR, Form.ATOMIC
     shape.others, shape.items = shape, UNTYPED
-    return shape
+    return shape.seal()
 
 
 DEDUCED: Final = _deduced()
@@ -101,8 +143,8 @@ DEDUCED: Final = _deduced()
 
 def _scalar(kind: str) -> Shape:
     shape = Shape()
-    shape.scalar, shape.typed = kind, kind != "untyped"
-    return shape
+    shape.scalar = kind
+    return shape.seal()
 
 
 _SCALAR_SHAPES: Final = {kind: _scalar(kind) for kind in ("string", "numeric", "boolean", "untyped")}
@@ -151,7 +193,7 @@ class Shapes:
         if kind in {None, "array"}:
             self._fill_list(shape, schema, preserve_unknown)
         shape.scalar = shape.scalar or ("" if kind else "untyped")
-        shape.typed = _is_typed(shape)
+        shape.seal()
 
     def _fill_map(self, shape: Shape, schema: Json, preserve_unknown: bool) -> None:
         shape.map_form = Form.ATOMIC if schema.get("x-kubernetes-map-type") == "atomic" else Form.GRANULAR
@@ -196,15 +238,6 @@ def _scalar_kind(schema: Json) -> str:
     if kind == "string":
         return "string" if schema.get("format", "") in _FREE_TEXT_FORMATS else "untyped"
     return _SCALARS.get(kind, "")
-
-
-def _is_typed(shape: Shape) -> bool:
-    """A shape that refers to itself counts as untyped: that costs time, never truth."""
-    if shape.scalar == "untyped":
-        return False
-    below = [each for _, each in shape.fields.values()]
-    below += [each for each in (shape.others, shape.items) if each is not None]
-    return all(each.typed for each in below)
 
 
 def _list_form(schema: Json) -> tuple[Form, tuple[str, ...]]:
