@@ -71,7 +71,7 @@ def _columns(listed: list[Json]) -> tuple[Column, ...]:
 def _resource_type(found: _Found, ages: Ages) -> ResourceType:
     group, version, resource, schema_name, columns = found
     kind, plural = resource["responseKind"]["kind"], resource["resource"]
-    schema, rules = schema_of(schema_name), rules_of(group, plural)
+    schema, rules = schema_of(schema_name), rules_of(group, version, plural)
     namespaced = resource["scope"] == "Namespaced"
     strategy = BuiltinStrategy(schema, rules, columns, ages, namespaced=namespaced)
     status = StatusStrategy(schema, rules, columns, ages, namespaced=namespaced)

@@ -12,7 +12,7 @@ from navarch.cluster.server.request import Json
 from navarch.cluster.server.types import Operation
 from navarch.errors import Cause
 
-__all__ = ["Rules", "no_causes", "no_fields", "nothing"]
+__all__ = ["Rules", "no_causes", "no_fields", "nothing", "path_segment_faults"]
 
 
 def nothing(*_: Any) -> None:
@@ -37,6 +37,13 @@ def no_fields(_: Json) -> Mapping[str, str]:
 def no_grace(_value: Json, _asked: int | None) -> int:
     """Deleted at once."""
     return 0
+
+
+def path_segment_faults(name: str) -> Sequence[str]:
+    """The server's sentences about a name that only has to fit into a path: those of roles, for example."""
+    if name in {".", ".."}:
+        return [f"may not be '{name}'"]
+    return [f"may not contain '{mark}'" for mark in ("/", "%") if mark in name]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,139 @@
+"""What the server sets itself when an object is created or updated."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from navarch.api.quantity import Quantity
+from navarch.cluster.server.builtin.defaults.pods import containers_of
+from navarch.cluster.server.request import Json
+from navarch.cluster.server.types import Operation
+
+__all__ = [
+    "create_attributes_class",
+    "create_claim",
+    "create_daemon_set",
+    "create_job",
+    "create_namespace",
+    "create_persistent_volume",
+    "create_pod",
+    "create_signing_request",
+    "qos_class",
+    "update_daemon_set",
+    "update_namespace",
+]
+
+_QOS_RESOURCES: Final = ("cpu", "memory")
+_JOB_LABELS: Final = ("batch.kubernetes.io/job-name", "job-name")
+_TEMPLATE_GENERATION: Final = "deprecated.daemonset.template.generation"
+_CLASS_PROTECTION: Final = "kubernetes.io/vac-protection"
+_UID_LABELS: Final = ("batch.kubernetes.io/controller-uid", "controller-uid")
+
+
+def create_pod(value: Json, _: Operation) -> None:
+    """A pod begins as pending, with the class that its resources give it."""
+    value["status"] = {"phase": "Pending", "qosClass": qos_class(value["spec"])}
+
+
+def qos_class(spec: Json) -> str:
+    """How well a pod is treated when a node runs out of something."""
+    if (spec.get("resources") or {}).get("limits") or (spec.get("resources") or {}).get("requests"):
+        return _qos_of([spec["resources"]])
+    return _qos_of([container.get("resources") or {} for container in containers_of(spec)])
+
+
+def _qos_of(resources: list[Json]) -> str:
+    asked = [
+        (each.get(kind) or {}).get(name)
+        for each in resources
+        for kind in ("requests", "limits")
+        for name in _QOS_RESOURCES
+    ]
+    if not any(amount is not None and Quantity(amount) != 0 for amount in asked):
+        return "BestEffort"
+    guaranteed = all(
+        (limit := (each.get("limits") or {}).get(name)) is not None
+        and Quantity((each.get("requests") or {}).get(name, limit)) == Quantity(limit)
+        for each in resources
+        for name in _QOS_RESOURCES
+    )
+    return "Guaranteed" if guaranteed else "Burstable"
+
+
+def create_namespace(value: Json, _: Operation) -> None:
+    """A namespace is active, and stays until the server has emptied it."""
+    value["status"] = {"phase": "Active"}
+    finalizers = value["spec"].get("finalizers") or []
+    if "kubernetes" not in finalizers:
+        value["spec"]["finalizers"] = [*finalizers, "kubernetes"]
+
+
+def update_namespace(value: Json, old: Json, _: Operation) -> None:
+    """Only its `finalize` changes what a namespace waits for."""
+    value["spec"]["finalizers"] = old["spec"].get("finalizers") or []
+    if not value["spec"]["finalizers"]:
+        del value["spec"]["finalizers"]
+
+
+def create_claim(value: Json, _: Operation) -> None:
+    """A claim is pending."""
+    value["status"] = {"phase": "Pending"}
+
+
+def create_persistent_volume(value: Json, _: Operation) -> None:
+    """A volume is pending since now."""
+    value["status"] = {
+        "phase": "Pending",
+        "lastPhaseTransitionTime": value["metadata"].get("creationTimestamp"),
+    }
+
+
+def create_job(value: Json, _: Operation) -> None:
+    """A job selects its pods by its own uid, unless it says how."""
+    if value["spec"].get("manualSelector"):
+        return
+    uid, name = value["metadata"].get("uid", ""), value["metadata"].get("name", "")
+    labels = {**dict.fromkeys(_UID_LABELS, uid), **dict.fromkeys(_JOB_LABELS, name)}
+    template = value["spec"]["template"].setdefault("metadata", {})
+    template["labels"] = {**(template.get("labels") or {}), **labels}
+    selector = value["spec"].setdefault("selector", {})
+    selector["matchLabels"] = {**(selector.get("matchLabels") or {}), _UID_LABELS[0]: uid}
+    value["metadata"].setdefault("labels", {**template["labels"]})
+
+
+def create_daemon_set(value: Json, _: Operation) -> None:
+    """An annotation counts the changes of the template, for old clients."""
+    _annotate_template_generation(value, 1)
+
+
+def update_daemon_set(value: Json, old: Json, _: Operation) -> None:
+    """The annotation grows with each change of the template."""
+    before = (old["metadata"].get("annotations") or {}).get(_TEMPLATE_GENERATION, "1")
+    count = int(before) if before.isdecimal() else 1
+    _annotate_template_generation(value, count + (value["spec"]["template"] != old["spec"]["template"]))
+
+
+def _annotate_template_generation(value: Json, count: int) -> None:
+    annotations = value["metadata"].get("annotations") or {}
+    value["metadata"]["annotations"] = {**annotations, _TEMPLATE_GENERATION: str(count)}
+
+
+def create_attributes_class(value: Json, _: Operation) -> None:
+    """A class of volume attributes stays while volumes use it."""
+    finalizers = value["metadata"].get("finalizers") or []
+    if _CLASS_PROTECTION not in finalizers:
+        value["metadata"]["finalizers"] = [*finalizers, _CLASS_PROTECTION]
+
+
+def create_signing_request(value: Json, operation: Operation) -> None:
+    """A signing request says who asks; nobody can ask for somebody else."""
+    user, spec = operation.user, value["spec"]
+    spec["username"] = user.name
+    for name, told in (("uid", user.uid), ("groups", list(user.groups))):
+        spec.pop(name, None)
+        if told:
+            spec[name] = told
+    spec.pop("extra", None)
+    if user.extra:
+        spec["extra"] = {key: list(values) for key, values in user.extra.items()}
+    value["status"] = {}
