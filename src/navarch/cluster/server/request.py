@@ -115,9 +115,9 @@ def _pad(parts: list[str]) -> tuple[str, str, str]:
 
 def _verb(request: ApiRequest, name: str) -> str:
     if request.method in {"GET", "HEAD"}:
-        if request.flag("watch"):
-            return "watch"
-        return "get" if name else "list"
+        if name:
+            return "get"
+        return "watch" if request.flag("watch") else "list"
     if request.method == "DELETE" and not name:
         return "deletecollection"
-    return _VERBS.get(request.method, request.method.lower())
+    return _VERBS.get(request.method, "")
