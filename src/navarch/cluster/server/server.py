@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
 
 import msgspec
 
+from navarch._base.clock import Clock
+from navarch.cluster.server.access.attributes import attributes_of
 from navarch.cluster.server.endpoints import read, removal, write
 from navarch.cluster.server.endpoints.call import Call, Kernel
 from navarch.cluster.server.endpoints.patch import patch
@@ -50,14 +52,39 @@ class Authorizer(Protocol):
 class Audit(Protocol):
     """Who did what."""
 
-    def completed(self, request: ApiRequest, info: RequestInfo, user: User | None, code: int, seconds: float) -> None:
-        """A request was answered."""
+    def started(
+        self,
+        request: ApiRequest,
+        info: RequestInfo,
+        user: User | None,
+        code: int,
+        seconds: float,
+        *,
+        impersonated: User | None,
+    ) -> None:
+        """The answer to a long request began; `completed` follows."""
+        ...
+
+    def completed(
+        self,
+        request: ApiRequest,
+        info: RequestInfo,
+        user: User | None,
+        code: int,
+        seconds: float,
+        *,
+        impersonated: User | None,
+        reason: str,
+    ) -> None:
+        """A request was answered. `user` is who asked, even as somebody else."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
-    """What a server is put together from. `endpoints` are by group, resource and subresource."""
+    """What a server is put together from. `endpoints` are by group, resource and subresource: those of subresources,
+    and, with an empty one, those of resources that are never stored.
+    """
 
     kernel: Kernel
     authenticator: Authenticator
@@ -87,29 +114,26 @@ class ApiServer:
         self._clock = parts.kernel.clock
 
     async def handle(self, request: ApiRequest) -> Reply:
-        """The answer to a request. What goes wrong is an answer too."""
-        started, info, user = self._clock.monotonic(), request_info(request), None
+        """The answer to a request. What goes wrong is an answer too. Whoever takes a stream must close it."""
+        exchange = _Exchange(request, request_info(request), self._parts.audit, self._clock)
         try:
-            user = await self._who(request)
-            reply = await self._answer(request, info, user)
+            reply = await self._answer(exchange)
         except Refusal as refusal:
-            reply = _refused(refusal)
+            reply = exchange.refused(refusal)
         except StorageError as error:
-            reply = _refused(Refusal(503, "ServiceUnavailable", f"the storage failed: {error}"))
+            reply = exchange.refused(Refusal(503, "ServiceUnavailable", f"the storage failed: {error}"))
         except Exception:  # noqa: BLE001 - whatever was overlooked must not end the server
             _log.exception("%s %s failed", request.method, request.path)
-            reply = _refused(Refusal(500, "InternalError", "an error on the server has prevented the request"))
-        self._parts.audit.completed(request, info, user, reply.status, self._clock.monotonic() - started)
-        return reply
+            reply = exchange.refused(Refusal(500, "InternalError", "an error on the server has prevented the request"))
+        return exchange.recorded(reply)
 
-    async def _who(self, request: ApiRequest) -> User:
-        user = await self._parts.authenticator.authenticate(request)
-        if user is None:
+    async def _answer(self, exchange: _Exchange) -> Reply:
+        request, info, authenticator = exchange.request, exchange.info, self._parts.authenticator
+        asker = exchange.asker = await authenticator.authenticate(request)
+        if asker is None:
             raise unauthorized()
-        return await self._parts.authenticator.impersonated(request, user)
-
-    async def _answer(self, request: ApiRequest, info: RequestInfo, user: User) -> Reply:
-        why_not = self._parts.authorizer.why_not(user, info)
+        user = exchange.user = await authenticator.impersonated(request, asker)
+        why_not = self._parts.authorizer.why_not(user, attributes_of(request, info))
         if why_not is not None:
             raise _forbidden(info, why_not)
         resource = self._parts.kernel.catalog.find(info.group, info.version, info.resource)
@@ -124,7 +148,7 @@ class ApiServer:
         if not info.subresource:
             if info.verb not in resource.verbs:
                 raise method_not_allowed()
-            return _VERBS[info.verb]
+            return self._parts.endpoints.get((resource.group, resource.plural, "")) or _VERBS[info.verb]
         subresource = resource.subresources.get(info.subresource)
         if subresource is None:
             raise Refusal(404, "NotFound", "the server could not find the requested resource", details={})
@@ -148,5 +172,65 @@ def _forbidden(info: RequestInfo, why: str) -> Refusal:
     return Refusal(403, "Forbidden", f"forbidden: {why}", details={})
 
 
-def _refused(refusal: Refusal) -> Reply:
-    return Reply(refusal.code, msgspec.json.encode(refusal.status()), headers=refusal.headers)
+class _Exchange:
+    """One request, who makes it, and its records in the audit log."""
+
+    __slots__ = ("_audit", "_began", "_clock", "_reason", "asker", "info", "request", "user")
+
+    def __init__(self, request: ApiRequest, info: RequestInfo, audit: Audit, clock: Clock) -> None:
+        self.request = request
+        self.info = info
+        self.asker: User | None = None
+        self.user: User | None = None
+        self._audit = audit
+        self._clock = clock
+        self._began = clock.monotonic()
+        self._reason = ""
+
+    def refused(self, refusal: Refusal) -> Reply:
+        """The refusal as an answer."""
+        self._reason = refusal.reason
+        return Reply(refusal.code, msgspec.json.encode(refusal.status()), headers=refusal.headers)
+
+    def recorded(self, reply: Reply) -> Reply:
+        """The reply, on record; a stream is complete when it is closed."""
+        if reply.stream is None:
+            self.complete(reply.status)
+            return reply
+        seconds, acting = self._clock.monotonic() - self._began, self._impersonated()
+        self._audit.started(self.request, self.info, self.asker, reply.status, seconds, impersonated=acting)
+        reply.stream = _Recorded(reply.stream, self, reply.status)
+        return reply
+
+    def complete(self, code: int) -> None:
+        """The answer has ended."""
+        seconds, acting = self._clock.monotonic() - self._began, self._impersonated()
+        self._audit.completed(
+            self.request, self.info, self.asker, code, seconds, impersonated=acting, reason=self._reason
+        )
+
+    def _impersonated(self) -> User | None:
+        return None if self.user is self.asker else self.user
+
+
+class _Recorded:
+    """A stream whose end is recorded."""
+
+    def __init__(self, stream: AsyncIterator[bytes], exchange: _Exchange, code: int) -> None:
+        self._stream = stream
+        self._exchange: _Exchange | None = exchange
+        self._code = code
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self
+
+    def __anext__(self) -> Awaitable[bytes]:
+        return self._stream.__anext__()
+
+    async def aclose(self) -> None:
+        """Ends the stream; may be called twice."""
+        if isinstance(self._stream, AsyncGenerator):
+            await self._stream.aclose()
+        exchange, self._exchange = self._exchange, None
+        if exchange is not None:
+            exchange.complete(self._code)

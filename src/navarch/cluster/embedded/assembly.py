@@ -1,0 +1,152 @@
+"""A server put together from its parts."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from navarch._base.background import Background
+from navarch._base.clock import Clock
+from navarch.cluster.server.access import (
+    Authenticator,
+    Authorizer,
+    Impersonation,
+    Reviews,
+    ServiceAccountTokens,
+    SigningKey,
+)
+from navarch.cluster.server.admission.chain import Chain
+from navarch.cluster.server.admission.grants import Grants
+from navarch.cluster.server.admission.namespaces import NamespaceLifecycle
+from navarch.cluster.server.audit import AuditLog
+from navarch.cluster.server.builtin import builtin_types
+from navarch.cluster.server.endpoints.access import access_endpoints
+from navarch.cluster.server.endpoints.call import Kernel
+from navarch.cluster.server.following import Follower
+from navarch.cluster.server.publishing.discovery import Discovery
+from navarch.cluster.server.publishing.openapi import OpenApi
+from navarch.cluster.server.publishing.pages import Pages
+from navarch.cluster.server.registry import Registry
+from navarch.cluster.server.request import ApiRequest, Json, User
+from navarch.cluster.server.server import ApiServer, Parts
+from navarch.cluster.server.types import Catalog
+from navarch.cluster.server.watching import Watches
+from navarch.cluster.storage import Storage, StorageError
+from navarch.k8s.published import published
+
+__all__ = ["Assembled", "Materials"]
+
+_ROLES: Final = {
+    "ClusterRole": "clusterroles",
+    "Role": "roles",
+    "ClusterRoleBinding": "clusterrolebindings",
+    "RoleBinding": "rolebindings",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Materials:
+    """What a server is made of, but for its own code. `tokens` are those that prove somebody from the start."""
+
+    storage: Storage
+    clock: Clock
+    rng: random.Random
+    key: SigningKey
+    audit: AuditLog
+    tokens: dict[str, User]
+
+
+class Assembled:
+    """A server, and what must go on beside it: `start` before the first request, `stop` after the last."""
+
+    def __init__(self, materials: Materials) -> None:
+        storage, clock, rng = materials.storage, materials.clock, materials.rng
+        self._catalog = Catalog(builtin_types(clock))
+        self._registry = Registry(storage)
+        self._watches = Watches(storage, clock)
+        self._audit = materials.audit
+        self._background = Background()
+        self._namespaces: dict[str, Json] = {}
+        self._failure: str | None = None
+        self.authorizer = Authorizer()
+        self.tokens = ServiceAccountTokens(materials.key, self, clock, rng)
+        self.authenticator = Authenticator(clock, self.tokens, Impersonation(self.authorizer), materials.tokens)
+        self._followers = [
+            Follower(storage, f"/registry/{plural}/", partial(self.authorizer.changed, kind))
+            for kind, plural in _ROLES.items()
+        ]
+        self._followers.append(Follower(storage, "/registry/namespaces/", self._namespace_changed))
+        self.server = ApiServer(self._parts(clock, rng))
+
+    def _parts(self, clock: Clock, rng: random.Random) -> Parts:
+        admission = Chain(NamespaceLifecycle(self._namespace), Grants(self.authorizer))
+        reviews = Reviews(self.authorizer, self.authenticator, clock)
+        return Parts(
+            kernel=Kernel(self._registry, self._catalog, self._watches, admission, clock, rng),
+            authenticator=_Doorkeeper(self.authenticator, self),
+            authorizer=self.authorizer,
+            audit=self._audit,
+            endpoints=access_endpoints(reviews, self.tokens),
+            pages=Pages(
+                published(), Discovery(self._catalog, published()), OpenApi(published(), dict), lambda: self._failure
+            ),
+        )
+
+    async def start(self) -> None:
+        """Reads what the server keeps in mind, and begins what goes on beside it."""
+        for follower in self._followers:
+            await follower.start()
+        self._background.start(self._watches.run(), "watches")
+        self._background.start(self._audit.run(), "audit log")
+
+    async def stop(self) -> None:
+        """Nothing goes on after this."""
+        await self._background.stop()
+        for follower in self._followers:
+            await follower.stop()
+
+    async def catch_up(self) -> None:
+        """Takes note of what was written since: whoever is asked next knows it."""
+        try:
+            for follower in self._followers:
+                await follower.catch_up()
+        except StorageError as error:
+            self._failure = str(error)
+        else:
+            self._failure = None
+
+    async def get(self, group: str, resource: str, namespace: str, name: str) -> Json | None:
+        """See `access.Objects`."""
+        found = self._catalog.find(group, "v1", resource)
+        if found is None:
+            return None
+        stored = await self._registry.find(found, namespace, name)
+        return stored and stored.value
+
+    async def _namespace(self, name: str) -> Json | None:
+        """As it is kept in mind; one that is not may be so new that the store has not shown it yet."""
+        return self._namespaces.get(name) or await self.get("", "namespaces", "", name)
+
+    def _namespace_changed(self, old: Json | None, new: Json | None) -> None:
+        name = (new or old or {})["metadata"]["name"]
+        if new is None:
+            self._namespaces.pop(name, None)
+        else:
+            self._namespaces[name] = new
+
+
+class _Doorkeeper:
+    """Who asks, as the authenticator finds out, after the server has taken note of everything before."""
+
+    def __init__(self, authenticator: Authenticator, assembled: Assembled) -> None:
+        self._authenticator = authenticator
+        self._assembled = assembled
+
+    async def authenticate(self, request: ApiRequest) -> User | None:
+        await self._assembled.catch_up()
+        return await self._authenticator.authenticate(request)
+
+    async def impersonated(self, request: ApiRequest, user: User) -> User:
+        return await self._authenticator.impersonated(request, user)
