@@ -23,6 +23,14 @@ tokens, keys, passwords and the bodies of Secrets are left out.
     │   ├── ConnectionLostError  the answer broke off
     │   ├── DeadlineError        the answer did not come in time
     │   └── BadAnswerError       something answered that does not speak Kubernetes
+    ├── EtcdError                etcd said no
+    │   ├── EtcdUnavailableError no endpoint answered, or none has a leader; nothing was done
+    │   ├── EtcdUncertainError   the answer did not come; a write may or may not have been carried out
+    │   ├── EtcdCompactedError   the revision is no longer kept; carries the oldest that is
+    │   ├── EtcdAccessError      the user or the token is not known, or may not do that
+    │   ├── EtcdNotFoundError    no such lease or member
+    │   ├── EtcdRefusedError     a request that makes no sense here: a revision of the future, a member that is there already
+    │   └── EtcdExhaustedError   no space is left, or too much was asked at once
     └── ApiError                 the API server said no (code, reason, message, causes)
         ├── BadRequest           400
         ├── Unauthorized         401
@@ -147,6 +155,42 @@ class DeadlineError(TransportError, TimeoutError):
 
 class BadAnswerError(TransportError):
     """Something answered that does not speak Kubernetes: HTML, truncated JSON, a proxy's error page."""
+
+
+class EtcdError(NavarchError):
+    """etcd said no. The text is etcd's own word for it and where it came from; keys and values are left out."""
+
+
+class EtcdUnavailableError(EtcdError):
+    """No endpoint could be reached, or none has a leader; nothing was done. Says what each endpoint's fault was."""
+
+
+class EtcdUncertainError(EtcdError):
+    """The answer did not come, or broke off; a write may or may not have been carried out: read before trying again."""
+
+
+class EtcdCompactedError(EtcdError):
+    """The revision is no longer kept. `revision` is the oldest that is, 0 if etcd did not say."""
+
+    def __init__(self, message: str, revision: int = 0) -> None:
+        super().__init__(message)
+        self.revision = revision
+
+
+class EtcdAccessError(EtcdError):
+    """The user, the password or the token is not known, or this user may not do that."""
+
+
+class EtcdNotFoundError(EtcdError):
+    """There is no such lease or member, or no longer."""
+
+
+class EtcdRefusedError(EtcdError):
+    """A request that makes no sense here and now: a revision of the future, a member that is there already."""
+
+
+class EtcdExhaustedError(EtcdError):
+    """etcd has no space left (see its alarms), or was asked for too much at once."""
 
 
 class ApiError(NavarchError):

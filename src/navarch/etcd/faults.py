@@ -1,0 +1,83 @@
+"""What etcd's gateway says when it says no, as our errors."""
+
+from __future__ import annotations
+
+import msgspec
+
+from navarch.errors import (
+    EtcdAccessError,
+    EtcdCompactedError,
+    EtcdError,
+    EtcdExhaustedError,
+    EtcdNotFoundError,
+    EtcdRefusedError,
+    EtcdUnavailableError,
+    EtcdUncertainError,
+)
+
+__all__ = ["StreamFault", "error_of_answer", "error_of_fault", "is_stale_token"]
+
+_DEADLINE_EXCEEDED, _OUT_OF_RANGE, _UNAVAILABLE = 4, 11, 14
+_KINDS: dict[int, type[EtcdError]] = {
+    3: EtcdRefusedError,
+    5: EtcdNotFoundError,
+    6: EtcdRefusedError,
+    7: EtcdAccessError,
+    8: EtcdExhaustedError,
+    9: EtcdRefusedError,
+    _OUT_OF_RANGE: EtcdRefusedError,
+    16: EtcdAccessError,
+}
+_COMPACTED = "required revision has been compacted"
+# Said before anything was proposed to the cluster; another member, or a later moment, may do better.
+_NOTHING_WAS_DONE = ("no leader", "unhealthy cluster", "not healthy for reconfigure", "not supported for learner")
+_STALE_TOKEN = ("invalid auth token", "revision of auth store is old", "user name is empty")
+_WRONG_PASSWORD = "authentication failed"  # noqa: S105 - etcd's words; it says this with the code of a bad request
+
+
+class _Answer(msgspec.Struct):
+    code: int = 2
+    message: str = ""
+    error: str = ""
+
+
+class StreamFault(msgspec.Struct):
+    """An error inside a stream; older gateways call the code `grpc_code`."""
+
+    code: int = 0
+    grpc_code: int = 0
+    message: str = ""
+
+
+_decoder = msgspec.json.Decoder(_Answer, strict=False)
+
+
+def error_of_answer(endpoint: str, path: str, status: int, body: bytes) -> EtcdError:
+    """The error for an answer with that HTTP status."""
+    try:
+        answer = _decoder.decode(body)
+    except msgspec.MsgspecError:
+        return EtcdError(f"expected an answer of etcd's gateway from {endpoint}{path}, got status {status} and no JSON")
+    return _error(f"{endpoint}{path}", answer.code, answer.message or answer.error)
+
+
+def error_of_fault(endpoint: str, path: str, fault: StreamFault) -> EtcdError:
+    """The error for a fault inside a stream."""
+    return _error(f"{endpoint}{path}", fault.code or fault.grpc_code, fault.message)
+
+
+def is_stale_token(error: EtcdError) -> bool:
+    """Whether a new token may help; nothing was done."""
+    return any(words in str(error) for words in _STALE_TOKEN)
+
+
+def _error(where: str, code: int, message: str) -> EtcdError:
+    text = f"{where}: {message or f'gRPC code {code}'}"
+    if code == _OUT_OF_RANGE and _COMPACTED in message:
+        return EtcdCompactedError(text)
+    if _WRONG_PASSWORD in message or is_stale_token(EtcdError(message)):
+        return EtcdAccessError(text)
+    if code in {_UNAVAILABLE, _DEADLINE_EXCEEDED}:
+        nothing_was_done = any(words in message for words in _NOTHING_WAS_DONE)
+        return EtcdUnavailableError(text) if nothing_was_done else EtcdUncertainError(text)
+    return _KINDS.get(code, EtcdError)(text)

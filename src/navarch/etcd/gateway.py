@@ -1,0 +1,251 @@
+"""Calls to etcd over HTTP: whichever endpoint answers, with a token if there is a user."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from io import BytesIO
+from typing import Any, Generic, TypeVar
+
+import aiohttp
+import msgspec
+
+from navarch._base.backoff import Delays
+from navarch._base.clock import Clock
+from navarch.errors import (
+    ClosedError,
+    EtcdAccessError,
+    EtcdError,
+    EtcdRefusedError,
+    EtcdUnavailableError,
+    EtcdUncertainError,
+)
+from navarch.etcd.faults import StreamFault, error_of_answer, error_of_fault, is_stale_token
+from navarch.etcd.lines import lines_of
+from navarch.etcd.options import EtcdOptions
+
+__all__ = ["Gateway", "Method", "Streaming"]
+
+T = TypeVar("T")
+
+_MAX_CONNECTIONS = 100
+_READ_BUFFER = 2**18
+_LARGE_BODY = 2**20  # aiohttp wants larger ones as files, which it sends piece by piece
+_KEEPALIVE = {"TCP_KEEPIDLE": 10, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3}
+
+
+class Method(Generic[T]):
+    """One of etcd's methods that has one answer.
+
+    A repeatable one does no harm when it is carried out twice. One that takes its time has `seconds` instead of the
+    usual ones.
+    """
+
+    def __init__(self, path: str, answer: type[T], *, repeatable: bool, seconds: float = 0.0) -> None:
+        self.path = path
+        self.seconds = seconds
+        self.repeatable = repeatable
+        self.decode = msgspec.json.Decoder(answer, strict=False).decode
+
+
+class _Line(msgspec.Struct, Generic[T]):
+    result: T | None = None
+    error: StreamFault | None = None
+
+
+class Streaming(Generic[T]):
+    """One of etcd's methods that answers again and again."""
+
+    def __init__(self, path: str, answer: type[T]) -> None:
+        self.path = path
+        self.decode: Callable[[bytes], _Line[T]] = msgspec.json.Decoder(_Line[answer], strict=False).decode  # type: ignore[valid-type]
+
+
+class _Token(msgspec.Struct):
+    token: str = ""
+
+
+_AUTHENTICATE = Method("/v3/auth/authenticate", _Token, repeatable=True)
+
+
+class Gateway:
+    """Sends requests to the endpoints of some options. Opens nothing before the first request."""
+
+    def __init__(self, options: EtcdOptions, clock: Clock, rng: random.Random) -> None:
+        self.options = options
+        self._clock = clock
+        self._random = rng
+        self._endpoints = [endpoint.rstrip("/") for endpoint in options.endpoints]
+        self._preferred = 0
+        self._token = ""
+        self._tls = options.tls.context() if options.tls else None
+        self._short: aiohttp.ClientSession | None = None
+        self._long: aiohttp.ClientSession | None = None
+        self._closed = False
+
+    async def call(self, method: Method[T], request: object, *, endpoint: str = "") -> T:
+        """The answer to a request, from that endpoint or from whichever has one. Raises an `EtcdError`."""
+        body = msgspec.json.encode(request)
+        return await self._with_token(
+            lambda: self._persist(lambda at: self._attempt(at, method, body), endpoint, repeatable=method.repeatable)
+        )
+
+    @asynccontextmanager
+    async def stream(
+        self, method: Streaming[T], request: object, *, endpoint: str = ""
+    ) -> AsyncIterator[AsyncIterator[T]]:
+        """The answers to a request, from one endpoint; they raise an `EtcdError` when the stream breaks off."""
+        body = msgspec.json.encode(request)
+        at, response = await self._with_token(
+            lambda: self._persist(lambda at: self._open(at, method.path, body), endpoint, repeatable=True)
+        )
+        try:
+            yield _results(at, method, response)
+        finally:
+            response.close()
+
+    async def close(self) -> None:
+        """Closes every connection, for good."""
+        self._closed = True
+        for session in (self._short, self._long):
+            if session is not None:
+                await session.close()
+
+    def later(self) -> Delays:
+        """How long to wait between attempts of something that is tried again and again."""
+        return Delays(self.options.backoff, self._random)
+
+    async def sleep(self, seconds: float) -> None:
+        """Waits."""
+        await self._clock.sleep(seconds)
+
+    async def _persist(self, attempt: Callable[[str], Awaitable[T]], endpoint: str, *, repeatable: bool) -> T:
+        """Tries one endpoint after the other until one answers or patience is at its end."""
+        end = self._clock.monotonic() + self.options.patience
+        delays = self.later()
+        failures: dict[str, EtcdError] = {}
+        while True:
+            at = endpoint.rstrip("/") or self._endpoints[self._preferred]
+            try:
+                return await attempt(at)
+            except EtcdUnavailableError as error:
+                failures[at] = error
+            except EtcdUncertainError as error:
+                if not repeatable:
+                    raise
+                failures[at] = error
+            if not endpoint:
+                self._preferred = (self._preferred + 1) % len(self._endpoints)
+            if len(failures) >= (1 if endpoint else len(set(self._endpoints))):
+                delay = delays.next_delay()
+                if self._clock.monotonic() + delay > end:
+                    raise EtcdUnavailableError("; ".join(map(str, failures.values()))) from failures[at]
+                await self._clock.sleep(delay)
+
+    async def _attempt(self, at: str, method: Method[T], body: bytes) -> T:
+        session = self._short = self._short or _new_session(_MAX_CONNECTIONS)
+        seconds = method.seconds or self.options.timeout
+        answer = await self._answer(at, method.path, self._post(session, at, method.path, body, seconds))
+        try:
+            return method.decode(answer)
+        except msgspec.MsgspecError as error:
+            raise EtcdError(f"expected an answer of etcd's gateway from {at}{method.path}: {error}") from error
+
+    async def _answer(self, at: str, path: str, posting: Any) -> bytes:
+        try:
+            async with posting as response:
+                body: bytes = await response.read()
+                status: int = response.status
+        except (aiohttp.ClientError, OSError, TimeoutError) as error:
+            raise _failure(at, path, error) from error
+        if status != 200:
+            raise error_of_answer(at, path, status, body)
+        return body
+
+    async def _open(self, at: str, path: str, body: bytes) -> tuple[str, aiohttp.ClientResponse]:
+        """Streams begin at once: their head is awaited as long as any other answer."""
+        session = self._long = self._long or _new_session(0)
+        try:
+            async with asyncio.timeout(self.options.timeout):
+                response = await self._post(session, at, path, body, None)
+                if response.status == 200:
+                    return at, response
+                raise error_of_answer(at, path, response.status, await response.read())
+        except (aiohttp.ClientError, OSError, TimeoutError) as error:
+            raise _failure(at, path, error) from error
+
+    def _post(self, session: aiohttp.ClientSession, at: str, path: str, body: bytes, seconds: float | None) -> Any:
+        if self._closed:
+            raise ClosedError("expected an open client, got one that was closed; use it inside its `async with`")
+        return session.post(
+            at + path,
+            data=body if len(body) <= _LARGE_BODY else BytesIO(body),
+            headers={"Authorization": self._token} if self._token else {},
+            timeout=aiohttp.ClientTimeout(total=seconds, sock_connect=self.options.connect_timeout),
+            allow_redirects=False,
+            ssl=self._tls or True,
+            server_hostname=(self.options.tls.server_name or None) if self.options.tls else None,
+        )
+
+    async def _with_token(self, work: Callable[[], Awaitable[T]]) -> T:
+        """A token that etcd no longer knows is renewed once; it expires, and a member that restarts forgets it."""
+        if not self.options.user:
+            return await work()
+        if not self._token:
+            await self._authenticate()
+        try:
+            return await work()
+        except (EtcdAccessError, EtcdRefusedError) as error:
+            if not is_stale_token(error):
+                raise
+            await self._authenticate()
+            return await work()
+
+    async def _authenticate(self) -> None:
+        self._token = ""
+        body = msgspec.json.encode({"name": self.options.user, "password": self.options.password})
+        answer = await self._persist(lambda at: self._attempt(at, _AUTHENTICATE, body), "", repeatable=True)
+        self._token = answer.token
+
+
+async def _results(at: str, method: Streaming[T], response: aiohttp.ClientResponse) -> AsyncIterator[T]:
+    try:
+        async for line in lines_of(response.content.iter_any()):
+            answer = method.decode(line)
+            if answer.error:
+                raise error_of_fault(at, method.path, answer.error)
+            if answer.result is not None:
+                yield answer.result
+    except (aiohttp.ClientError, OSError, TimeoutError) as error:
+        raise _failure(at, method.path, error) from error
+    except msgspec.MsgspecError as error:
+        raise EtcdError(f"expected an answer of etcd's gateway from {at}{method.path}: {error}") from error
+
+
+def _failure(at: str, path: str, error: Exception) -> EtcdError:
+    """What never left could not have been done."""
+    text = f"{at}{path}: {str(error) or type(error).__name__}"
+    if isinstance(error, (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError)):
+        return EtcdUnavailableError(text)
+    if isinstance(error, TimeoutError):
+        return EtcdUncertainError(f"{at}{path}: no answer in time")
+    return EtcdUncertainError(text)
+
+
+def _new_session(limit: int) -> aiohttp.ClientSession:
+    connector = aiohttp.TCPConnector(limit=limit, socket_factory=_kept_alive)
+    return aiohttp.ClientSession(connector=connector, read_bufsize=_READ_BUFFER, cookie_jar=aiohttp.DummyCookieJar())
+
+
+def _kept_alive(address: Any) -> socket.socket:
+    """A connection on which nothing happens for a while is asked whether somebody is still there."""
+    family, kind, protocol, _, _ = address
+    opened = socket.socket(family, kind, protocol)
+    opened.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in _KEEPALIVE.items():
+        if (option := getattr(socket, name, None)) is not None:
+            opened.setsockopt(socket.IPPROTO_TCP, option, value)
+    return opened

@@ -1,0 +1,65 @@
+"""Leases on a real etcd."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+
+import pytest
+
+from etcd_members import EtcdCluster
+from navarch._base.clock import ManualClock
+from navarch.errors import EtcdNotFoundError
+from navarch.etcd import EtcdClient, EtcdOptions, WatchRequest
+
+SECONDS = 30.0
+
+
+async def test_a_lease_ends_and_takes_its_keys_along(etcd: EtcdClient, prefix: bytes) -> None:
+    """Unless somebody keeps it."""
+    lease = await etcd.leases.grant(1)
+    async with etcd.watch(WatchRequest(key=prefix)) as answers:
+        await anext(answers)
+        await etcd.kv.put(prefix, b"", lease=lease.id)
+        async with asyncio.timeout(SECONDS):
+            assert [event.type for event in (await anext(answers)).events] == ["PUT"]
+            assert [event.type for event in (await anext(answers)).events] == ["DELETE"]
+    for call in (etcd.leases.time_left, etcd.leases.keep_once, etcd.leases.revoke):
+        with pytest.raises(EtcdNotFoundError):
+            await call(lease.id)
+
+
+async def test_what_is_left_of_a_lease_can_be_asked(etcd: EtcdClient, prefix: bytes) -> None:
+    """And which keys hang on it."""
+    lease = await etcd.leases.grant(300, id=4711)
+    assert (lease.id, lease.ttl) == (4711, 300)
+    await etcd.kv.put(prefix, b"", lease=lease.id)
+    left = await etcd.leases.time_left(lease.id, keys=True)
+    assert (left.granted, left.keys) == (300, [prefix])
+    assert 290 <= left.ttl <= 300
+    assert lease.id in await etcd.leases.ids()
+    await etcd.leases.revoke(lease.id)
+    assert await etcd.kv.get(prefix) is None
+    assert lease.id not in await etcd.leases.ids()
+
+
+async def test_a_lease_is_kept_three_times_as_often_as_needed(member: EtcdCluster) -> None:
+    """Until it is cancelled; when the lease is over, whoever keeps it is told."""
+    clock = ManualClock()
+    async with EtcdClient(EtcdOptions(endpoints=member.urls), clock=clock) as etcd:
+        lease = await etcd.leases.grant(60)
+        async with asyncio.timeout(SECONDS), asyncio.TaskGroup() as tasks:
+            keeping = tasks.create_task(_end_of(etcd.leases.keep(lease.id)))
+            for _ in range(3):
+                await clock.until_sleeping()
+                await clock.advance(20)
+            await clock.until_sleeping()
+            await etcd.leases.revoke(lease.id)
+            await clock.advance(20)
+        assert "is over" in keeping.result()
+
+
+async def _end_of(keeping: Awaitable[None]) -> str:
+    with pytest.raises(EtcdNotFoundError) as ended:
+        await keeping
+    return str(ended.value)

@@ -1,0 +1,130 @@
+"""Members of an etcd cluster, for tests: started, stopped, killed."""
+
+from __future__ import annotations
+
+import random
+import socket
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from rig import asking, programs, tools
+from rig.process import Daemon
+from rig.waiting import wait_for
+
+SECONDS = 30.0
+
+PROGRAMS = [
+    pytest.param(tools.old_etcd, id="old"),
+    pytest.param(lambda: programs.ETCD.path, id="new", marks=pytest.mark.real),
+]
+"""The one from PyPI, and the one that Kubernetes is released with; each is asked for when it is needed."""
+
+
+@dataclass
+class EtcdMember:
+    """One member. Data stays in its folder when it ends."""
+
+    name: str
+    folder: Path
+    program: Path
+    client_url: str
+    peer_url: str
+    flags: tuple[str, ...] = ()
+    daemon: Daemon = field(init=False)
+
+    def start(self, cluster: Sequence[str], *, joining: bool = False) -> None:
+        """Starts it; returns at once."""
+        command = [
+            str(self.program),
+            f"--name={self.name}",
+            f"--data-dir={self.folder / self.name}",
+            f"--listen-client-urls={self.client_url}",
+            f"--advertise-client-urls={self.client_url}",
+            f"--listen-peer-urls={self.peer_url}",
+            f"--initial-advertise-peer-urls={self.peer_url}",
+            f"--initial-cluster={','.join(cluster)}",
+            f"--initial-cluster-state={'existing' if joining else 'new'}",
+            "--unsafe-no-fsync",
+            "--heartbeat-interval=50",
+            "--election-timeout=500",
+            "--experimental-watch-progress-notify-interval=1s",
+            *self.flags,
+        ]
+        self.daemon = Daemon(self.name, command, self.folder / f"{self.name}.log")
+        self.daemon.start()
+
+    def until_healthy(self) -> None:
+        """Returns when it answers."""
+        url = f"{self.client_url}/health"
+        wait_for(f"{self.name} to be healthy", lambda: asking.get(url), seconds=SECONDS, daemon=self.daemon)
+
+    def kill(self) -> None:
+        """Ends it at once, as a crash would."""
+        self.daemon.process.kill()
+        self.daemon.process.wait()
+
+
+@dataclass
+class EtcdCluster:
+    """Members that know each other."""
+
+    folder: Path
+    program: Path
+    flags: tuple[str, ...] = ()
+    members: list[EtcdMember] = field(default_factory=list)
+
+    @property
+    def urls(self) -> tuple[str, ...]:
+        return tuple(member.client_url for member in self.members)
+
+    @property
+    def names(self) -> list[str]:
+        return [f"{member.name}={member.peer_url}" for member in self.members]
+
+    def new_member(self) -> EtcdMember:
+        """One more, not started."""
+        name = f"member{len(self.members)}"
+        client, peer = _free_ports(2)
+        urls = (f"http://127.0.0.1:{client}", f"http://127.0.0.1:{peer}")
+        self.members.append(EtcdMember(name, self.folder, self.program, *urls, self.flags))
+        return self.members[-1]
+
+    def stop(self) -> None:
+        """Ends what still runs."""
+        for member in self.members:
+            if hasattr(member, "daemon"):
+                member.daemon.stop(grace=0.0)
+
+
+@contextmanager
+def running_etcd(
+    find: Callable[[], Path], folder: Path, *, size: int = 1, flags: Sequence[str] = ()
+) -> Iterator[EtcdCluster]:
+    """A healthy cluster of so many members."""
+    cluster = EtcdCluster(folder, find(), tuple(flags))
+    for _ in range(size):
+        cluster.new_member()
+    try:
+        for member in cluster.members:
+            member.start(cluster.names)
+        for member in cluster.members:
+            member.until_healthy()
+        yield cluster
+    finally:
+        cluster.stop()
+
+
+def _free_ports(count: int) -> list[int]:
+    """Below those that the kernel hands out to outgoing connections."""
+    ports: list[int] = []
+    for port in random.Random().sample(range(20_000, 30_000), 10_000):
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) != 0:
+                ports.append(port)
+        if len(ports) == count:
+            return ports
+    raise OSError("no free port")
