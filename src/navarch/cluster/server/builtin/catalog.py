@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from navarch._base.clock import Clock, SystemClock
 from navarch.cluster.server.builtin.cells.age import Ages
+from navarch.cluster.server.builtin.cells.rows import Rows
 from navarch.cluster.server.builtin.kinds import rules_of
 from navarch.cluster.server.builtin.prefixes import storage_prefix
 from navarch.cluster.server.builtin.schema import schema_of
@@ -73,8 +74,9 @@ def _resource_type(found: _Found, ages: Ages) -> ResourceType:
     kind, plural = resource["responseKind"]["kind"], resource["resource"]
     schema, rules = schema_of(schema_name), rules_of(group, version, plural)
     namespaced = resource["scope"] == "Namespaced"
-    strategy = BuiltinStrategy(schema, rules, columns, ages, namespaced=namespaced)
-    status = StatusStrategy(schema, rules, columns, ages, namespaced=namespaced)
+    rows = Rows(f"{group}/{version}".removeprefix("/"), plural, columns, ages)
+    strategy = BuiltinStrategy(schema, rules, rows, namespaced=namespaced)
+    status = StatusStrategy(schema, rules, rows, namespaced=namespaced)
     return ResourceType(
         group=group,
         version=version,

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from navarch.api.names import DNS_SUBDOMAIN
-from navarch.cluster.server.builtin.cells.age import Ages
 from navarch.cluster.server.request import Json
 from navarch.cluster.server.types import Operation
 from navarch.errors import Cause
@@ -64,7 +63,5 @@ class Rules:
     """Whether `metadata.generation` counts the changes of everything but metadata and status."""
     grace_seconds: Callable[[Json, int | None], int] = no_grace
     fields: Callable[[Json], Mapping[str, str]] = no_fields
-    cells: Callable[[Json, Ages], list[Any]] | None = None
-    """The cells of a table's row; None for name and age."""
     allows_unconditional_update: bool = True
     """Whether an update may leave out the version that it replaces."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from navarch.cluster.server.builtin.cells.age import Ages
+from navarch.cluster.server.builtin.cells.rows import Rows
 from navarch.cluster.server.builtin.rules import Rules
 from navarch.cluster.server.builtin.schema import BuiltinSchema
 from navarch.cluster.server.metadata import metadata_faults, metadata_update_faults, version_faults
 from navarch.cluster.server.request import Json
-from navarch.cluster.server.types import Column, Operation
+from navarch.cluster.server.types import Operation
 from navarch.errors import Cause
 
 __all__ = ["BuiltinStrategy", "StatusStrategy"]
@@ -21,13 +21,10 @@ _NOT_COUNTED = frozenset({"metadata", "status", "apiVersion", "kind"})
 class BuiltinStrategy:
     """What depends on a built-in kind."""
 
-    def __init__(
-        self, schema: BuiltinSchema, rules: Rules, columns: tuple[Column, ...], ages: Ages, *, namespaced: bool
-    ) -> None:
+    def __init__(self, schema: BuiltinSchema, rules: Rules, rows: Rows, *, namespaced: bool) -> None:
         self._schema = schema
         self._rules = rules
-        self._columns = columns
-        self._ages = ages
+        self._rows = rows
         self._namespaced = namespaced
 
     def default(self, value: Json) -> None:
@@ -81,21 +78,7 @@ class BuiltinStrategy:
 
     def cells(self, value: Json) -> list[Any]:
         """The cells of its row."""
-        if self._rules.cells is not None:
-            return self._rules.cells(value, self._ages)
-        return [self._plain_cell(column.name, value) for column in self._columns]
-
-    def _plain_cell(self, column: str, value: Json) -> Any:
-        metadata = value.get("metadata", {})
-        match column:
-            case "Name":
-                return metadata.get("name", "")
-            case "Created At":
-                return metadata.get("creationTimestamp")
-            case "Age":
-                return self._ages.of(value)
-            case _:
-                return ""
+        return self._rows.of(value)
 
     def _reset_status(self, value: Json) -> None:
         value.pop("status", None)
