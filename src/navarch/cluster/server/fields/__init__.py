@@ -3,8 +3,9 @@
 from navarch.cluster.server.fields.applying import applied
 from navarch.cluster.server.fields.kinds import KindShape, builtin_shape, custom_shape, shape_of
 from navarch.cluster.server.fields.managers import settled, updated
-from navarch.cluster.server.fields.patches import applied_object, patched, unfit_patch
+from navarch.cluster.server.fields.patches import patched, unfit_patch
 from navarch.cluster.server.fields.scaling import entries_from_scale, entries_of_scale
+from navarch.cluster.server.fields.yaml_bodies import applied_object
 
 __all__ = [
     "KindShape",

@@ -39,7 +39,10 @@ def applied(
     """
     _check_kind(patch, shape)
     apply = _Apply(live, patch, shape, holder(manager, "Apply", api_version, subresource), api_version, now)
-    result = apply.run(force=force, migrates=manager == lastapplied.MANAGER)
+    try:
+        result = apply.run(force=force, migrates=manager == lastapplied.MANAGER)
+    except RecursionError:
+        raise bad_request("exceeded max depth") from None
     if manager == lastapplied.MANAGER:
         lastapplied.refresh(result, patch)
     return result

@@ -139,7 +139,12 @@ def _kept(value: Any, node: Tree | None, shape: Shape) -> Any:
 
 
 def without_nulls(value: Any, shape: Shape) -> Any:
-    """The value without the members of typed objects that are null: a built-in kind has no such thing."""
+    """The value without the members of typed objects that are null: a built-in kind has no such thing.
+
+    In a map of texts null is the empty text.
+    """
+    if isinstance(value, dict) and shape.others is not None and shape.others.scalar == "string":
+        return {name: "" if member is None else member for name, member in value.items()}
     if isinstance(value, dict) and shape.fields:
         return {
             name: without_nulls(member, shape.member(name)[1]) for name, member in value.items() if member is not None

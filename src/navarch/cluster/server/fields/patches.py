@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any, Final
 
 import msgspec
-import yaml
 
 from navarch.api import apply_json_patch, apply_merge_patch
 from navarch.cluster.server.fields.gotext import go_quoted, go_text
@@ -17,14 +15,13 @@ from navarch.cluster.server.request import Json
 from navarch.cluster.server.types import ResourceType
 from navarch.errors import PatchError
 
-__all__ = ["APPLY", "applied_object", "patched", "unfit_patch"]
+__all__ = ["patched", "unfit_patch"]
 
 APPLY: Final = "application/apply-patch+yaml"
 JSON_PATCH: Final = "application/json-patch+json"
 MERGE_PATCH: Final = "application/merge-patch+json"
 STRATEGIC: Final = "application/strategic-merge-patch+json"
 _MOST_OPERATIONS: Final = 10000
-_SURROGATE: Final = re.compile(rb"[^\\](?:\\\\)*\\u[dD][89a-fA-F]").search
 _MAP: Final = "Go value of type map[string]interface {}"
 
 
@@ -35,6 +32,13 @@ def patched(
 
     What the result looks like is not checked; see `unfit_patch`. Raises Refusal.
     """
+    try:
+        return _patched(live, body, media_type, resource, field_validation)
+    except RecursionError:
+        raise bad_request("exceeded max depth") from None
+
+
+def _patched(live: Json, body: bytes, media_type: str, resource: ResourceType, field_validation: str) -> Json:
     if media_type == JSON_PATCH:
         return _json_patched(live, body, field_validation)
     if media_type == MERGE_PATCH:
@@ -158,57 +162,3 @@ def unfit_patch(result: Any, why: str, *, strategic: bytes | None = None) -> Ref
     message = f"Invalid value: {go_quoted(shown)}: {why}"
     causes = [{"reason": "FieldValueInvalid", "message": message, "field": "patch"}]
     return Refusal(422, "Invalid", f' "" is invalid: patch: {message}', details={"causes": causes})
-
-
-def applied_object(body: bytes) -> Json:
-    """The object that a body of server-side apply describes, in YAML or JSON; raises Refusal."""
-    try:
-        found = msgspec.json.decode(body) if body.lstrip().startswith(b"{") else _read_yaml(body)
-    except (msgspec.DecodeError, RecursionError):
-        found = _read_yaml(body)
-    if _SURROGATE(body):
-        # What JSON writes as two escapes is no character in YAML, and the real server reads all of it as YAML.
-        raise _no_yaml("found invalid Unicode character escape code")
-    if found is None:
-        return {}
-    if not isinstance(found, dict):
-        kind = f"json: cannot unmarshal {go_kind(found)} into {_MAP}"
-        raise bad_request(f"error decoding YAML: error unmarshaling JSON: while decoding JSON: {kind}")
-    return found
-
-
-def _read_yaml(body: bytes) -> Any:
-    try:
-        return yaml.load(body, Loader=_Loader)  # noqa: S506 - a safe loader, with JSON's scalars only
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise _no_yaml(_said(error)) from None
-
-
-def _no_yaml(why: str) -> Refusal:
-    return bad_request(f"error decoding YAML: error converting YAML to JSON: yaml: {why}")
-
-
-def _said(error: Exception) -> str:
-    if not isinstance(error, yaml.MarkedYAMLError) or error.problem_mark is None:
-        return str(error)
-    line = error.problem_mark.line + 1
-    problem = (error.problem or "").replace("here", "in this context")
-    return f"line {line}: {problem}" if line > 1 else problem
-
-
-class _Loader(yaml.SafeLoader):
-    """Scalars as JSON has them: times stay texts, keys are texts."""
-
-    def construct_mapping(self, node: Any, deep: bool = False) -> Any:
-        mapping = super().construct_mapping(node, deep)
-        return {key if isinstance(key, str) else _key(key): value for key, value in mapping.items()}
-
-
-def _key(key: Any) -> str:
-    return msgspec.json.encode(key).decode() if isinstance(key, bool | int | float) else str(key)
-
-
-_Loader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
-    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
