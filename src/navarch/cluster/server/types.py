@@ -144,6 +144,14 @@ class ResourceType:
     """Whether a deletion that is done at once is answered with the object instead of a Status."""
     convert: Callable[[Sequence[Json], str], Any] | None = None
     """For kinds with several versions: objects in another version (by apiVersion), as a coroutine; None if all are alike."""
+    reshape: Callable[[Json], None] | None = None
+    """Brings an object that was stored before `shaped_at` into the shape of today's schema when it is read."""
+    shaped_at: int = 0
+    """The revision since which objects are stored in the shape of today's schema."""
+    mark_deleted: Callable[[Json], None] | None = None
+    """Adds to an object that is marked for deletion what its kind adds: a finalizer, a condition."""
+    deprecation: str = ""
+    """What clients of a deprecated version are warned of."""
 
     @property
     def api_version(self) -> str:

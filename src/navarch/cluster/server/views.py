@@ -20,19 +20,36 @@ async def seen(resource: ResourceType, stored: Stored) -> bytes:
 
 
 async def seen_all(resource: ResourceType, found: Sequence[Stored]) -> list[bytes]:
-    """Objects as JSON. Those of kinds with one form are not even decoded."""
-    if resource.convert is None:
-        return [with_version(stored.value, stored.revision) for stored in found]
-    values = await _converted(resource, [decoded(stored) for stored in found], resource.api_version)
-    return [msgspec.json.encode(value) for value in values]
+    """Objects as JSON. Those that are stored as they are seen are not even decoded."""
+    head = b'{"apiVersion":"%b",' % resource.api_version.encode()
+    convert, since = resource.convert, resource.shaped_at
+    data: list[bytes | None] = [
+        with_version(stored.value, stored.revision)
+        if stored.revision >= since and (convert is None or stored.value.startswith(head))
+        else None
+        for stored in found
+    ]
+    if None not in data:
+        return [each for each in data if each is not None]
+    others = [_shaped(resource, stored) for stored, each in zip(found, data, strict=True) if each is None]
+    made = iter(await _converted(resource, others, resource.api_version))
+    return [msgspec.json.encode(next(made)) if each is None else each for each in data]
 
 
 async def value_of(resource: ResourceType, stored: Stored) -> Json:
     """One object as a value."""
-    value = decoded(stored)
+    value = _shaped(resource, stored)
     if resource.convert is None:
         return value
     return (await _converted(resource, [value], resource.api_version))[0]
+
+
+def _shaped(resource: ResourceType, stored: Stored) -> Json:
+    """The value, in today's shape even if it was stored before the schema changed."""
+    value = decoded(stored)
+    if stored.revision < resource.shaped_at and resource.reshape is not None:
+        resource.reshape(value)
+    return value
 
 
 async def stored_form(resource: ResourceType, value: Json) -> Json:
@@ -46,8 +63,7 @@ async def stored_form(resource: ResourceType, value: Json) -> Json:
 async def _converted(resource: ResourceType, values: list[Json], api_version: str) -> list[Json]:
     """Those that are in another version are converted together."""
     others = [value for value in values if value["apiVersion"] != api_version]
-    if not others:
+    if not others or resource.convert is None:
         return values
-    assert resource.convert is not None
     converted = iter(await resource.convert(others, api_version))
     return [value if value["apiVersion"] == api_version else next(converted) for value in values]

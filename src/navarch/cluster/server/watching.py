@@ -77,6 +77,7 @@ class Watches:
         self.clock = clock
         self.lines = Lines()
         self._waiting: set[Watcher] = set()
+        self._ends: dict[str, int] = {}
 
     def __len__(self) -> int:
         return len(self._waiting)
@@ -87,6 +88,16 @@ class Watches:
             await self.clock.sleep(_TICK_SECONDS)
             for watcher in tuple(self._waiting):
                 watcher.wake()
+
+    def end(self, storage_prefix: str) -> None:
+        """Ends the watches of a resource that is served no more, or not as it was; they still tell what has happened."""
+        self._ends[storage_prefix] = self.ends(storage_prefix) + 1
+        for watcher in tuple(self._waiting):
+            watcher.wake()
+
+    def ends(self, storage_prefix: str) -> int:
+        """How often the watches of that resource were ended."""
+        return self._ends.get(storage_prefix, 0)
 
     async def lines_of(self, asked: WatchRequest) -> AsyncIterator[bytes]:
         """The lines of one watch until its time is up; what goes wrong on the way is a line too."""
@@ -121,6 +132,7 @@ class _Watch:
         self._seen = asked.after or 0
         self._clock = watches.clock
         self._ends = self._clock.monotonic() + asked.seconds
+        self._ended_before = watches.ends(asked.resource.storage_prefix)
         self._bookmark_at = self._next_bookmark()
 
     async def run(self) -> AsyncIterator[bytes]:
@@ -151,6 +163,8 @@ class _Watch:
                 self._seen = events[-1].revision
                 if chunk := b"".join([await self._line(event) for event in events]):
                     yield chunk
+            elif self._watches.ends(self._asked.resource.storage_prefix) != self._ended_before:
+                return
             elif self._asked.bookmarks and now >= self._bookmark_at:
                 self._bookmark_at = self._next_bookmark()
                 self._seen = max(self._seen, await self._watches.storage.revision())

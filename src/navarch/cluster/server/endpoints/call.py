@@ -51,6 +51,8 @@ class Call:
 
     def __post_init__(self) -> None:
         self.dry_run = is_dry_run(self.request.query.get("dryRun", ()))
+        if self.resource.deprecation:
+            self.warnings.append(self.resource.deprecation)
 
     @property
     def manager(self) -> str:

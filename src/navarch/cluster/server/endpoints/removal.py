@@ -111,7 +111,10 @@ def _marked(call: Call, value: Json, deletion: _Deletion) -> Json:
         metadata["deletionGracePeriodSeconds"] = grace
         if "deletionTimestamp" not in value["metadata"] and metadata.get("generation"):
             metadata["generation"] += 1
-    return {**value, "metadata": metadata}
+    marked = {**value, "metadata": metadata}
+    if call.resource.mark_deleted is not None:
+        call.resource.mark_deleted(marked)
+    return marked
 
 
 def _set_propagation(metadata: Json, finalizer: str | None) -> None:
