@@ -13,7 +13,7 @@ from navarch.cluster.server.fields.fitting import fits, misfits, said
 from navarch.cluster.server.fields.kinds import KindShape
 from navarch.cluster.server.fields.managers import NOBODYS, Change, converted, owned_after
 from navarch.cluster.server.fields.merging import merged, with_named_members, without, without_nulls
-from navarch.cluster.server.fields.reading import set_of
+from navarch.cluster.server.fields.reading import UnfitError, set_of
 from navarch.cluster.server.fields.sets import Tree, covers, difference, intersection, paths, union
 from navarch.cluster.server.refusal import Refusal, bad_request
 from navarch.cluster.server.request import Json
@@ -43,6 +43,9 @@ def applied(
         result = apply.run(force=force, migrates=manager == lastapplied.MANAGER)
     except RecursionError:
         raise bad_request("exceeded max depth") from None
+    except UnfitError as error:
+        # Only what got into the store by another way than this server can be like that.
+        raise Refusal(500, "", f"failed to create typed live object ({_kind_text(shape)}): {error}") from None
     if manager == lastapplied.MANAGER:
         lastapplied.refresh(result, patch)
     return result
