@@ -14,7 +14,7 @@ from navarch.cluster.server.request import ApiRequest, Reply
 from navarch.cluster.server.server import ApiServer
 from navarch.errors import ClosedError, DeadlineError
 
-__all__ = ["InProcessTransport"]
+__all__ = ["InProcessTransport", "warning_header"]
 
 
 class InProcessTransport:
@@ -74,7 +74,7 @@ class InProcessResponse:
 
     def warnings(self) -> Sequence[str]:
         """See `Response`."""
-        return [f'299 - "{_quoted(text)}"' for text in self._reply.warnings]
+        return [warning_header(text) for text in self._reply.warnings]
 
     async def read(self) -> bytes:
         """See `Response`."""
@@ -93,8 +93,9 @@ class InProcessResponse:
             await stream.aclose()
 
 
-def _quoted(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"')
+def warning_header(text: str) -> str:
+    """A warning as the value of a header; quotes in it are escaped."""
+    return '299 - "{}"'.format(text.replace("\\", "\\\\").replace('"', '\\"'))
 
 
 async def _once(body: bytes) -> AsyncIterator[bytes]:

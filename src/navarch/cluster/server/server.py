@@ -18,7 +18,7 @@ from navarch.cluster.server.refusal import Refusal, forbidden, method_not_allowe
 from navarch.cluster.server.request import ApiRequest, Reply, RequestInfo, User, request_info
 from navarch.cluster.storage import StorageError
 
-__all__ = ["ApiServer", "Endpoint", "Page", "Parts"]
+__all__ = ["ApiServer", "Endpoint", "Page", "Parts", "RecordedStream"]
 
 _log = logging.getLogger("navarch.cluster.server")
 
@@ -199,7 +199,7 @@ class _Exchange:
             return reply
         seconds, acting = self._clock.monotonic() - self._began, self._impersonated()
         self._audit.started(self.request, self.info, self.asker, reply.status, seconds, impersonated=acting)
-        reply.stream = _Recorded(reply.stream, self, reply.status)
+        reply.stream = RecordedStream(reply.stream, self, reply.status)
         return reply
 
     def complete(self, code: int) -> None:
@@ -213,8 +213,8 @@ class _Exchange:
         return None if self.user is self.asker else self.user
 
 
-class _Recorded:
-    """A stream whose end is recorded."""
+class RecordedStream:
+    """A stream whose end is recorded: what `ApiServer.handle` gives for every stream."""
 
     def __init__(self, stream: AsyncIterator[bytes], exchange: _Exchange, code: int) -> None:
         self._stream = stream

@@ -1,0 +1,53 @@
+"""How a cluster is reached, as kubectl and every other client reads it."""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import dataclass
+
+import msgspec
+
+from navarch.cluster.embedded.certificates import Pair
+from navarch.cluster.server.request import Json
+
+__all__ = ["Access"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Access:
+    """Where a cluster is, whom to believe there, and what proves the administrator: a certificate, or a token."""
+
+    name: str
+    url: str
+    authority: bytes
+    """The certificate of the authority, as PEM."""
+    admin: Pair
+    token: str
+
+    def __repr__(self) -> str:
+        return f"<Access to {self.url}>"
+
+    def kubeconfig(self) -> Json:
+        """The administrator's, with the client certificate in it."""
+        user = {
+            "client-certificate-data": _text(self.admin.certificate),
+            "client-key-data": _text(self.admin.key),
+        }
+        cluster = {"server": self.url, "certificate-authority-data": _text(self.authority)}
+        context = {"cluster": self.name, "user": f"{self.name}-admin", "namespace": "default"}
+        return {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": self.name, "cluster": cluster}],
+            "users": [{"name": f"{self.name}-admin", "user": user}],
+            "contexts": [{"name": self.name, "context": context}],
+            "current-context": self.name,
+        }
+
+    def kubeconfig_file(self) -> bytes:
+        """The same as the content of a file: JSON, which is YAML."""
+        return msgspec.json.format(msgspec.json.encode(self.kubeconfig()), indent=2) + b"\n"
+
+
+def _text(pem: bytes) -> str:
+    return base64.b64encode(pem).decode()
