@@ -1,0 +1,135 @@
+"""The scale subresource of custom kinds: the replicas of an object as an `autoscaling/v1` Scale."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+import msgspec
+
+from navarch.cluster.server.bodies import decode_json
+from navarch.cluster.server.custom.scale_paths import AccessError, ScalePaths, integer_at, put_at, text_at
+from navarch.cluster.server.custom.strategy import CustomStrategy
+from navarch.cluster.server.endpoints.call import Call
+from navarch.cluster.server.endpoints.write import metadata_of, request_options, store_update
+from navarch.cluster.server.fields import entries_from_scale, entries_of_scale, patched
+from navarch.cluster.server.negotiation import asked_form
+from navarch.cluster.server.refusal import Refusal, bad_request, conflict, not_found
+from navarch.cluster.server.registry import CHANGED, Found
+from navarch.cluster.server.request import Json, Reply
+from navarch.cluster.server.shaping import written
+from navarch.cluster.server.views import value_of
+
+__all__ = ["scale"]
+
+_API_VERSION: Final = "autoscaling/v1"
+_METADATA: Final = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+_UNKNOWN: Final = 'no kind is registered for the type v1.Scale in scheme "pkg/runtime/scheme.go:111"'
+
+
+async def scale(call: Call) -> Reply:
+    """Reads or writes how many replicas a custom object wants."""
+    strategy = call.resource.strategy
+    if not isinstance(strategy, CustomStrategy) or strategy.form.scale is None:
+        raise Refusal(404, "NotFound", "the server could not find the requested resource", details={})
+    paths = strategy.form.scale
+    found = await call.kernel.registry.get(call.resource, call.info.namespace, call.info.name)
+    value = await value_of(call.resource, found.stored)
+    if call.info.verb == "get":
+        return _reply(call, _scale_of(value, paths))
+    return await _write(call, found, value, paths)
+
+
+async def _write(call: Call, found: Found, value: Json, paths: ScalePaths) -> Reply:
+    asked = _asked(call, value, paths)
+    _check(call, asked, value)
+    changed = {**value, "metadata": {**value["metadata"]}}
+    put_at(changed, paths.spec, _replicas(asked))
+    _own(call, value, changed, paths)
+    plain = replace(call.request, headers={**call.request.headers, "accept": "application/json"})
+    inner = Call(call.kernel, plain, replace(call.info, subresource=""), call.resource, call.user, call.warnings)
+    reply = await store_update(inner, found, changed, request_options("UpdateOptions", call), owned=True)
+    return _reply(call, _scale_of(msgspec.json.decode(reply.body), paths))
+
+
+def _asked(call: Call, value: Json, paths: ScalePaths) -> Json:
+    media_type = call.request.headers.get("content-type", "")
+    if call.info.verb == "update":
+        asked = decode_json(call.request.body, media_type)
+    else:
+        current = _scale_of(value, paths)
+        asked = patched(current, call.request.body, media_type.split(";")[0].strip(), call.resource)
+    if not isinstance(asked, dict) or (asked.get("kind"), asked.get("apiVersion")) != ("Scale", _API_VERSION):
+        raise bad_request(_UNKNOWN)
+    return asked
+
+
+def _check(call: Call, asked: Json, value: Json) -> None:
+    metadata, current = metadata_of(asked), value["metadata"]
+    resource, name = call.resource, call.info.name
+    if metadata.get("name", "") != name:
+        raise bad_request(
+            f"the name of the object ({metadata.get('name', '')}) does not match the name on the URL ({name})"
+        )
+    if metadata.get("uid") and metadata["uid"] != current["uid"]:
+        raise not_found(resource.group, resource.plural, name)
+    if metadata.get("resourceVersion") and metadata["resourceVersion"] != current["resourceVersion"]:
+        raise conflict(resource.group, resource.plural, name, CHANGED)
+
+
+def _replicas(asked: Json) -> int:
+    spec = asked.get("spec") or {}
+    replicas = spec.get("replicas", 0) if isinstance(spec, dict) else None
+    if type(replicas) is not int:
+        raise bad_request(_UNKNOWN)
+    return replicas
+
+
+def _own(call: Call, value: Json, changed: Json, paths: ScalePaths) -> None:
+    """Whoever changes the replicas owns them; a Scale does not have a field for none."""
+    wanted = integer_at(changed, paths.spec)
+    if integer_at(value, paths.spec) == wanted:
+        return
+    path = tuple(f"f:{name}" for name in paths.spec.removeprefix(".").split("."))
+    replicas = {call.resource.api_version: path}
+    entries = value["metadata"].get("managedFields", [])
+    entry: Json = {
+        "manager": call.manager,
+        "operation": "Update",
+        "apiVersion": _API_VERSION,
+        "fieldsType": "FieldsV1",
+        "fieldsV1": {"f:spec": {"f:replicas": {}}},
+        "subresource": "scale",
+    }
+    others = [each for each in entries_of_scale(entries, replicas) if each["operation"] != "Update"]
+    changed["metadata"]["managedFields"] = entries_from_scale(
+        entries, [*others, entry] if wanted else others, replicas, call.resource.api_version
+    )
+
+
+def _scale_of(value: Json, paths: ScalePaths) -> Json:
+    try:
+        wanted, actual = integer_at(value, paths.spec), integer_at(value, paths.status)
+        selector = text_at(value, paths.selector) if paths.selector else None
+    except AccessError as error:
+        raise _internal(str(error)) from None
+    if wanted is None:
+        raise _internal(f'the spec replicas field "{paths.spec}" does not exist')
+    metadata = {name: value["metadata"][name] for name in _METADATA if name in value["metadata"]}
+    return {
+        "kind": "Scale",
+        "apiVersion": _API_VERSION,
+        "metadata": metadata,
+        "spec": {"replicas": wanted} if wanted else {},
+        "status": {"replicas": actual or 0, **({"selector": selector} if selector else {})},
+    }
+
+
+def _internal(said: str) -> Refusal:
+    details = {"causes": [{"message": said}]}
+    return Refusal(500, "InternalError", f"Internal error occurred: {said}", details=details)
+
+
+def _reply(call: Call, value: Json) -> Reply:
+    form = asked_form(call.request.headers.get("accept", ""))
+    return Reply(200, written(value, form), content_type=form.media_type, warnings=call.warnings)
