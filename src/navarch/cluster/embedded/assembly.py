@@ -22,6 +22,7 @@ from navarch.cluster.server.admission.grants import Grants
 from navarch.cluster.server.admission.namespaces import NamespaceLifecycle
 from navarch.cluster.server.audit import AuditLog
 from navarch.cluster.server.builtin import builtin_types
+from navarch.cluster.server.custom import CustomKinds, scale
 from navarch.cluster.server.endpoints.access import access_endpoints
 from navarch.cluster.server.endpoints.call import Kernel
 from navarch.cluster.server.following import Follower
@@ -78,26 +79,29 @@ class Assembled:
             for kind, plural in _ROLES.items()
         ]
         self._followers.append(Follower(storage, "/registry/namespaces/", self._namespace_changed))
-        self.server = ApiServer(self._parts(clock, rng))
-
-    def _parts(self, clock: Clock, rng: random.Random) -> Parts:
         admission = Chain(NamespaceLifecycle(self._namespace), Grants(self.authorizer))
-        reviews = Reviews(self.authorizer, self.authenticator, clock)
+        kernel = Kernel(self._registry, self._catalog, self._watches, admission, clock, rng)
+        self._custom = CustomKinds(kernel)
+        self.server = ApiServer(self._parts(kernel))
+
+    def _parts(self, kernel: Kernel) -> Parts:
+        reviews = Reviews(self.authorizer, self.authenticator, kernel.clock)
+        openapi = OpenApi(published(), self._custom.documents)
         return Parts(
-            kernel=Kernel(self._registry, self._catalog, self._watches, admission, clock, rng),
+            kernel=kernel,
             authenticator=_Doorkeeper(self.authenticator, self),
             authorizer=self.authorizer,
             audit=self._audit,
-            endpoints=access_endpoints(reviews, self.tokens),
-            pages=Pages(
-                published(), Discovery(self._catalog, published()), OpenApi(published(), dict), lambda: self._failure
-            ),
+            endpoints={**access_endpoints(reviews, self.tokens), ("*", "*", "scale"): scale},
+            pages=Pages(published(), Discovery(self._catalog, published()), openapi, lambda: self._failure),
         )
 
     async def start(self) -> None:
         """Reads what the server keeps in mind, and begins what goes on beside it."""
         for follower in self._followers:
             await follower.start()
+        await self._custom.start()
+        self._background.start(self._custom.run(), "custom kinds")
         self._background.start(self._watches.run(), "watches")
         self._background.start(self._audit.run(), "audit log")
 

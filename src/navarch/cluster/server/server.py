@@ -14,8 +14,9 @@ from navarch.cluster.server.access.attributes import attributes_of
 from navarch.cluster.server.endpoints import read, removal, write
 from navarch.cluster.server.endpoints.call import Call, Kernel
 from navarch.cluster.server.endpoints.patch import patch
-from navarch.cluster.server.refusal import Refusal, forbidden, method_not_allowed, unauthorized
+from navarch.cluster.server.refusal import Refusal, forbidden, unauthorized
 from navarch.cluster.server.request import ApiRequest, Reply, RequestInfo, User, request_info
+from navarch.cluster.server.routing import check_route, has_route
 from navarch.cluster.storage import StorageError
 
 __all__ = ["ApiServer", "Endpoint", "Page", "Parts", "RecordedStream"]
@@ -137,26 +138,19 @@ class ApiServer:
         if why_not is not None:
             raise _forbidden(info, why_not)
         resource = self._parts.kernel.catalog.find(info.group, info.version, info.resource)
-        if resource is None:
+        if resource is None or not has_route(request, info, resource):
             return self._parts.pages(request)
+        check_route(request, info, resource)
         call = Call(self._parts.kernel, request, _placed(info, resource.namespaced), resource, user)
         return await self._endpoint(call)(call)
 
     def _endpoint(self, call: Call) -> Endpoint:
-        """By verb; a subresource is served by an endpoint of its own, or as a part of its object."""
-        info, resource = call.info, call.resource
-        if not info.subresource:
-            if info.verb not in resource.verbs:
-                raise method_not_allowed()
-            return self._parts.endpoints.get((resource.group, resource.plural, "")) or _VERBS[info.verb]
-        subresource = resource.subresources.get(info.subresource)
-        if subresource is None:
-            raise Refusal(404, "NotFound", "the server could not find the requested resource", details={})
-        if info.verb not in subresource.verbs:
-            raise method_not_allowed()
-        own = self._parts.endpoints.get((resource.group, resource.plural, info.subresource))
-        own = own or self._parts.endpoints.get(("*", "*", info.subresource))
-        return own or _VERBS[info.verb]
+        """By verb; what is not stored as it is written has an endpoint of its own."""
+        group, plural, subresource = call.resource.group, call.resource.plural, call.info.subresource
+        own = self._parts.endpoints.get((group, plural, subresource))
+        if own is None and subresource:
+            own = self._parts.endpoints.get(("*", "*", subresource))
+        return own or _VERBS[call.info.verb]
 
 
 def _placed(info: RequestInfo, namespaced: bool) -> RequestInfo:

@@ -41,6 +41,10 @@ class Discovery:
         """The groups of `api` or `apis` as aggregated discovery lists them."""
         return [*self._builtin[root], *self._custom(root)]
 
+    def has_group(self, name: str) -> bool:
+        """Whether the group is served."""
+        return any(entry["metadata"].get("name") == name for entry in self.groups("apis"))
+
     def _aggregated(self, root: str, request: ApiRequest) -> Reply:
         made = self._made.get(root)
         if made is None:

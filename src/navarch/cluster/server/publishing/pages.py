@@ -8,8 +8,9 @@ import msgspec
 
 from navarch.cluster.server.publishing.discovery import Discovery
 from navarch.cluster.server.publishing.openapi import OpenApi
-from navarch.cluster.server.refusal import Refusal
+from navarch.cluster.server.refusal import method_not_allowed
 from navarch.cluster.server.request import ApiRequest, Reply
+from navarch.cluster.server.routing import no_such_resource
 from navarch.k8s.published import Published
 
 __all__ = ["Health", "Pages"]
@@ -18,7 +19,8 @@ Health = Callable[[], str | None]
 """None while all is well, else what is not."""
 
 _TEXT = "text/plain; charset=utf-8"
-_HEALTH = frozenset({"/healthz", "/livez", "/readyz"})
+_HEALTH = frozenset({"healthz", "livez", "readyz"})
+_CHECKS = ("ping", "log", "etcd")
 
 
 class Pages:
@@ -31,29 +33,41 @@ class Pages:
         self._health = health
 
     def __call__(self, request: ApiRequest) -> Reply:
-        """The answer; refuses with 404 what is nowhere, and with 405 what can only be read."""
+        """The answer; 404 for what is nowhere, 405 for what can only be read."""
+        if (health := self._health_reply(request)) is not None:
+            return health
         reply = self._reply(request)
         if reply is None:
-            raise Refusal(404, "NotFound", "the server could not find the requested resource", details={})
-        if request.method not in {"GET", "HEAD"}:
-            raise Refusal(405, "MethodNotAllowed", "the server does not allow this method on the requested resource")
+            return self._absent(request.path)
+        if request.method != "GET":
+            raise method_not_allowed()
         return reply
 
     def _reply(self, request: ApiRequest) -> Reply | None:
         path = request.path.rstrip("/") or "/"
         if path == "/version":
             return Reply(200, msgspec.json.encode(self._published.version()))
-        if path in _HEALTH or path.rpartition("/")[0] in _HEALTH:
-            return self._healthy(request)
         if path == "/":
             roots = ["/api", "/apis", "/healthz", "/livez", "/openapi/v2", "/openapi/v3", "/readyz", "/version"]
             return Reply(200, msgspec.json.encode({"paths": roots}))
         return self._discovery.reply(request) or self._openapi.reply(request)
 
-    def _healthy(self, request: ApiRequest) -> Reply:
+    def _absent(self, path: str) -> Reply:
+        """Below a group that is served a Status says so; elsewhere Kubernetes' router does, in its own words."""
+        root, _, rest = path.removeprefix("/").partition("/")
+        group = rest.partition("/")[0]
+        if root == "api" or (root == "apis" and self._discovery.has_group(group)):
+            raise no_such_resource()
+        return Reply(404, b"404 page not found\n", _TEXT)
+
+    def _health_reply(self, request: ApiRequest) -> Reply | None:
+        root, _, check = request.path.removeprefix("/").partition("/")
+        if root not in _HEALTH or (check and check not in _CHECKS) or request.path.endswith("/"):
+            return None
         fault = self._health()
         if fault is not None:
-            return Reply(500, f"[-]storage failed: {fault}\n{request.path[1:]} check failed\n".encode(), _TEXT)
-        verbose = "verbose" in request.query
-        text = f"[+]ping ok\n[+]storage ok\n{request.path[1:]} check passed\n" if verbose else "ok"
-        return Reply(200, text.encode(), _TEXT)
+            return Reply(500, f"[-]etcd failed: {fault}\n{root} check failed\n".encode(), _TEXT)
+        if "verbose" in request.query:
+            passed = "".join(f"[+]{each} ok\n" for each in _CHECKS)
+            return Reply(200, f"{passed}{root} check passed\n".encode(), _TEXT)
+        return Reply(200, b"ok", _TEXT)

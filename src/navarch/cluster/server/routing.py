@@ -1,0 +1,74 @@
+"""Which paths and methods a resource has."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from navarch.cluster.server.refusal import Refusal, method_not_allowed
+from navarch.cluster.server.request import ApiRequest, RequestInfo
+from navarch.cluster.server.types import ResourceType
+
+__all__ = ["check_route", "has_route", "no_such_resource"]
+
+_ACROSS: Final[dict[str, tuple[str, ...]]] = {"GET": ("list", "watch")}
+_COLLECTION: Final[dict[str, tuple[str, ...]]] = {
+    "GET": ("list", "watch"),
+    "POST": ("create",),
+    "DELETE": ("deletecollection",),
+}
+_ITEM: Final[dict[str, tuple[str, ...]]] = {
+    "GET": ("get",),
+    "PUT": ("update",),
+    "PATCH": ("patch",),
+    "DELETE": ("delete",),
+}
+_SUBRESOURCE: Final[dict[str, tuple[str, ...]]] = {
+    "GET": ("get",),
+    "PUT": ("update",),
+    "PATCH": ("patch",),
+    "POST": ("create",),
+    "DELETE": ("delete",),
+}
+
+
+def no_such_resource() -> Refusal:
+    """404 for a path below a known group that leads nowhere."""
+    return Refusal(404, "NotFound", "the server could not find the requested resource", details={})
+
+
+def has_route(request: ApiRequest, info: RequestInfo, resource: ResourceType) -> bool:
+    """Whether the resource has such a path: in its scope, and with something to do there."""
+    if "//" in request.path.rstrip("/"):
+        return False
+    if not _is_in_scope(info, resource):
+        return False
+    if info.subresource:
+        return info.subresource in resource.subresources
+    methods = _methods(info, resource)
+    return any(verb in resource.verbs for verbs in methods.values() for verb in verbs)
+
+
+def check_route(request: ApiRequest, info: RequestInfo, resource: ResourceType) -> None:
+    """Refuses with 405 a method that the path does not have."""
+    verbs = resource.subresources[info.subresource].verbs if info.subresource else resource.verbs
+    if not any(verb in verbs for verb in _methods(info, resource).get(request.method, ())):
+        raise method_not_allowed()
+
+
+def _is_in_scope(info: RequestInfo, resource: ResourceType) -> bool:
+    if resource.namespaced:
+        return bool(info.namespace or not info.name)
+    if not info.namespace:
+        return True
+    # `/api/v1/namespaces/a` is about the namespace a, which is its own.
+    path = f"/api/{info.version}/namespaces/{info.name}"
+    is_own = resource.plural == "namespaces" and not resource.group and info.namespace == info.name
+    return is_own and not info.path.startswith(f"{path}/namespaces/")
+
+
+def _methods(info: RequestInfo, resource: ResourceType) -> dict[str, tuple[str, ...]]:
+    if info.subresource:
+        return _SUBRESOURCE
+    if info.name:
+        return _ITEM
+    return _COLLECTION if info.namespace or not resource.namespaced else _ACROSS
