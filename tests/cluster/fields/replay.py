@@ -13,7 +13,7 @@ from cluster.fields import widgets
 from navarch.cluster.server import fields
 from navarch.cluster.server.fields.kinds import KindShape
 from navarch.cluster.server.refusal import Refusal
-from navarch.cluster.server.types import ResourceType
+from navarch.cluster.server.types import Catalog, ResourceType
 from navarch.k8s.published import published
 
 Json = dict[str, Any]
@@ -107,7 +107,7 @@ def resource(plural: str, version: str) -> ResourceType:
     """A kind of the tests, as far as patches need it."""
     is_custom = plural == widgets.PLURAL
     group, version, kind = (widgets.GROUP, version, widgets.KIND) if is_custom else BUILTINS[plural]
-    document = widgets.SCHEMA if is_custom else published().schema(_schema_names()[group, version, kind])
+    document = {**widgets.SCHEMA} if is_custom else published().schema(_schema_names()[group, version, kind])
     nothing: Any = None
     schema: Any = _Schema(document)
     return ResourceType(
@@ -126,17 +126,16 @@ def resource(plural: str, version: str) -> ResourceType:
 
 
 @cache
+def _catalog() -> Catalog:
+    """The kinds of the tests, and nothing else."""
+    custom = [resource(widgets.PLURAL, version) for version in ("v1", "v1beta1")]
+    return Catalog([*custom, *(resource(plural, "v1") for plural in BUILTINS)])
+
+
+@cache
 def shape(plural: str, version: str) -> KindShape:
     """The compiled shape of a kind of the tests."""
-    if plural in BUILTINS:
-        return fields.shape_of(resource(plural, version))
-    shapes = {
-        f"{widgets.GROUP}/{each}": fields.custom_shape(widgets.GROUP, each, widgets.KIND, widgets.SCHEMA)
-        for each in ("v1", "v1beta1")
-    }
-    for each in shapes.values():
-        each.versions = shapes
-    return shapes[f"{widgets.GROUP}/{version}"]
+    return fields.shape_of(resource(plural, version), _catalog())
 
 
 def differences(step: Step) -> Iterator[str]:

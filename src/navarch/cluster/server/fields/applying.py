@@ -170,16 +170,13 @@ class _Pruning:
             return result
         if last.api_version == self._api_version and covers(self._holders[self._who].fields, last.fields):
             return result
-        shape = self._in_version(last.api_version)
+        shape = self._shape.in_version(last.api_version)
         if shape is None:
             return result
         whole = converted(result, self._shape, last.api_version)
         rest = self._without_last(whole, last, shape)
         back = converted(rest, shape, self._api_version)
         return {**result, **back} if back is not rest else back
-
-    def _in_version(self, api_version: str) -> KindShape | None:
-        return self._shape if api_version == self._shape.api_version else self._shape.versions.get(api_version)
 
     def _without_last(self, whole: Json, last: Holding, shape: KindShape) -> Json:
         root = shape.root
@@ -204,7 +201,7 @@ class _Pruning:
     def _with_owned_elsewhere(self, whole: Json, rest: Json, last: Holding, shape: KindShape) -> Json:
         """Puts back what is owned in other versions of the kind."""
         for api_version in {holding.api_version for holding in self._holders.values()} - {last.api_version}:
-            other = self._in_version(api_version)
+            other = self._shape.in_version(api_version)
             if other is None:
                 continue
             there, left = converted(whole, shape, api_version), converted(rest, shape, api_version)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from navarch.cluster.server.fields.resets import Reset, reset_of
 from navarch.cluster.server.fields.shapes import META, REFERENCE, Shape, Shapes
 from navarch.cluster.server.request import Json
-from navarch.cluster.server.types import ResourceType
+from navarch.cluster.server.types import Catalog, ResourceType
 from navarch.k8s.published import published
 
 __all__ = ["KindShape", "builtin_shape", "custom_shape", "shape_of"]
@@ -20,12 +20,21 @@ _ZEROS: Final = (0, "", False)
 _TIMES: Final = frozenset({f"{META}.Time", f"{META}.MicroTime"})
 
 
+class Versions(Protocol):
+    """The shapes of one kind by apiVersion: a mapping, or what looks like one."""
+
+    def get(self, api_version: str, /) -> KindShape | None:
+        """The shape; None if that version is not served."""
+        ...
+
+
 @dataclass(slots=True, kw_only=True)
 class KindShape:
     """The shape of a kind's objects in one version.
 
-    `versions` are the shapes of all versions that are served, by apiVersion: entries of others are dropped. `convert`
-    gives an object in another version; without it, versions differ in nothing but their name.
+    `versions` gives the shapes of the versions that are served, by apiVersion: what is owned in others is forgotten. If
+    it is None, all versions of the group are taken to be like this one. `convert` gives an object in another version;
+    without it, versions differ in nothing but their name.
     """
 
     group: str
@@ -36,7 +45,7 @@ class KindShape:
     """An object in which nothing is set, as the server sees it: some members are there nevertheless."""
     is_custom: bool = False
     has_status: bool = True
-    versions: Mapping[str, KindShape] = field(default_factory=dict)
+    versions: Versions | None = None
     convert: Callable[[Json, str], Json] | None = None
     resets: dict[str, Reset] = field(default_factory=dict)
 
@@ -44,6 +53,14 @@ class KindShape:
     def api_version(self) -> str:
         """`apps/v1`, or `v1`."""
         return f"{self.group}/{self.version}" if self.group else self.version
+
+    def in_version(self, api_version: str) -> KindShape | None:
+        """The shape of another version; None if there is no such version."""
+        if api_version == self.api_version:
+            return self
+        if self.versions is not None:
+            return self.versions.get(api_version)
+        return self if api_version.rpartition("/")[0] == self.group else None
 
     def reset(self, subresource: str) -> Reset:
         """The fields that a writer of the subresource ("" for the object itself) cannot own."""
@@ -113,15 +130,31 @@ _MOST_SHAPES: Final = 4096
 _known: dict[int, tuple[Mapping[str, Any], KindShape]] = {}
 
 
-def shape_of(resource: ResourceType) -> KindShape:
-    """The shape of a resource's objects, compiled once for each schema document."""
+class _Served:
+    """The versions of a resource that a catalog has right now."""
+
+    def __init__(self, catalog: Catalog, plural: str) -> None:
+        self._catalog = catalog
+        self._plural = plural
+
+    def get(self, api_version: str, /) -> KindShape | None:
+        group, _, version = api_version.rpartition("/")
+        found = self._catalog.find(group, version, self._plural)
+        return None if found is None else shape_of(found)
+
+
+def shape_of(resource: ResourceType, catalog: Catalog | None = None) -> KindShape:
+    """The shape of a resource's objects, compiled once for each schema document.
+
+    With the catalog it knows which other versions are served; see `KindShape`.
+    """
     document = resource.schema.document
     known = _known.get(id(document))
     if known is None or known[0] is not document:
         if len(_known) >= _MOST_SHAPES:
             _known.clear()
         known = _known[id(document)] = (document, _compiled(resource, document))
-    return known[1]
+    return known[1] if catalog is None else replace(known[1], versions=_Served(catalog, resource.plural))
 
 
 def _compiled(resource: ResourceType, document: Mapping[str, Any]) -> KindShape:

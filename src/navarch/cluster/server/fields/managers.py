@@ -112,7 +112,7 @@ class Change:
         return self._came[api_version]
 
     def _look_at(self, api_version: str) -> bool:
-        shape = self.shape.versions.get(api_version)
+        shape = self.shape.in_version(api_version)
         if shape is None:
             return False
         old = None if self._old is None else converted(self._old, self.shape, api_version)
@@ -162,7 +162,7 @@ def owned_after(holders: Holders, change: Change) -> Holders:
 
 def reconciled(holding: Holding, shape: KindShape) -> Tree:
     """What is owned, where fields have become atomic since it was written."""
-    own = shape if holding.api_version == shape.api_version else shape.versions.get(holding.api_version, shape)
+    own = shape.in_version(holding.api_version) or shape
     return _collapsed(holding.fields, own.root)
 
 
