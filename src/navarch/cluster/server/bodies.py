@@ -48,14 +48,9 @@ def _from_json(body: bytes) -> Any:
 
 
 def _from_yaml(body: bytes) -> Any:
-    import yaml  # noqa: PLC0415 - most bodies are JSON
+    from navarch.cluster.server.fields import applied_object  # noqa: PLC0415 - most bodies are JSON
 
-    if body.lstrip().startswith(b"{"):
-        return _from_json(body)
-    try:
-        return yaml.load(body, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 - a safe loader
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
-        raise bad_request(f"error converting YAML to JSON: {error}") from None
+    return applied_object(body)
 
 
 def decode_object(request: ApiRequest, resource: ResourceType, *, kind: str = "") -> tuple[Json, list[str]]:

@@ -67,7 +67,8 @@ def _options(call: Call, media_type: str) -> Json:
 async def _patch(call: Call, media_type: str, options: Json) -> Reply:
     found = await call.kernel.registry.get(call.resource, call.info.namespace, call.info.name)
     live = await value_of(call.resource, found.stored)
-    value = patched(live, call.request.body, media_type, call.resource)
+    validation = call.request.parameter("fieldValidation") or "Warn"
+    value = patched(live, call.request.body, media_type, call.resource, field_validation=validation)
     call.warnings += strict_faults(call.request, value, call.resource)
     refuse_unfit(call.resource, value)
     _check_same(call, found, value)
@@ -119,7 +120,7 @@ def _merged(call: Call, live: Json | None, desired: Json) -> Json:
     return applied(
         live,
         desired,
-        shape_of(call.resource),
+        shape_of(call.resource, call.kernel.catalog),
         manager=call.manager,
         force=call.request.flag("force"),
         subresource=call.info.subresource,

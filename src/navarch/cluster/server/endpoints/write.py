@@ -136,7 +136,7 @@ def own(call: Call, old: Json | None, value: Json) -> None:
     managed = updated(
         old,
         value,
-        shape_of(call.resource),
+        shape_of(call.resource, call.kernel.catalog),
         manager=call.manager,
         subresource=call.info.subresource,
         api_version=call.resource.api_version,
