@@ -18,8 +18,8 @@ from rig.waiting import wait_for
 SECONDS = 30.0
 
 PROGRAMS = [
-    pytest.param(tools.old_etcd, id="old"),
-    pytest.param(lambda: programs.ETCD.path, id="new", marks=pytest.mark.real),
+    pytest.param(tools.old_etcd, id="old etcd"),
+    pytest.param(lambda: programs.ETCD.path, id="new etcd", marks=pytest.mark.real),
 ]
 """The one from PyPI, and the one that Kubernetes is released with; each is asked for when it is needed."""
 
@@ -58,7 +58,12 @@ class EtcdMember:
         self.daemon.start()
 
     def until_healthy(self) -> None:
-        """Returns when it answers."""
+        """Returns when it answers; of one with TLS, when it says that it will."""
+        if self.client_url.startswith("https"):
+            log = self.daemon.log
+            said = "serving client traffic securely"
+            wait_for(said, lambda: said in log.read_text(), seconds=SECONDS, daemon=self.daemon)
+            return
         url = f"{self.client_url}/health"
         wait_for(f"{self.name} to be healthy", lambda: asking.get(url), seconds=SECONDS, daemon=self.daemon)
 
@@ -75,6 +80,7 @@ class EtcdCluster:
     folder: Path
     program: Path
     flags: tuple[str, ...] = ()
+    scheme: str = "http"
     members: list[EtcdMember] = field(default_factory=list)
 
     @property
@@ -89,7 +95,7 @@ class EtcdCluster:
         """One more, not started."""
         name = f"member{len(self.members)}"
         client, peer = _free_ports(2)
-        urls = (f"http://127.0.0.1:{client}", f"http://127.0.0.1:{peer}")
+        urls = (f"{self.scheme}://127.0.0.1:{client}", f"http://127.0.0.1:{peer}")
         self.members.append(EtcdMember(name, self.folder, self.program, *urls, self.flags))
         return self.members[-1]
 
@@ -102,10 +108,10 @@ class EtcdCluster:
 
 @contextmanager
 def running_etcd(
-    find: Callable[[], Path], folder: Path, *, size: int = 1, flags: Sequence[str] = ()
+    find: Callable[[], Path], folder: Path, *, size: int = 1, flags: Sequence[str] = (), tls: bool = False
 ) -> Iterator[EtcdCluster]:
-    """A healthy cluster of so many members."""
-    cluster = EtcdCluster(folder, find(), tuple(flags))
+    """A healthy cluster of so many members; with `tls`, flags name the certificates."""
+    cluster = EtcdCluster(folder, find(), tuple(flags), "https" if tls else "http")
     for _ in range(size):
         cluster.new_member()
     try:

@@ -7,6 +7,7 @@ import hashlib
 
 import pytest
 
+from etcd.leading import until_led
 from etcd_members import EtcdCluster
 from navarch.errors import EtcdExhaustedError, EtcdNotFoundError, EtcdRefusedError, EtcdUnavailableError
 from navarch.etcd import EtcdClient, EtcdOptions, Member
@@ -104,6 +105,7 @@ async def test_calls_go_on_when_a_member_is_killed(members: EtcdCluster, prefix:
         found = await etcd.kv.get(prefix)
         assert found is not None
         assert found.value == b"1"
+        await until_led(etcd, members.urls[1:])
         await etcd.kv.put(prefix, b"2")
         found = await etcd.kv.get(prefix)
         assert found is not None

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from etcd.leading import until_led
 from etcd_members import EtcdCluster
 from navarch.errors import EtcdCompactedError
 from navarch.etcd import (
@@ -132,8 +133,8 @@ async def test_a_watch_goes_on_after_its_member_was_killed(members: EtcdCluster,
         await etcd.kv.put(prefix + b"1", b"")
         await take(answers, 1)
         members.members[0].kill()
-        rest = EtcdClient(EtcdOptions(endpoints=members.urls[1:]))
-        async with rest:
+        async with EtcdClient(EtcdOptions(endpoints=members.urls[1:])) as rest:
+            await until_led(rest, members.urls[1:])
             await rest.kv.put(prefix + b"2", b"")
             await rest.kv.put(prefix + b"3", b"")
         assert [event.kv.key[-1:] for event in await take(answers, 2)] == [b"2", b"3"]

@@ -84,6 +84,7 @@ class Gateway:
         self._tls = options.tls.context() if options.tls else None
         self._short: aiohttp.ClientSession | None = None
         self._long: aiohttp.ClientSession | None = None
+        self._streams: set[aiohttp.ClientResponse] = set()
         self._closed = False
 
     async def call(self, method: Method[T], request: object, *, endpoint: str = "") -> T:
@@ -102,14 +103,18 @@ class Gateway:
         at, response = await self._with_token(
             lambda: self._persist(lambda at: self._open(at, method.path, body), endpoint, repeatable=True)
         )
+        self._streams.add(response)
         try:
             yield _results(at, method, response)
         finally:
+            self._streams.discard(response)
             response.close()
 
     async def close(self) -> None:
         """Closes every connection, for good."""
         self._closed = True
+        for response in self._streams:
+            response.close()  # whoever reads from it learns that it broke off; a closed session does not tell
         for session in (self._short, self._long):
             if session is not None:
                 await session.close()

@@ -1,0 +1,146 @@
+"""A store in a real etcd, under the keys as they are given: `etcdctl get --prefix /registry` shows what is there."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+
+from navarch._base.background import Background
+from navarch.cluster.storage.etcd_watch import EtcdWatcher, decoded, encoded
+from navarch.cluster.storage.protocol import ChangedError, CompactedError, Page, StorageError, Stored, Watcher
+from navarch.errors import EtcdCompactedError, EtcdRefusedError, NavarchError
+from navarch.etcd import (
+    DeleteRequest,
+    EtcdClient,
+    EtcdOptions,
+    PutRequest,
+    RangeRequest,
+    RangeResponse,
+    WatchRequest,
+    mod_revision_is,
+    prefix_end,
+)
+
+__all__ = ["EtcdStorage"]
+
+_FIRST_KEY = b"\0"
+_AT_ONCE = 1000
+
+
+class EtcdStorage:
+    """A `Storage` in etcd. What etcd has acknowledged is as durable as its cluster makes it.
+
+    A write whose answer did not come raises `StorageError`; it may have been carried out.
+    """
+
+    def __init__(self, options: EtcdOptions) -> None:
+        self._client = EtcdClient(options)
+
+    async def revision(self) -> int:
+        """See `Storage.revision`."""
+        with _our_errors():
+            return (await self._client.kv.range(RangeRequest(key=_FIRST_KEY, count_only=True))).header.revision
+
+    async def get(self, key: str) -> Stored | None:
+        """See `Storage.get`."""
+        with _our_errors():
+            found = await self._client.kv.get(encoded(key))
+        return decoded(found) if found else None
+
+    async def page(self, prefix: str, *, revision: int = 0, limit: int = 0, after: str = "") -> Page:
+        """See `Storage.page`."""
+        begin, end = _bounds(prefix, after)
+        if begin >= end != _FIRST_KEY:
+            return Page([], revision or await self.revision(), 0)
+        items: list[Stored] = []
+        while True:
+            answer = await self._range(
+                RangeRequest(key=begin, range_end=end, limit=limit or _AT_ONCE, revision=revision)
+            )
+            revision = revision or answer.header.revision
+            items.extend(map(decoded, answer.kvs))
+            if limit or not answer.more:
+                return Page(items, revision, answer.count - len(answer.kvs))
+            begin = answer.kvs[-1].key + b"\0"
+
+    async def put(self, key: str, value: bytes, *, expected: int) -> int:
+        """See `Storage.put`."""
+        return await self._write(PutRequest(key=encoded(key), value=value), expected)
+
+    async def delete(self, key: str, *, expected: int) -> int:
+        """See `Storage.delete`."""
+        if expected == 0:  # etcd would take that for a condition which holds
+            raise ChangedError(await self.get(key))
+        return await self._write(DeleteRequest(key=encoded(key)), expected)
+
+    @asynccontextmanager
+    async def watch(self, prefix: str, *, after: int) -> AsyncIterator[Watcher]:
+        """See `Storage.watch`."""
+        await self._require(after)
+        begin, end = _bounds(prefix, "")
+        request = WatchRequest(key=begin, range_end=end, start_revision=after + 1, prev_kv=True, progress_notify=True)
+        watcher = EtcdWatcher(self._client, request)
+        background = Background()
+        background.start(watcher.run(), "etcd watch")
+        try:
+            yield watcher
+        finally:
+            await background.stop()
+
+    async def compact(self, revision: int) -> None:
+        """See `Storage.compact`."""
+        with _our_errors():
+            await self._client.kv.compact(revision)
+
+    async def close(self) -> None:
+        """See `Storage.close`. Watches end with a `StorageError`."""
+        await self._client.close()
+
+    async def _range(self, request: RangeRequest) -> RangeResponse:
+        """Raises `CompactedError` with the oldest revision that is kept; etcd tells it only to those who watch."""
+        try:
+            with _our_errors():
+                return await self._client.kv.range(request)
+        except CompactedError:
+            with _our_errors():
+                async with self._client.watch(WatchRequest(key=_FIRST_KEY, start_revision=1)) as answers:
+                    async for _ in answers:
+                        pass
+            raise
+
+    async def _write(self, write: PutRequest | DeleteRequest, expected: int) -> int:
+        with _our_errors():
+            answer = await self._client.kv.txn(
+                [mod_revision_is(write.key, expected)], [write], [RangeRequest(key=write.key)]
+            )
+        if answer.succeeded:
+            return answer.header.revision
+        found = answer.responses[0].response_range
+        raise ChangedError(decoded(found.kvs[0]) if found and found.kvs else None)
+
+    async def _require(self, revision: int) -> None:
+        """Raises `CompactedError` if what happened after that revision is no longer known; the future may be watched."""
+        with suppress(_FutureError):
+            await self._range(RangeRequest(key=_FIRST_KEY, count_only=True, revision=max(revision, 1)))
+
+
+class _FutureError(StorageError):
+    """The revision has not come yet."""
+
+
+@contextmanager
+def _our_errors() -> Iterator[None]:
+    try:
+        yield
+    except EtcdCompactedError as error:
+        raise CompactedError(error.revision) from error
+    except EtcdRefusedError as error:
+        raise (_FutureError if "future revision" in str(error) else StorageError)(str(error)) from error
+    except NavarchError as error:
+        raise StorageError(str(error)) from error
+
+
+def _bounds(prefix: str, after: str) -> tuple[bytes, bytes]:
+    """The range of keys under a prefix that come after a key, as etcd writes it: an end of one zero byte is none."""
+    begin, end = encoded(prefix) or _FIRST_KEY, prefix_end(encoded(prefix))
+    return (max(begin, encoded(after) + b"\0") if after else begin), end

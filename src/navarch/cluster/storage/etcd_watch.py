@@ -1,0 +1,96 @@
+"""A watch on etcd as a `Watcher`."""
+
+from __future__ import annotations
+
+import asyncio
+
+from navarch.cluster.storage.protocol import CompactedError, Event, StorageError, Stored
+from navarch.errors import EtcdCompactedError, NavarchError
+from navarch.etcd import EtcdClient, KeyValue, WatchEvent, WatchRequest
+
+__all__ = ["EtcdWatcher", "decoded", "encoded"]
+
+_FULL = 1000
+
+
+def encoded(key: str) -> bytes:
+    """The key as etcd has it."""
+    return key.encode("utf-8", "surrogatepass")
+
+
+def decoded(pair: KeyValue) -> Stored:
+    """What etcd has, as the server knows it."""
+    return Stored(pair.key.decode("utf-8", "surrogatepass"), pair.value, pair.mod_revision)
+
+
+class EtcdWatcher:
+    """Takes events from etcd while `run` is under way, and keeps them until they are asked for.
+
+    When nobody asks, it stops taking: they wait in etcd then, which slows no writer.
+    """
+
+    def __init__(self, client: EtcdClient, request: WatchRequest) -> None:
+        self._client = client
+        self._request = request
+        self._events: list[Event] = []
+        self._failure: StorageError | None = None
+        self._is_woken = False
+        self._hint = asyncio.Event()
+        self._room = asyncio.Event()
+
+    async def run(self) -> None:
+        """Returns when the watch has failed; `ready` says why, whatever it was."""
+        try:
+            await self._take_all()
+        except EtcdCompactedError as error:
+            self._fail(CompactedError(error.revision))
+        except NavarchError as error:
+            self._fail(StorageError(str(error)))
+        except StorageError as error:
+            self._fail(error)
+        except Exception as error:
+            self._fail(StorageError(f"the watch failed: {error}"))
+            raise
+
+    def ready(self) -> list[Event]:
+        """See `Watcher.ready`."""
+        events, self._events = self._events, []
+        self._room.set()
+        if not events and self._failure:
+            raise self._failure
+        return events
+
+    async def wait(self) -> None:
+        """See `Watcher.wait`."""
+        while not (self._is_woken or self._events or self._failure):
+            self._hint.clear()
+            await self._hint.wait()
+        self._is_woken = False
+
+    def wake(self) -> None:
+        """See `Watcher.wake`."""
+        self._is_woken = True
+        self._hint.set()
+
+    async def _take_all(self) -> None:
+        async with self._client.watch(self._request) as answers:
+            async for answer in answers:
+                self._events.extend(map(_event, answer.events))
+                self._hint.set()
+                while len(self._events) >= _FULL:
+                    self._room.clear()
+                    await self._room.wait()
+
+    def _fail(self, error: StorageError) -> None:
+        self._failure = error
+        self._hint.set()
+
+
+def _event(event: WatchEvent) -> Event:
+    """Raises `CompactedError` if what was there before is already forgotten."""
+    pair, previous = event.kv, event.prev_kv
+    is_deletion = event.type == "DELETE"
+    if previous is None and (is_deletion or pair.create_revision != pair.mod_revision):
+        raise CompactedError(pair.mod_revision)
+    key, value, revision = decoded(pair)
+    return Event(key, None if is_deletion else value, revision, decoded(previous) if previous else None)

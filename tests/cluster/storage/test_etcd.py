@@ -1,0 +1,95 @@
+"""What a store in etcd promises beyond its process, and what etcd's own tools see of it."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from cluster.storage.watching import SECONDS, take
+from etcd_members import PROGRAMS, EtcdMember, running_etcd
+from navarch.cluster.storage.etcd import EtcdStorage
+from navarch.cluster.storage.protocol import StorageError
+from navarch.etcd import EtcdClient, EtcdOptions
+from rig import programs, tools
+
+WRITERS = 50
+WRITES = 20
+
+
+@pytest.mark.parametrize("find_etcd", PROGRAMS)
+async def test_keys_lie_in_etcd_as_they_were_given(find_etcd: Callable[[], Path], tmp_path: Path) -> None:
+    """`etcdctl get` shows them, and what somebody else writes there is seen."""
+    with running_etcd(find_etcd, tmp_path) as cluster:
+        options = EtcdOptions(endpoints=cluster.urls)
+        storage = EtcdStorage(options)
+        async with EtcdClient(options) as etcd, storage.watch("/registry/", after=1) as watcher:
+            await storage.put("/registry/pods/default/web", b'{"kind":"Pod"}', expected=0)
+            found = await etcd.kv.get(b"/registry/pods/default/web")
+            assert found is not None
+            assert found.value == b'{"kind":"Pod"}'
+            await etcd.kv.put(b"/registry/pods/default/other", b"{}")
+            assert [event.key[-5:] for event in await take(watcher, 2)] == ["t/web", "other"]
+        await storage.close()
+
+
+@pytest.mark.parametrize("find_etcd", PROGRAMS)
+async def test_a_large_list_comes_whole(find_etcd: Callable[[], Path], tmp_path: Path) -> None:
+    """It is read in several pieces of one revision."""
+    with running_etcd(find_etcd, tmp_path) as cluster:
+        storage = EtcdStorage(EtcdOptions(endpoints=cluster.urls))
+        keys = [f"/p/{number:04d}" for number in range(2500)]
+        for some in range(0, len(keys), 100):
+            await asyncio.gather(*(storage.put(key, b"{}", expected=0) for key in keys[some : some + 100]))
+        page = await storage.page("/p/")
+        assert ([item.key for item in page.items], page.remaining) == (keys, 0)
+        await storage.close()
+
+
+async def write_until_killed(storage: EtcdStorage, prefix: str, acknowledged: list[str]) -> None:
+    """Each key is noted when etcd has acknowledged it; ends with the first that it does not."""
+    try:
+        for number in range(WRITES):
+            await storage.put(f"{prefix}{number}", b"{}", expected=0)
+            acknowledged.append(f"{prefix}{number}")
+    except StorageError:
+        return
+
+
+async def kill_after(member: EtcdMember, acknowledged: list[str], count: int) -> None:
+    while len(acknowledged) < count:
+        await asyncio.wait((asyncio.get_running_loop().create_future(),), timeout=0.001)
+    member.kill()
+
+
+@pytest.mark.parametrize(
+    ("find_etcd", "kills"),
+    [
+        pytest.param(tools.old_etcd, 4, id="old etcd"),
+        pytest.param(lambda: programs.ETCD.path, 20, id="new etcd", marks=pytest.mark.real),
+    ],
+)
+async def test_nothing_acknowledged_is_lost_when_etcd_is_killed(
+    find_etcd: Callable[[], Path], kills: int, tmp_path: Path
+) -> None:
+    """Again and again in the middle of a thousand writes; the same store serves again each time."""
+    rng = random.Random(9)
+    with running_etcd(find_etcd, tmp_path) as cluster:
+        (member,) = cluster.members
+        storage = EtcdStorage(EtcdOptions(endpoints=cluster.urls, patience=0.1))
+        lost_nothing: set[str] = set()
+        for kill in range(kills):
+            acknowledged: list[str] = []
+            async with asyncio.timeout(SECONDS), asyncio.TaskGroup() as tasks:
+                for writer in range(WRITERS):
+                    tasks.create_task(write_until_killed(storage, f"/{kill:02d}/{writer:02d}/", acknowledged))
+                await kill_after(member, acknowledged, rng.randrange(1, 300))
+            member.start(cluster.names)
+            member.until_healthy()
+            lost_nothing |= set(acknowledged)
+            stored = {item.key for item in (await storage.page("")).items}
+            assert lost_nothing <= stored, f"lost after kill {kill}: {sorted(lost_nothing - stored)}"
+        await storage.close()
