@@ -72,9 +72,10 @@ def _columns(listed: list[Json]) -> tuple[Column, ...]:
 def _resource_type(found: _Found, ages: Ages) -> ResourceType:
     group, version, resource, schema_name, columns = found
     kind, plural = resource["responseKind"]["kind"], resource["resource"]
-    schema, rules = schema_of(schema_name), rules_of(group, version, plural)
+    api_version = f"{group}/{version}".removeprefix("/")
+    schema, rules = schema_of(schema_name), rules_of(api_version, plural)
     namespaced = resource["scope"] == "Namespaced"
-    rows = Rows(f"{group}/{version}".removeprefix("/"), plural, columns, ages)
+    rows = Rows(api_version, plural, columns, ages)
     strategy = BuiltinStrategy(schema, rules, rows, namespaced=namespaced)
     status = StatusStrategy(schema, rules, rows, namespaced=namespaced)
     return ResourceType(

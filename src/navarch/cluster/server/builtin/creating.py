@@ -21,6 +21,7 @@ __all__ = [
     "qos_class",
     "update_daemon_set",
     "update_namespace",
+    "update_service",
 ]
 
 _QOS_RESOURCES: Final = ("cpu", "memory")
@@ -73,6 +74,32 @@ def update_namespace(value: Json, old: Json, _: Operation) -> None:
     value["spec"]["finalizers"] = old["spec"].get("finalizers") or []
     if not value["spec"]["finalizers"]:
         del value["spec"]["finalizers"]
+
+
+def update_service(value: Json, old: Json, _: Operation) -> None:
+    """An update that says nothing about addresses and node ports keeps them."""
+    spec, before = value["spec"], old["spec"]
+    if "ExternalName" in {spec.get("type"), before.get("type")}:
+        return
+    if spec.get("clusterIP") != before.get("clusterIP") and spec.get("clusterIPs") == before.get("clusterIPs"):
+        spec.pop("clusterIPs", None)
+    if not spec.get("clusterIP"):
+        spec.pop("clusterIP", None)
+    for name in ("clusterIP", "clusterIPs"):
+        if name in before and not (spec.get("clusterIP") or spec.get("clusterIPs")):
+            spec[name] = before[name]
+    if spec.get("clusterIP"):
+        spec["clusterIPs"] = spec.get("clusterIPs") or [spec["clusterIP"]]
+    _keep_node_ports(spec, before)
+
+
+def _keep_node_ports(spec: Json, before: Json) -> None:
+    if spec.get("type") not in {"NodePort", "LoadBalancer"}:
+        return
+    taken = {(port.get("protocol"), port["port"]): port.get("nodePort") for port in before.get("ports") or ()}
+    for port in spec.get("ports") or ():
+        if not port.get("nodePort") and (kept := taken.get((port.get("protocol"), port["port"]))):
+            port["nodePort"] = kept
 
 
 def create_claim(value: Json, _: Operation) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,8 +52,8 @@ class Rules:
     default: Callable[[Json], None] = nothing
     create: Callable[[Json, Operation], None] = nothing
     update: Callable[[Json, Json, Operation], None] = nothing
-    check: Callable[[Json], list[Cause]] = no_causes
-    check_update: Callable[[Json, Json], list[Cause]] = no_causes
+    check: Callable[[Json], Iterable[Cause]] = no_causes
+    check_update: Callable[[Json, Json], Iterable[Cause]] = no_causes
     warnings: Callable[[Json, Json | None], list[str]] = no_warnings
     name_faults: Callable[[str], Sequence[str]] = DNS_SUBDOMAIN.faults
     """The server's sentences about the name of an object."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from navarch.cluster.server.builtin.cells.rows import Rows
+from navarch.cluster.server.builtin.checks.common import finalizer_name
 from navarch.cluster.server.builtin.rules import Rules
 from navarch.cluster.server.builtin.schema import BuiltinSchema
 from navarch.cluster.server.metadata import metadata_faults, metadata_update_faults, version_faults
@@ -51,8 +52,11 @@ class BuiltinStrategy:
     def validate_create(self, value: Json) -> list[Cause]:
         """Every fault."""
         rules = self._rules
-        faults = metadata_faults(value, namespaced=self._namespaced, name_faults=rules.name_faults)
-        return [*faults, *rules.check(value)]
+        return [
+            *metadata_faults(value, namespaced=self._namespaced, name_faults=rules.name_faults),
+            *_finalizer_faults(value),
+            *rules.check(value),
+        ]
 
     def validate_update(self, value: Json, old: Json) -> list[Cause]:
         """Every fault, immutable fields included."""
@@ -60,6 +64,7 @@ class BuiltinStrategy:
         return [
             *unversioned,
             *metadata_update_faults(value, old),
+            *_finalizer_faults(value),
             *self._rules.check(value),
             *self._rules.check_update(value, old),
         ]
@@ -113,6 +118,16 @@ def _metadata_with_status(metadata: Json, old: Json) -> Json:
         if name in old:
             kept[name] = old[name]
     return kept
+
+
+def _finalizer_faults(value: Json) -> list[Cause]:
+    """Finalizers of built-in kinds say whose they are."""
+    finalizers = value["metadata"].get("finalizers") or ()
+    return [
+        fault
+        for index, name in enumerate(finalizers)
+        for fault in finalizer_name(name, f"metadata.finalizers[{index}]")
+    ]
 
 
 def _count_generation(value: Json, old: Json) -> None:

@@ -1,0 +1,1 @@
+"""What Kubernetes refuses, in its own words. Objects have been normalized and defaulted."""

@@ -1,0 +1,128 @@
+"""Checks of webhook configurations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+from urllib.parse import urlsplit
+
+from navarch.api.names import DNS_SUBDOMAIN
+from navarch.cluster.server.builtin.checks.common import choice, port_number, unique
+from navarch.cluster.server.causes import invalid, required, unsupported
+from navarch.cluster.server.metadata import selector_faults
+from navarch.cluster.server.request import Json
+from navarch.errors import Cause
+
+__all__ = ["check_mutating_webhooks", "check_webhooks"]
+
+_EFFECTS: Final = ("None", "NoneOnDryRun")
+_VERSIONS: Final = frozenset({"v1", "v1beta1"})
+_OPERATIONS: Final = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
+_SCOPES: Final = ("*", "Cluster", "Namespaced")
+_SEGMENTS: Final = 3
+_LONGEST_SECONDS: Final = 30
+
+
+def check_webhooks(value: Json) -> Iterator[Cause]:
+    """A ValidatingWebhookConfiguration."""
+    webhooks = value.get("webhooks") or ()
+    yield from unique((each.get("name", ""), f"webhooks[{index}].name") for index, each in enumerate(webhooks))
+    for index, webhook in enumerate(webhooks):
+        yield from _check_webhook(webhook, f"webhooks[{index}]")
+
+
+def check_mutating_webhooks(value: Json) -> Iterator[Cause]:
+    """A MutatingWebhookConfiguration."""
+    yield from check_webhooks(value)
+    for index, webhook in enumerate(value.get("webhooks") or ()):
+        policy = webhook.get("reinvocationPolicy")
+        yield from choice(policy, f"webhooks[{index}].reinvocationPolicy", ("IfNeeded", "Never"))
+
+
+def _check_webhook(webhook: Json, path: str) -> Iterator[Cause]:
+    yield from _check_name(webhook.get("name", ""), f"{path}.name")
+    yield from _check_versions(webhook.get("admissionReviewVersions") or [], f"{path}.admissionReviewVersions")
+    for index, rule in enumerate(webhook.get("rules") or ()):
+        yield from check_rule(rule, f"{path}.rules[{index}]")
+    yield from choice(webhook.get("failurePolicy"), f"{path}.failurePolicy", ("Fail", "Ignore"))
+    yield from choice(webhook.get("matchPolicy"), f"{path}.matchPolicy", ("Equivalent", "Exact"))
+    effects = webhook.get("sideEffects")
+    if effects is None:
+        yield required(f"{path}.sideEffects", "must specify one of None, NoneOnDryRun")
+    else:
+        yield from choice(effects, f"{path}.sideEffects", _EFFECTS)
+    seconds = webhook.get("timeoutSeconds")
+    if seconds is not None and not 1 <= seconds <= _LONGEST_SECONDS:
+        yield invalid(f"{path}.timeoutSeconds", seconds, "the timeout value must be between 1 and 30 seconds")
+    for name in ("namespaceSelector", "objectSelector"):
+        yield from selector_faults(webhook.get(name), f"{path}.{name}")
+    yield from _check_client(webhook["clientConfig"], f"{path}.clientConfig")
+
+
+def _check_name(name: str, field: str) -> Iterator[Cause]:
+    if not name:
+        yield required(field)
+        return
+    faults = DNS_SUBDOMAIN.faults(name)
+    yield from (invalid(field, name, said) for said in faults)
+    if not faults and len(name.split(".")) < _SEGMENTS:
+        yield invalid(field, name, "should be a domain with at least three segments separated by dots")
+
+
+def _check_versions(versions: list[str], field: str) -> Iterator[Cause]:
+    if not versions:
+        yield required(field, "must specify one of v1, v1beta1")
+    elif not _VERSIONS & {*versions}:
+        yield invalid(field, versions, "must include at least one of v1, v1beta1")
+
+
+def check_rule(rule: Json, path: str) -> Iterator[Cause]:
+    """Which requests are meant."""
+    for name, what in (("apiGroups", "API groups"), ("apiVersions", "API versions")):
+        yield from _check_listed(rule.get(name) or [], f"{path}.{name}", what)
+    operations = rule.get("operations") or []
+    if not operations:
+        yield required(f"{path}.operations")
+    elif "*" in operations and len(operations) > 1:
+        yield invalid(f"{path}.operations", operations, "if '*' is present, must not specify other operations")
+    for index, operation in enumerate(operations):
+        if operation not in _OPERATIONS:
+            yield unsupported(f"{path}.operations[{index}]", operation, _OPERATIONS)
+    if not rule.get("resources"):
+        yield required(f"{path}.resources")
+    yield from choice(rule.get("scope"), f"{path}.scope", _SCOPES)
+
+
+def _check_listed(values: list[str], field: str, what: str) -> Iterator[Cause]:
+    if not values:
+        yield required(field)
+    elif "*" in values and len(values) > 1:
+        yield invalid(field, values, f"if '*' is present, must not specify other {what}")
+
+
+def _check_client(client: Json, path: str) -> Iterator[Cause]:
+    url, service = client.get("url"), client.get("service")
+    if (url is None) == (service is None):
+        yield required(path, "exactly one of url or service is required")
+    elif url is not None:
+        yield from _check_url(url, f"{path}.url")
+    elif service is not None:
+        for name in ("name", "namespace"):
+            if not service.get(name):
+                yield required(f"{path}.service.{name}")
+        yield from port_number(service.get("port", 443), f"{path}.service.port")
+
+
+def _check_url(url: str, field: str) -> Iterator[Cause]:
+    form = "; desired format: https://host[/path]"
+    parts = urlsplit(url)
+    if parts.scheme != "https":
+        yield invalid(field, parts.scheme, f"'https' is the only allowed URL scheme{form}")
+    if not parts.netloc:
+        yield invalid(field, parts.netloc, f"host must be specified{form}")
+    if parts.username is not None:
+        yield invalid(field, parts.username, "user information is not permitted in the URL")
+    if parts.fragment:
+        yield invalid(field, parts.fragment, "fragments are not permitted in the URL")
+    if parts.query:
+        yield invalid(field, parts.query, "query parameters are not permitted in the URL")

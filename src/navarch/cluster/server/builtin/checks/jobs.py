@@ -1,0 +1,138 @@
+"""Checks of Jobs and CronJobs."""
+
+from __future__ import annotations
+
+import zoneinfo
+from collections.abc import Iterator
+from typing import Final
+
+from navarch.api.names import DNS_SUBDOMAIN
+from navarch.cluster.server.builtin.checks.common import at_least_zero, choice, in_order, selects
+from navarch.cluster.server.builtin.checks.pod_spec import check_template
+from navarch.cluster.server.builtin.checks.schedules import schedule_fault
+from navarch.cluster.server.causes import invalid, required, unsupported
+from navarch.cluster.server.metadata import immutable_faults, selector_faults
+from navarch.cluster.server.request import Json
+from navarch.errors import Cause
+
+__all__ = ["check_cron_job", "check_job", "check_job_update", "cron_job_name_faults"]
+
+_UID_LABEL: Final = "batch.kubernetes.io/controller-uid"
+_NUMBERS: Final = (
+    "parallelism",
+    "completions",
+    "backoffLimit",
+    "activeDeadlineSeconds",
+    "ttlSecondsAfterFinished",
+    "backoffLimitPerIndex",
+    "maxFailedIndexes",
+)
+_RESTARTS: Final = ("OnFailure", "Never")
+_LONGEST_CRON_JOB: Final = 52
+_MUTABLE_OF_SUSPENDED: Final = frozenset({"nodeSelector", "tolerations", "affinity", "schedulingGates"})
+
+
+def check_job(value: Json) -> Iterator[Cause]:
+    """A Job."""
+    yield from _check_job_spec(value["spec"], "spec")
+    yield from _check_job_selector(value)
+
+
+def _check_job_selector(value: Json) -> Iterator[Cause]:
+    spec = value["spec"]
+    selector, labels = spec.get("selector"), (spec["template"].get("metadata") or {}).get("labels")
+    if selector is None:
+        yield required("spec.selector")
+    else:
+        yield from selector_faults(selector, "spec.selector")
+    if not spec.get("manualSelector"):
+        own = {"matchLabels": {_UID_LABEL: value["metadata"].get("uid", "")}}
+        if selector != own:
+            yield invalid("spec.selector", _in_order(selector), "`selector` not auto-generated")
+    if selector is None or not selects(selector, labels or {}):
+        yield invalid("spec.template.metadata.labels", in_order(labels), "`selector` does not match template `labels`")
+
+
+def _in_order(selector: Json | None) -> Json | None:
+    return {**selector, "matchLabels": in_order(selector.get("matchLabels"))} if selector else None
+
+
+def _check_job_spec(spec: Json, path: str) -> Iterator[Cause]:
+    for name in _NUMBERS:
+        yield from at_least_zero(spec, name, path)
+    yield from choice(spec.get("completionMode"), f"{path}.completionMode", ("NonIndexed", "Indexed"))
+    if spec.get("completionMode") == "Indexed" and spec.get("completions") is None:
+        yield required(f"{path}.completions", "when completion mode is Indexed")
+    yield from choice(
+        spec.get("podReplacementPolicy"), f"{path}.podReplacementPolicy", ("Failed", "TerminatingOrFailed")
+    )
+    yield from check_template(spec["template"], f"{path}.template")
+    field, restart = f"{path}.template.spec.restartPolicy", spec["template"]["spec"].get("restartPolicy", "")
+    if restart in {"Always", ""}:
+        yield required(field, 'valid values: "OnFailure", "Never"')
+    elif restart not in _RESTARTS:
+        yield unsupported(field, restart, _RESTARTS)
+
+
+def check_job_update(value: Json, old: Json) -> Iterator[Cause]:
+    """What a job does never changes."""
+    spec, before = value["spec"], old["spec"]
+    for name in (
+        "selector",
+        "completionMode",
+        "backoffLimitPerIndex",
+        "podFailurePolicy",
+        "successPolicy",
+        "managedBy",
+    ):
+        yield from immutable_faults(spec.get(name), before.get(name), f"spec.{name}")
+    if spec.get("completionMode") != "Indexed" or spec.get("completions") != spec.get("parallelism"):
+        yield from immutable_faults(spec.get("completions"), before.get("completions"), "spec.completions")
+    template, then = spec["template"], before["template"]
+    if before.get("suspend") and not (old.get("status") or {}).get("startTime"):
+        template, then = _steered(template), _steered(then)
+    if template != then:
+        yield invalid("spec.template", spec["template"], "field is immutable")
+
+
+def _steered(template: Json) -> Json:
+    """A job that was never started may still be steered to nodes."""
+    spec = {name: part for name, part in template["spec"].items() if name not in _MUTABLE_OF_SUSPENDED}
+    return {"spec": spec}
+
+
+def cron_job_name_faults(name: str) -> list[str]:
+    """Jobs add eleven characters to the name of their CronJob."""
+    faults = list(DNS_SUBDOMAIN.faults(name))
+    if len(name) > _LONGEST_CRON_JOB:
+        faults.append(f"must be no more than {_LONGEST_CRON_JOB} characters")
+    return faults
+
+
+def check_cron_job(value: Json) -> Iterator[Cause]:
+    """A CronJob."""
+    spec = value["spec"]
+    yield from _check_schedule(spec.get("schedule", ""))
+    yield from _check_zone(spec.get("timeZone"))
+    yield from at_least_zero(spec, "startingDeadlineSeconds", "spec")
+    yield from choice(spec.get("concurrencyPolicy"), "spec.concurrencyPolicy", ("Allow", "Forbid", "Replace"))
+    for name in ("successfulJobsHistoryLimit", "failedJobsHistoryLimit"):
+        yield from at_least_zero(spec, name, "spec")
+    yield from _check_job_spec(spec["jobTemplate"]["spec"], "spec.jobTemplate.spec")
+
+
+def _check_schedule(schedule: str) -> Iterator[Cause]:
+    if not schedule:
+        yield required("spec.schedule")
+    elif fault := schedule_fault(schedule):
+        yield invalid("spec.schedule", schedule, fault)
+    elif "TZ" in schedule:
+        said = "cannot use TZ or CRON_TZ in schedule, use timeZone field instead"
+        yield invalid("spec.schedule", schedule, said)
+
+
+def _check_zone(zone: str | None) -> Iterator[Cause]:
+    if zone is None:
+        return
+    if zone not in zoneinfo.available_timezones() or zone.lower() == "local":
+        yield invalid("spec.timeZone", zone, f"unknown time zone {zone}")

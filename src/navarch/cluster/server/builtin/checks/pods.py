@@ -1,0 +1,123 @@
+"""Checks of pods, and what may change of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from navarch.cluster.server.builtin.checks.pod_spec import check_pod_spec
+from navarch.cluster.server.causes import forbidden, invalid, required
+from navarch.cluster.server.request import Json
+from navarch.errors import Cause
+
+__all__ = ["check_pod", "check_pod_update", "pod_warnings"]
+
+_CONTAINER_LISTS: Final = ("containers", "initContainers")
+_UPDATES: Final = (
+    "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,"
+    "`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),"
+    "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)"
+)
+_OLD_VOLUMES: Final = {
+    "gitRepo": "deprecated in v1.11, and disabled by default in v1.33+",
+    "glusterfs": "deprecated in v1.25, non-functional in v1.26+",
+    "rbd": "deprecated in v1.28, non-functional in v1.31+",
+    "cephfs": "deprecated in v1.28, non-functional in v1.31+",
+    "quobyte": "deprecated in v1.22, non-functional in v1.25+",
+    "storageos": "deprecated in v1.22, non-functional in v1.25+",
+    "scaleIO": "deprecated in v1.16, non-functional in v1.22+",
+}
+
+
+def check_pod(pod: Json) -> Iterator[Cause]:
+    """A pod, new or changed."""
+    yield from check_pod_spec(pod["spec"], "spec")
+    if pod["spec"].get("ephemeralContainers") and not pod["metadata"].get("resourceVersion"):
+        yield forbidden("spec.ephemeralContainers", "cannot be set on create")
+
+
+def check_pod_update(pod: Json, old: Json) -> Iterator[Cause]:
+    """Only a few fields of a pod's spec change, and some only in one direction."""
+    spec, before = pod["spec"], old["spec"]
+    counts = [(len(spec.get(name) or ()), len(before.get(name) or ())) for name in _CONTAINER_LISTS]
+    for name, (now, then) in zip(_CONTAINER_LISTS, counts, strict=True):
+        if now != then:
+            yield forbidden(f"spec.{name}", "pod updates may not add or remove containers")
+            return
+    for index, container in enumerate(spec["containers"]):
+        if not container.get("image"):
+            yield required(f"spec.containers[{index}].image")
+    yield from _check_deadline(spec.get("activeDeadlineSeconds"), before.get("activeDeadlineSeconds"))
+    yield from _check_tolerations(spec.get("tolerations") or [], before.get("tolerations") or [])
+    if _fixed(spec, before) != _fixed(before, before):
+        yield forbidden("spec", _UPDATES)
+
+
+def _check_deadline(now: int | None, then: int | None) -> Iterator[Cause]:
+    if now is None and then is not None:
+        yield invalid("spec.activeDeadlineSeconds", now, "must not update from a positive integer to nil value")
+    elif now is not None and then is not None and now > then:
+        yield invalid("spec.activeDeadlineSeconds", now, "must be less than or equal to previous value")
+
+
+def _check_tolerations(now: list[Json], then: list[Json]) -> Iterator[Cause]:
+    kept = [_toleration(each) for each in now]
+    if any(_toleration(each) not in kept for each in then):
+        said = "existing toleration can not be modified except its tolerationSeconds"
+        yield forbidden("spec.tolerations", said)
+
+
+def _toleration(toleration: Json) -> Json:
+    return {name: value for name, value in toleration.items() if name != "tolerationSeconds"}
+
+
+def _fixed(spec: Json, before: Json) -> Json:
+    """What may not change of a spec: the rest is taken from the old one."""
+    fixed: Json = {**spec}
+    for name in _CONTAINER_LISTS:
+        fixed[name] = [{**each, "image": ""} for each in spec.get(name) or ()]
+    for name in ("activeDeadlineSeconds", "tolerations"):
+        fixed.pop(name, None)
+    if (before.get("terminationGracePeriodSeconds") or 0) < 0 and spec.get("terminationGracePeriodSeconds") == 1:
+        fixed["terminationGracePeriodSeconds"] = before["terminationGracePeriodSeconds"]
+    if before.get("schedulingGates"):
+        _allow_gates(fixed, before)
+    return fixed
+
+
+def _allow_gates(fixed: Json, before: Json) -> None:
+    """A pod that waits at a gate may lose gates and be steered to nodes."""
+    kept = [gate for gate in fixed.get("schedulingGates") or () if gate in before["schedulingGates"]]
+    if kept == (fixed.get("schedulingGates") or []):
+        for name in ("schedulingGates", "nodeSelector", "affinity"):
+            fixed.pop(name, None)
+
+
+def pod_warnings(pod: Json, _: Json | None) -> list[str]:
+    """Warnings about a pod."""
+    return [*spec_warnings(pod["spec"], "spec")]
+
+
+def spec_warnings(spec: Json, path: str) -> Iterator[str]:
+    """Warnings about the spec of a pod or a template."""
+    for index, each in enumerate(spec.get("topologySpreadConstraints") or ()):
+        if each.get("labelSelector") is None:
+            place = f"{path}.topologySpreadConstraints[{index}].labelSelector"
+            yield f"{place}: a null labelSelector results in matching no pod"
+    for index, volume in enumerate(spec.get("volumes") or ()):
+        for name in _OLD_VOLUMES.keys() & volume.keys():
+            yield f"{path}.volumes[{index}].{name}: {_OLD_VOLUMES[name]}"
+    for index, secret in enumerate(spec.get("imagePullSecrets") or ()):
+        if not secret.get("name"):
+            yield f'{path}.imagePullSecrets[{index}].name: invalid empty name ""'
+    for index, container in enumerate(spec.get("containers") or ()):
+        yield from _repeated_variables(container.get("env") or (), f"{path}.containers[{index}]")
+
+
+def _repeated_variables(variables: Any, path: str) -> Iterator[str]:
+    seen: dict[str, int] = {}
+    for index, variable in enumerate(variables):
+        name = variable.get("name", "")
+        if name in seen:
+            yield f'{path}.env[{index}]: hides previous definition of "{name}", which may be dropped when using apply'
+        seen[name] = index

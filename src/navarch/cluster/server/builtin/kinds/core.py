@@ -1,0 +1,64 @@
+"""The rules of the core group, but for what runs pods."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from navarch.api.names import DNS_LABEL
+from navarch.cluster.server.builtin import creating, selecting
+from navarch.cluster.server.builtin.checks import core as checks
+from navarch.cluster.server.builtin.checks.services import check_service, check_service_update, service_warnings
+from navarch.cluster.server.builtin.defaults import core as defaults
+from navarch.cluster.server.builtin.rules import Rules
+
+__all__ = ["CORE"]
+
+CORE: Final[dict[tuple[str, str], Rules]] = {
+    ("v1", "services"): Rules(
+        default=defaults.default_service,
+        update=creating.update_service,
+        check=check_service,
+        check_update=check_service_update,
+        warnings=service_warnings,
+        name_faults=DNS_LABEL.faults,
+        fields=selecting.service_fields,
+    ),
+    ("v1", "configmaps"): Rules(check=checks.check_config_map, check_update=checks.check_immutable),
+    ("v1", "secrets"): Rules(
+        default=defaults.default_secret,
+        check=checks.check_secret,
+        check_update=checks.check_secret_update,
+        warnings=checks.secret_warnings,
+        fields=selecting.secret_fields,
+    ),
+    ("v1", "namespaces"): Rules(
+        default=defaults.default_namespace,
+        create=creating.create_namespace,
+        update=creating.update_namespace,
+        check=checks.check_namespace,
+        name_faults=DNS_LABEL.faults,
+        fields=selecting.namespace_fields,
+    ),
+    ("v1", "persistentvolumeclaims"): Rules(
+        default=defaults.default_persistent_volume_claim,
+        create=creating.create_claim,
+        check=checks.check_claim,
+        check_update=checks.check_claim_update,
+    ),
+    ("v1", "persistentvolumes"): Rules(
+        default=defaults.default_persistent_volume,
+        create=creating.create_persistent_volume,
+        check=checks.check_volume,
+        check_update=checks.check_volume_update,
+    ),
+    ("v1", "limitranges"): Rules(default=defaults.default_limit_range, check=checks.check_limit_range),
+    ("v1", "resourcequotas"): Rules(check=checks.check_quota),
+    ("v1", "endpoints"): Rules(
+        default=defaults.default_endpoints, check=checks.check_endpoints, warnings=checks.endpoints_warnings
+    ),
+    ("v1", "nodes"): Rules(
+        default=defaults.default_node, check=checks.check_node, resets_status=False, fields=selecting.node_fields
+    ),
+    ("v1", "events"): Rules(check=checks.check_event, fields=selecting.event_fields),
+    ("events.k8s.io/v1", "events"): Rules(check=checks.check_event, fields=selecting.events_v1_fields),
+}

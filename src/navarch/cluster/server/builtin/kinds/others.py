@@ -1,0 +1,119 @@
+"""The rules of the kinds outside the core group that run no pods."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from navarch.cluster.server.builtin import creating, selecting
+from navarch.cluster.server.builtin.checks import admission, networking, rbac
+from navarch.cluster.server.builtin.checks import others as checks
+from navarch.cluster.server.builtin.defaults import others as defaults
+from navarch.cluster.server.builtin.rules import Rules, path_segment_faults
+
+__all__ = ["OTHERS"]
+
+_ADMISSION: Final = "admissionregistration.k8s.io/v1"
+_NETWORKING: Final = "networking.k8s.io/v1"
+_RBAC: Final = "rbac.authorization.k8s.io/v1"
+_STORAGE: Final = "storage.k8s.io/v1"
+_FLOW: Final = "flowcontrol.apiserver.k8s.io/v1"
+_RESOURCE: Final = "resource.k8s.io/v1"
+
+_POLICY: Final = Rules(default=defaults.default_policy, counts_generation=True, allows_unconditional_update=False)
+_POLICY_BINDING: Final = Rules(
+    default=defaults.default_policy_binding, counts_generation=True, allows_unconditional_update=False
+)
+
+OTHERS: Final[dict[tuple[str, str], Rules]] = {
+    ("coordination.k8s.io/v1", "leases"): Rules(check=checks.check_lease, allows_unconditional_update=False),
+    ("policy/v1", "poddisruptionbudgets"): Rules(
+        check=checks.check_budget, counts_generation=True, allows_unconditional_update=False
+    ),
+    (_RBAC, "roles"): Rules(check=rbac.check_role, name_faults=path_segment_faults),
+    (_RBAC, "clusterroles"): Rules(check=rbac.check_cluster_role, name_faults=path_segment_faults),
+    (_RBAC, "rolebindings"): Rules(
+        default=defaults.default_binding,
+        check=rbac.check_binding,
+        check_update=rbac.check_binding_update,
+        name_faults=path_segment_faults,
+    ),
+    (_RBAC, "clusterrolebindings"): Rules(
+        default=defaults.default_binding,
+        check=rbac.check_cluster_binding,
+        check_update=rbac.check_binding_update,
+        name_faults=path_segment_faults,
+    ),
+    (_ADMISSION, "validatingwebhookconfigurations"): Rules(
+        default=defaults.default_webhooks,
+        check=admission.check_webhooks,
+        counts_generation=True,
+        allows_unconditional_update=False,
+    ),
+    (_ADMISSION, "mutatingwebhookconfigurations"): Rules(
+        default=defaults.default_mutating_webhooks,
+        check=admission.check_mutating_webhooks,
+        counts_generation=True,
+        allows_unconditional_update=False,
+    ),
+    (_ADMISSION, "validatingadmissionpolicies"): _POLICY,
+    (_ADMISSION, "mutatingadmissionpolicies"): _POLICY,
+    (_ADMISSION, "validatingadmissionpolicybindings"): _POLICY_BINDING,
+    (_ADMISSION, "mutatingadmissionpolicybindings"): _POLICY_BINDING,
+    ("autoscaling/v2", "horizontalpodautoscalers"): Rules(
+        default=defaults.default_autoscaler, check=checks.check_autoscaler
+    ),
+    ("autoscaling/v1", "horizontalpodautoscalers"): Rules(
+        default=defaults.default_autoscaler_v1, check=checks.check_autoscaler
+    ),
+    (_NETWORKING, "ingresses"): Rules(check=networking.check_ingress, counts_generation=True),
+    (_NETWORKING, "ingressclasses"): Rules(
+        default=defaults.default_ingress_class,
+        check=networking.check_ingress_class,
+        check_update=networking.check_ingress_class_update,
+        counts_generation=True,
+    ),
+    (_NETWORKING, "networkpolicies"): Rules(
+        default=defaults.default_network_policy, check=networking.check_network_policy, counts_generation=True
+    ),
+    ("discovery.k8s.io/v1", "endpointslices"): Rules(
+        default=defaults.default_endpoint_slice,
+        check=networking.check_slice,
+        check_update=networking.check_slice_update,
+        counts_generation=True,
+    ),
+    (_STORAGE, "storageclasses"): Rules(
+        default=defaults.default_storage_class,
+        check=checks.check_storage_class,
+        check_update=checks.check_storage_class_update,
+    ),
+    (_STORAGE, "volumeattributesclasses"): Rules(create=creating.create_attributes_class),
+    (_STORAGE, "csidrivers"): Rules(default=defaults.default_csi_driver, allows_unconditional_update=False),
+    (_STORAGE, "csinodes"): Rules(allows_unconditional_update=False),
+    (_STORAGE, "csistoragecapacities"): Rules(allows_unconditional_update=False),
+    (_STORAGE, "volumeattachments"): Rules(allows_unconditional_update=False),
+    ("scheduling.k8s.io/v1", "priorityclasses"): Rules(
+        default=defaults.default_priority_class,
+        check=checks.check_priority_class,
+        check_update=checks.check_priority_class_update,
+        counts_generation=True,
+    ),
+    ("node.k8s.io/v1", "runtimeclasses"): Rules(
+        check=checks.check_runtime_class,
+        check_update=checks.check_runtime_class_update,
+        allows_unconditional_update=False,
+    ),
+    ("certificates.k8s.io/v1", "certificatesigningrequests"): Rules(
+        create=creating.create_signing_request,
+        name_faults=path_segment_faults,
+        fields=selecting.signing_request_fields,
+    ),
+    (_FLOW, "flowschemas"): Rules(default=defaults.default_flow_schema, counts_generation=True),
+    (_FLOW, "prioritylevelconfigurations"): Rules(default=defaults.default_priority_level, counts_generation=True),
+    (_RESOURCE, "deviceclasses"): Rules(counts_generation=True),
+    (_RESOURCE, "resourceslices"): Rules(counts_generation=True),
+    (_RESOURCE, "resourceclaims"): Rules(default=defaults.default_claim),
+    (_RESOURCE, "resourceclaimtemplates"): Rules(default=defaults.default_claim_template),
+    ("apiregistration.k8s.io/v1", "apiservices"): Rules(
+        default=defaults.default_api_service, name_faults=path_segment_faults
+    ),
+}

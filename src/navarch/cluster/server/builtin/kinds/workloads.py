@@ -1,0 +1,85 @@
+"""The rules of pods and of what runs them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from navarch.api.names import DNS_LABEL
+from navarch.cluster.server.builtin import creating, selecting
+from navarch.cluster.server.builtin.checks import jobs
+from navarch.cluster.server.builtin.checks import workloads as checks
+from navarch.cluster.server.builtin.checks.pods import check_pod, check_pod_update, pod_warnings
+from navarch.cluster.server.builtin.defaults import workloads as defaults
+from navarch.cluster.server.builtin.defaults.pods import default_pod
+from navarch.cluster.server.builtin.rules import Rules
+
+__all__ = ["WORKLOADS"]
+
+WORKLOADS: Final[dict[tuple[str, str], Rules]] = {
+    ("v1", "pods"): Rules(
+        default=default_pod,
+        create=creating.create_pod,
+        check=check_pod,
+        check_update=check_pod_update,
+        warnings=pod_warnings,
+        counts_generation=True,
+        grace_seconds=selecting.pod_grace_seconds,
+        fields=selecting.pod_fields,
+    ),
+    ("v1", "podtemplates"): Rules(
+        default=defaults.default_pod_template, check=checks.check_pod_template, counts_generation=True
+    ),
+    ("v1", "replicationcontrollers"): Rules(
+        default=defaults.default_replication_controller,
+        check=checks.check_replication_controller,
+        warnings=checks.template_warnings,
+        counts_generation=True,
+        fields=selecting.replication_controller_fields,
+    ),
+    ("apps/v1", "deployments"): Rules(
+        default=defaults.default_deployment,
+        check=checks.check_deployment,
+        check_update=checks.check_selector_update,
+        warnings=checks.template_warnings,
+        counts_generation=True,
+    ),
+    ("apps/v1", "replicasets"): Rules(
+        default=defaults.default_replica_set,
+        check=checks.check_replica_set,
+        check_update=checks.check_selector_update,
+        warnings=checks.template_warnings,
+        counts_generation=True,
+    ),
+    ("apps/v1", "statefulsets"): Rules(
+        default=defaults.default_stateful_set,
+        check=checks.check_stateful_set,
+        check_update=checks.check_stateful_set_update,
+        warnings=checks.template_warnings,
+        name_faults=DNS_LABEL.faults,
+        counts_generation=True,
+    ),
+    ("apps/v1", "daemonsets"): Rules(
+        default=defaults.default_daemon_set,
+        create=creating.create_daemon_set,
+        update=creating.update_daemon_set,
+        check=checks.check_daemon_set,
+        check_update=checks.check_selector_update,
+        warnings=checks.template_warnings,
+        counts_generation=True,
+    ),
+    ("batch/v1", "jobs"): Rules(
+        default=defaults.default_job,
+        create=creating.create_job,
+        check=jobs.check_job,
+        check_update=jobs.check_job_update,
+        warnings=checks.template_warnings,
+        counts_generation=True,
+        fields=selecting.job_fields,
+    ),
+    ("batch/v1", "cronjobs"): Rules(
+        default=defaults.default_cron_job,
+        check=jobs.check_cron_job,
+        name_faults=jobs.cron_job_name_faults,
+        counts_generation=True,
+    ),
+}
