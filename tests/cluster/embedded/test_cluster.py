@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from navarch._base.clock import ManualClock, SystemClock
@@ -14,7 +16,7 @@ from navarch.k8s.rbac.v1 import ClusterRole, ClusterRoleBinding, RoleRef, Subjec
 from navarch.k8s.scheduling.v1 import PriorityClass
 
 
-async def test_fresh_cluster_has_what_a_control_plane_has():
+async def test_fresh_cluster_has_what_a_control_plane_has() -> None:
     """Namespaces, the service `kubernetes`, ServiceAccounts, priority classes and Kubernetes' own roles are there."""
     async with EmbeddedCluster() as cluster:
         client = cluster.client()
@@ -29,7 +31,7 @@ async def test_fresh_cluster_has_what_a_control_plane_has():
         assert len(await client.list(ClusterRole)) == 69
 
 
-async def test_clusters_share_nothing():
+async def test_clusters_share_nothing() -> None:
     """What is written to one is not in the next, and even what both have has other ids."""
     uids = set()
     for _ in range(2):
@@ -40,7 +42,7 @@ async def test_clusters_share_nothing():
     assert len(uids) == 2
 
 
-async def test_seed_repeats_ids():
+async def test_seed_repeats_ids() -> None:
     """With the same seed everything has the same uid and the same made-up name."""
     seen = []
     for _ in range(2):
@@ -50,7 +52,7 @@ async def test_seed_repeats_ids():
     assert seen[0] == seen[1]
 
 
-async def test_fresh_cluster_takes_fifty_milliseconds_at_most():
+async def test_fresh_cluster_takes_fifty_milliseconds_at_most() -> None:
     """After the first of a process, so that every test can have its own."""
     clock = SystemClock()
     async with EmbeddedCluster():
@@ -64,7 +66,7 @@ async def test_fresh_cluster_takes_fifty_milliseconds_at_most():
     assert min(taken) <= 0.05, f"expected a fresh cluster within 50 ms, got {min(taken) * 1000:.0f} ms at best"
 
 
-async def test_others_may_only_what_they_were_given():
+async def test_others_may_only_what_they_were_given() -> None:
     """RBAC decides for everybody but the administrator, and by what was written just before."""
     async with EmbeddedCluster() as cluster:
         admin, bob = cluster.client(), cluster.client_as("bob")
@@ -82,7 +84,7 @@ async def test_others_may_only_what_they_were_given():
             await bob.get(ConfigMap, "a")
 
 
-async def test_nobody_grants_more_than_they_have():
+async def test_nobody_grants_more_than_they_have() -> None:
     """Who may write roles cannot give away rights that they lack."""
     async with EmbeddedCluster() as cluster:
         admin, bob = cluster.client(), cluster.client_as("bob", "editors")
@@ -109,7 +111,7 @@ async def test_nobody_grants_more_than_they_have():
             await bob.create(_role("mine", {"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"]}))
 
 
-async def test_service_account_is_known_by_its_name():
+async def test_service_account_is_known_by_its_name() -> None:
     """A client of a ServiceAccount is in the groups of all such."""
     async with EmbeddedCluster() as cluster:
         client = cluster.client_as("system:serviceaccount:default:robot")
@@ -121,12 +123,13 @@ async def test_service_account_is_known_by_its_name():
         ]
 
 
-async def test_audit_has_every_request():
+async def test_audit_has_every_request() -> None:
     """Who asked for what, and what came of it."""
     async with EmbeddedCluster() as cluster:
         with pytest.raises(NotFound):
             await cluster.client().get(ConfigMap, "nothing")
         (record,) = cluster.audit.records(verb="get", resource="configmaps")
+        assert record.user is not None
         assert (record.user.name, record.name, record.code, record.reason) == (
             "kubernetes-admin",
             "nothing",
@@ -135,7 +138,7 @@ async def test_audit_has_every_request():
         )
 
 
-async def test_audit_completes_a_watch_when_it_ends():
+async def test_audit_completes_a_watch_when_it_ends() -> None:
     """A watch is on record when it begins and again when whoever watches leaves."""
     async with EmbeddedCluster() as cluster:
         client = cluster.client()
@@ -148,7 +151,7 @@ async def test_audit_completes_a_watch_when_it_ends():
         assert [record.code for record in cluster.audit.records(verb="watch")] == [200]
 
 
-async def test_cluster_in_a_folder_is_there_again(tmp_path):
+async def test_cluster_in_a_folder_is_there_again(tmp_path: Path) -> None:
     """What was written is there when the same folder is opened again, with the same ids."""
     uids = []
     for _ in range(2):

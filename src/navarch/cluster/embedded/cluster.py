@@ -77,16 +77,27 @@ class EmbeddedCluster:
         await self._assembled.stop()
         await self._storage.close()
 
+    async def revision(self) -> int:
+        """The revision of the last write."""
+        return await self._storage.revision()
+
+    async def changed_since(self, revision: int) -> int:
+        """Returns the revision of the last write once there is one after `revision`."""
+        async with self._storage.watch("/registry/", after=revision) as watcher:
+            while not watcher.ready():
+                await watcher.wait()
+        return await self._storage.revision()
+
     def client(self, namespace: str = "default") -> Client:
         """A client of the administrator."""
-        return self._client(self.token, namespace)
+        return self.client_with(self.token, namespace)
 
     def client_as(self, name: str, *groups: str, namespace: str = "default") -> Client:
         """A client of somebody else: a user, or a ServiceAccount as `system:serviceaccount:<namespace>:<name>`.
 
         What they may do is what RBAC gives them.
         """
-        return self._client(self.token_of(name, *groups), namespace)
+        return self.client_with(self.token_of(name, *groups), namespace)
 
     def token_of(self, name: str, *groups: str) -> str:
         """A new token that proves this user."""
@@ -96,6 +107,7 @@ class EmbeddedCluster:
         self._assembled.authenticator.believe(token, User(name, groups=(*own, *groups)))
         return token
 
-    def _client(self, token: str, namespace: str) -> Client:
+    def client_with(self, token: str, namespace: str = "default") -> Client:
+        """A client of whoever the token proves."""
         transport = InProcessTransport(self.server, token, self.clock)
         return Client(transport, Options(namespace=namespace), clock=self.clock, rng=random.Random(self._rng.random()))  # noqa: S311 - jitter

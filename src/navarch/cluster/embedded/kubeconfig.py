@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from navarch.client import Config
 from navarch.cluster.embedded.certificates import Pair
 from navarch.cluster.server.request import Json
 
@@ -26,6 +27,15 @@ class Access:
 
     def __repr__(self) -> str:
         return f"<Access to {self.url}>"
+
+    def config(self, token: str = "", namespace: str = "default") -> Config:
+        """For a client of whoever the token proves; without one, of the administrator."""
+        given = Config(server=self.url, ca_data=self.authority, namespace=namespace, origin=self.name)
+        if token:
+            return msgspec.structs.replace(given, token=token)
+        return msgspec.structs.replace(
+            given, client_certificate_data=self.admin.certificate, client_key_data=self.admin.key
+        )
 
     def kubeconfig(self) -> Json:
         """The administrator's, with the client certificate in it."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
+from concurrent.futures import Future
 from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -41,7 +42,7 @@ async def serving(
 class ThreadedCluster:
     """A cluster behind HTTPS in a thread of its own, so that clients that block can use it; a `with`.
 
-    `make` is called in that thread, and everything of the cluster belongs to its loop: `call` reaches it there.
+    `make` is called in that thread, and everything of the cluster belongs to its loop.
     """
 
     def __init__(self, make: Callable[[], EmbeddedCluster] = EmbeddedCluster) -> None:
@@ -76,16 +77,16 @@ class ThreadedCluster:
         self._loop.call_soon_threadsafe(self._stop.set)
         self._thread.join()
 
-    def call(self, work: Callable[[EmbeddedCluster], Awaitable[T]]) -> T:
-        """The result of something done with the cluster in its own thread; blocks until it is there."""
-        assert self._loop is not None
-        assert self._cluster is not None
-        cluster = self._cluster
+    @property
+    def cluster(self) -> EmbeddedCluster:
+        """The cluster. What waits for something must be asked of it through `submit`."""
+        assert self._cluster is not None, "the cluster must be running"
+        return self._cluster
 
-        async def done() -> T:
-            return await work(cluster)
-
-        return asyncio.run_coroutine_threadsafe(done(), self._loop).result()
+    def submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
+        """Does something of the cluster in its own thread."""
+        assert self._loop is not None, "the cluster must be running"
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def _run(self) -> None:
         with asyncio.Runner(loop_factory=new_loop) as runner:

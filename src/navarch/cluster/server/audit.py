@@ -168,7 +168,7 @@ class AuditLog:
         fields = {key: value for key, value in wanted.items() if value is not None}
         return [
             record
-            for record in self._ring
+            for record in tuple(self._ring)  # a test may ask from another thread
             if (not stage or record.stage == stage)
             and (not code or record.code == code)
             and (not user or user in _names(record))

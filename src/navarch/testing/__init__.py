@@ -1,0 +1,21 @@
+"""Testing operators: a whole cluster inside the test, fresh for each.
+
+pytest imports this package in every run of whoever has installed navarch, so that nothing is imported before it is used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from navarch.testing.cluster import Cluster
+
+__all__ = ["Cluster"]
+
+
+def __getattr__(name: str) -> Any:
+    if name != "Cluster":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from navarch.testing.cluster import Cluster  # noqa: PLC0415 - see above
+
+    return Cluster

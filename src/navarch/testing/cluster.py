@@ -1,0 +1,130 @@
+"""`Cluster`: what a test does with its cluster, wherever that runs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any, Protocol, TypeVar
+
+from navarch.api import Dynamic, Object, Resource
+from navarch.client import Client, Listing
+from navarch.client.core import FieldSelector, LabelSelector
+from navarch.client.target import Readable
+from navarch.cluster.embedded.kubeconfig import Access
+from navarch.cluster.server.audit import AuditLog
+from navarch.operator import Operator, serve
+from navarch.operator.crds import prepare_crds
+from navarch.testing.waiting import Waiting
+
+__all__ = ["Cluster", "Engine"]
+
+T = TypeVar("T")
+W = TypeVar("W", bound=Object | Dynamic)
+
+
+class Engine(Protocol):
+    """A running cluster as `Cluster` needs it."""
+
+    @property
+    def audit(self) -> AuditLog:
+        """Every request that was answered."""
+        ...
+
+    async def revision(self) -> int:
+        """How far the store has got."""
+        ...
+
+    async def changed_since(self, revision: int) -> int:
+        """Returns how far the store has got once something was written after `revision`."""
+        ...
+
+    def token_of(self, name: str, *groups: str) -> str:
+        """A new token that proves this user."""
+        ...
+
+    def client_with(self, token: str, namespace: str) -> Client:
+        """A client of whoever the token proves."""
+        ...
+
+
+class Cluster:
+    """A cluster of one test: the administrator's verbs, operators that run on it, and waiting for what they do.
+
+    `client` has every other verb; its namespace is `default`. `access` says how others reach it, if it is served over
+    HTTPS; it is None for one without a network.
+    """
+
+    def __init__(self, client: Client, engine: Engine, access: Access | None = None) -> None:
+        self.client = client
+        self.access = access
+        self._engine = engine
+
+    @property
+    def audit(self) -> AuditLog:
+        """Who asked for what, and what came of it: `cluster.audit.records(verb="delete")`."""
+        return self._engine.audit
+
+    def client_as(self, name: str, *groups: str, namespace: str = "default") -> Client:
+        """A client of somebody else, who may do what RBAC gives them: a user, or a ServiceAccount as
+        `system:serviceaccount:<namespace>:<name>`.
+        """
+        return self._engine.client_with(self._engine.token_of(name, *groups), namespace)
+
+    async def get(self, what: Readable[T], name: str, *, namespace: str | None = None) -> T:
+        """See `Client.get`."""
+        return await self.client.get(what, name, namespace=namespace)
+
+    def list(
+        self,
+        what: Readable[T],
+        *,
+        namespace: str | None = None,
+        labels: LabelSelector = None,
+        fields: FieldSelector = None,
+    ) -> Listing[T]:
+        """See `Client.list`."""
+        return self.client.list(what, namespace=namespace, labels=labels, fields=fields)
+
+    async def create(self, new: W, *, namespace: str | None = None) -> W:
+        """See `Client.create`."""
+        return await self.client.create(new, namespace=namespace)
+
+    async def apply(self, desired: W, *, namespace: str | None = None, force: bool = False) -> W:
+        """See `Client.apply`."""
+        return await self.client.apply(desired, namespace=namespace, force=force)
+
+    async def delete(self, what: Readable[T], name: str, *, namespace: str | None = None) -> T | None:
+        """See `Client.delete`."""
+        return await self.client.delete(what, name, namespace=namespace)
+
+    @asynccontextmanager
+    async def run(self, *operators: Operator) -> AsyncIterator[None]:
+        """Runs the operators while the block lasts. When it begins, their kinds are served.
+
+        Raises what an operator fails with; when the block ends, they have finished what was under way.
+        """
+        for operator in operators:
+            kinds = [each.primary for each in operator.controllers if issubclass(each.primary, Resource)]
+            await prepare_crds(self.client.using(manager=operator.name), kinds, operator.crds)
+        async with asyncio.TaskGroup() as group:
+            running = group.create_task(serve(self.client, *operators), name="operators")
+            try:
+                yield
+            finally:
+                running.cancel()
+
+    async def eventually(
+        self,
+        read: Callable[[], Awaitable[T]],
+        holds: Callable[[T], Any],
+        *,
+        timeout: float = 10.0,  # noqa: ASYNC109 - it goes by the client's clock, and says what was awaited
+        what: str = "",
+    ) -> T:
+        """What `read` gives, once it `holds`; looked at again whenever something is written to the cluster.
+
+        What is not found, or lacks what `holds` looks at, does not hold yet. Raises `AssertionError` after `timeout`
+        seconds, saying what was awaited (in the words of `what`, if given) and what was there instead.
+        """
+        return await Waiting(self._engine, self.client.clock, read, holds, what).until_it_holds(timeout)

@@ -1,0 +1,154 @@
+"""The `cluster` fixture as users have it."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import urllib.request
+from typing import Any
+
+import pytest
+
+from memcached_operator import Memcached, MemcachedSpec, operator
+from navarch import Context, Operator
+from navarch.errors import Forbidden, Invalid, NotFound
+from navarch.k8s.apps.v1 import Deployment
+from navarch.k8s.core.v1 import ConfigMap
+from navarch.testing import Cluster
+
+pytest_plugins = ["pytester"]
+
+
+async def test_scales_to_the_size_asked_for(cluster: Cluster) -> None:
+    """The operator of the design, and its test: but there are no nodes, so the Deployment is what can be seen."""
+    async with cluster.run(operator):
+        await cluster.apply(Memcached(name="cache", spec=MemcachedSpec(size=3)))
+        await cluster.eventually(lambda: cluster.get(Deployment, "cache"), lambda it: it.spec.replicas == 3)
+        await cluster.apply(Memcached(name="cache", spec=MemcachedSpec(size=5)))
+        await cluster.eventually(lambda: cluster.get(Deployment, "cache"), lambda it: it.spec.replicas == 5)
+
+
+async def test_object_goes_when_it_is_deleted(cluster: Cluster) -> None:
+    """The operator's cleanup is carried out, and its finalizer goes."""
+    async with cluster.run(operator):
+        await cluster.apply(Memcached(name="cache"))
+        await cluster.eventually(lambda: cluster.get(Memcached, "cache"), lambda it: it.metadata.finalizers)
+        await cluster.delete(Memcached, "cache")
+        await cluster.eventually(lambda: _names(cluster), lambda names: not names)
+
+
+async def test_schema_holds(cluster: Cluster) -> None:
+    """What the class does not allow, the server refuses."""
+    async with cluster.run(operator):
+        with pytest.raises(Invalid, match=r"spec.size: Invalid value: 65"):
+            await cluster.create(Memcached(name="cache", spec=MemcachedSpec(size=65)))
+
+
+async def test_each_test_has_its_own_cluster(cluster: Cluster) -> None:
+    """Nothing of the tests before is left."""
+    with pytest.raises(NotFound):
+        await cluster.get(Deployment, "cache")
+    assert not await cluster.list(ConfigMap)
+
+
+async def test_operator_that_cannot_run_ends_the_block(cluster: Cluster) -> None:
+    """Whatever it fails with is what the test fails with."""
+    broken = Operator("broken")
+
+    @broken.controller(ConfigMap, reads=())
+    async def reconcile(it: ConfigMap, ctx: Context) -> None: ...
+
+    with pytest.raises(ExceptionGroup, match="unhandled errors"):
+        async with cluster.run(broken, broken):
+            await asyncio.Event().wait()
+
+
+async def test_eventually_says_what_was_awaited(cluster: Cluster) -> None:
+    """The line of the test, and the last value; or that there was none."""
+    await cluster.create(ConfigMap(name="a", data={"k": "1"}))
+    with pytest.raises(
+        AssertionError, match=r"expected .*it.data == .* within 0.1 s, got at last ConfigMap\(.*'k': '1'"
+    ):
+        await cluster.eventually(lambda: cluster.get(ConfigMap, "a"), lambda it: it.data == {"k": "2"}, timeout=0.1)
+    with pytest.raises(AssertionError, match=r"expected a to be gone within 0\.1 s"):
+        await cluster.eventually(lambda: _names(cluster, Memcached), bool, timeout=0.1, what="a to be gone")
+
+
+async def test_eventually_looks_again_when_something_is_written(cluster: Cluster) -> None:
+    """And gives what holds, although it was not there, and then had no data."""
+
+    async def write() -> None:
+        await cluster.create(ConfigMap(name="a"))
+        await cluster.apply(ConfigMap(name="a", data={"k": "2"}), force=True)
+
+    async with asyncio.TaskGroup() as group:
+        waiting = group.create_task(cluster.eventually(lambda: cluster.get(ConfigMap, "a"), _is_two, timeout=5))
+        group.create_task(write())
+    assert waiting.result().name == "a"
+
+
+async def test_others_have_clients_too(cluster: Cluster) -> None:
+    """Who may do nothing is told so, and it is on record."""
+    with pytest.raises(Forbidden):
+        await cluster.client_as("jane").get(ConfigMap, "a")
+    (record,) = cluster.audit.records(user="jane")
+    assert (record.verb, record.name, record.code) == ("get", "a", 403)
+
+
+async def test_cluster_over_https_is_the_same(http_cluster: Cluster) -> None:
+    """An operator runs on it, somebody else has a client, and the records are there."""
+    async with http_cluster.run(operator):
+        await http_cluster.apply(Memcached(name="cache", spec=MemcachedSpec(size=3)))
+        await http_cluster.eventually(lambda: http_cluster.get(Deployment, "cache"), lambda it: it.spec.replicas == 3)
+    with pytest.raises(Forbidden):
+        await http_cluster.client_as("jane").get(ConfigMap, "a")
+    assert http_cluster.audit.records(user="jane", code=403)
+
+
+async def test_client_that_blocks_can_use_a_cluster_over_https(http_cluster: Cluster) -> None:
+    """The server runs beside the test, not in its loop."""
+    access = http_cluster.access
+    assert access is not None
+    request = urllib.request.Request(
+        f"{access.url}/api/v1/namespaces/default", headers={"Authorization": f"Bearer {access.token}"}
+    )
+    context = ssl.create_default_context(cadata=access.authority.decode())
+    with urllib.request.urlopen(request, context=context) as answer:  # noqa: ASYNC210 - that is the point
+        assert answer.status == 200
+
+
+def test_plugin_imports_nothing_until_it_is_asked(pytester: pytest.Pytester) -> None:
+    """Whoever has navarch installed does not pay for it in tests that do not use it."""
+    pytester.makepyfile(
+        """
+        import sys
+
+        def test_nothing():
+            assert "navarch.cluster" not in sys.modules
+        """
+    )
+    pytester.runpytest_subprocess().assert_outcomes(passed=1)
+
+
+def test_plugin_works_in_strict_mode(pytester: pytest.Pytester) -> None:
+    """pytest-asyncio's own default, in which tests are marked."""
+    pytester.makepyfile(
+        """
+        import pytest
+        from navarch.k8s.core.v1 import Namespace
+
+        @pytest.mark.asyncio
+        async def test_it(cluster):
+            assert (await cluster.get(Namespace, "default")).name == "default"
+        """
+    )
+    pytester.runpytest_subprocess("-o", "asyncio_mode=strict").assert_outcomes(passed=1)
+
+
+def _is_two(it: ConfigMap) -> bool:
+    data: Any = it.data
+    return bool(data["k"] == "2")
+
+
+async def _names(cluster: Cluster, kind: Any = Memcached) -> list[str]:
+    return [each.name for each in await cluster.list(kind)]
