@@ -203,6 +203,8 @@ def select(container: object, field: str) -> object:
     """The value of a field; of an optional container, an optional. Raises `CelEvaluationError` if it is not set."""
     if isinstance(container, Optional):
         return select_if_present(container, field)
+    if container is None:
+        raise CelEvaluationError(f"no such key: {field}")
     if not isinstance(container, dict):
         raise no_such_overload()
     found: object = container.get(field, _MISSING)

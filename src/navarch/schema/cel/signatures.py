@@ -28,6 +28,11 @@ _NAMES = {
     "quantity": types.QUANTITY,
     "semver": types.SEMVER,
     "format": types.NAMED_FORMAT,
+    "authorizer": types.AUTHORIZER,
+    "pathcheck": types.PATH_CHECK,
+    "groupcheck": types.GROUP_CHECK,
+    "resourcecheck": types.RESOURCE_CHECK,
+    "decision": types.DECISION,
 }
 _GENERICS: dict[str, Callable[..., CelType]] = {
     "list": types.list_of,

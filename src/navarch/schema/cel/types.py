@@ -105,6 +105,11 @@ URL = object_of("kubernetes.URL", {})
 QUANTITY = object_of("kubernetes.Quantity", {})
 SEMVER = object_of("kubernetes.Semver", {})
 NAMED_FORMAT = object_of("kubernetes.NamedFormat", {})
+PATH_CHECK = object_of("kubernetes.authorization.PathCheck", {})
+GROUP_CHECK = object_of("kubernetes.authorization.GroupCheck", {})
+RESOURCE_CHECK = object_of("kubernetes.authorization.ResourceCheck", {})
+DECISION = object_of("kubernetes.authorization.Decision", {})
+AUTHORIZER = object_of("kubernetes.authorization.Authorizer", {"requestResource": RESOURCE_CHECK})
 
 NAMED_TYPES: Mapping[str, CelType] = {
     named.name: named

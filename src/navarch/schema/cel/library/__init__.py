@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 
 from navarch.schema.cel.library import (
+    authorization,
     conversions,
     formats,
     lists,
@@ -34,6 +35,7 @@ _LIBRARIES = (
     network,
     semver,
     formats,
+    authorization,
 )
 
 

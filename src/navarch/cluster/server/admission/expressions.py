@@ -1,0 +1,186 @@
+"""CEL about requests: what expressions of webhooks and policies can speak of, and conditions made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final, NamedTuple
+
+from navarch.cluster.server.access.authorization import Authorizer
+from navarch.cluster.server.access.users import service_account_groups, service_account_name
+from navarch.cluster.server.admission.attributes import Attributes
+from navarch.cluster.server.admission.matching import Shown
+from navarch.cluster.server.admission.reviewing import described
+from navarch.cluster.server.request import Json, RequestInfo, User
+from navarch.schema import cel
+from navarch.schema.cel.library import authorization
+from navarch.schema.cel.types import AUTHORIZER, object_of
+
+__all__ = ["REQUEST_VARIABLES", "Condition", "Conditions", "Expression", "Verdict", "judged", "variables_of"]
+
+_TEXTS: Final = ("name", "namespace", "operation", "subResource", "requestSubResource")
+_KIND: Final = object_of("kubernetes.GroupVersionKind", dict.fromkeys(("group", "version", "kind"), cel.STRING))
+_RESOURCE: Final = object_of(
+    "kubernetes.GroupVersionResource", dict.fromkeys(("group", "version", "resource"), cel.STRING)
+)
+_USER: Final = object_of(
+    "kubernetes.UserInfo",
+    {
+        "username": cel.STRING,
+        "uid": cel.STRING,
+        "groups": cel.list_of(cel.STRING),
+        "extra": cel.map_of(cel.STRING, cel.list_of(cel.STRING)),
+    },
+)
+_REQUEST: Final = object_of(
+    "kubernetes.AdmissionRequest",
+    {
+        **dict.fromkeys(_TEXTS, cel.STRING),
+        "kind": _KIND,
+        "requestKind": _KIND,
+        "resource": _RESOURCE,
+        "requestResource": _RESOURCE,
+        "userInfo": _USER,
+        "dryRun": cel.BOOL,
+        "options": cel.DYN,
+    },
+)
+
+REQUEST_VARIABLES: Final[Mapping[str, cel.CelType]] = {
+    "object": cel.DYN,
+    "oldObject": cel.DYN,
+    "request": _REQUEST,
+    "authorizer": AUTHORIZER,
+}
+
+
+def variables_of(attributes: Attributes, shown: Shown, authorizer: Authorizer) -> dict[str, object]:
+    """The values of `REQUEST_VARIABLES`."""
+    return {
+        "object": shown.value,
+        "oldObject": shown.old,
+        "request": described(attributes, shown.resource),
+        "authorizer": _authorizer(attributes, authorizer),
+    }
+
+
+def _authorizer(attributes: Attributes, authorizer: Authorizer) -> authorization.Authorizer:
+    """What may be asked is about who makes the request, unless an expression names a ServiceAccount."""
+
+    def ask(question: authorization.Question) -> authorization.Answer:
+        user = attributes.user if question.account is None else _service_account(*question.account)
+        decision = authorizer.allows(user, _info(question))
+        return authorization.Answer(decision.allowed, decision.reason)
+
+    resource = attributes.resource
+    request = authorization.Question(
+        group=resource.group,
+        resource=resource.plural,
+        subresource=attributes.subresource,
+        namespace=attributes.namespace,
+        name=attributes.name,
+    )
+    return authorization.Authorizer(ask, request)
+
+
+def _service_account(namespace: str, name: str) -> User:
+    return User(service_account_name(namespace, name), groups=service_account_groups(namespace))
+
+
+def _info(question: authorization.Question) -> RequestInfo:
+    return RequestInfo(
+        question.verb,
+        question.path,
+        group=question.group,
+        namespace=question.namespace,
+        resource=question.resource,
+        subresource=question.subresource,
+        name=question.name,
+    )
+
+
+class Expression:
+    """An expression that may turn out not to compile: evaluating it is an error then."""
+
+    __slots__ = ("_fault", "_program", "text")
+
+    def __init__(self, text: str, environment: Mapping[str, cel.CelType], result: cel.CelType | None = None) -> None:
+        self.text = text
+        self._fault = ""
+        self._program: cel.Program | None = None
+        try:
+            self._program = cel.compile(text, environment)
+        except cel.CelError as error:
+            self._fault = f"compilation error: {error}"
+            return
+        if result is not None and self._program.result_type not in {result, cel.DYN}:
+            self._fault = f"must evaluate to {result} but got {self._program.result_type}"
+            self._program = None
+
+    @property
+    def result_type(self) -> cel.CelType:
+        """Of what type its value is, as far as that is known."""
+        return cel.DYN if self._program is None else self._program.result_type
+
+    def evaluate(self, variables: Mapping[str, object]) -> object:
+        """The value. Raises `CelEvaluationError`."""
+        if self._program is None:
+            raise cel.CelEvaluationError(self._fault)
+        try:
+            return self._program.evaluate(variables)
+        except RecursionError:
+            raise cel.CelEvaluationError("the value is nested too deeply") from None
+
+    def error_text(self, error: cel.CelEvaluationError) -> str:
+        """What is said of its failure."""
+        return f"expression '{self.text}' resulted in error: {error}"
+
+
+class Condition(NamedTuple):
+    """Something that must be true: whether it is, or why nobody knows."""
+
+    holds: bool
+    error: str = ""
+
+
+def judged(expression: Expression, variables: Mapping[str, object]) -> Condition:
+    """Whether the expression is true."""
+    try:
+        value = expression.evaluate(variables)
+    except cel.CelEvaluationError as error:
+        return Condition(holds=False, error=expression.error_text(error))
+    if not isinstance(value, bool):
+        return Condition(holds=False, error=f"expression '{expression.text}' did not give a boolean")
+    return Condition(holds=value)
+
+
+class Verdict(NamedTuple):
+    """Whether all conditions hold; with an error if that is not known."""
+
+    holds: bool
+    error: str = ""
+
+
+class Conditions:
+    """`matchConditions`: all must be true; one that is false decides, whatever errors the others have."""
+
+    __slots__ = ("_expressions",)
+
+    def __init__(self, documents: Iterable[Json], environment: Mapping[str, cel.CelType]) -> None:
+        self._expressions = tuple(Expression(each["expression"], environment, cel.BOOL) for each in documents)
+
+    def __bool__(self) -> bool:
+        """Whether there are any."""
+        return bool(self._expressions)
+
+    def verdict(self, variables: Mapping[str, object]) -> Verdict:
+        """Whether they hold for a request."""
+        errors: list[str] = []
+        for expression in self._expressions:
+            condition = judged(expression, variables)
+            if condition.error:
+                errors.append(condition.error)
+            elif not condition.holds:
+                return Verdict(holds=False)
+        if not errors:
+            return Verdict(holds=True)
+        return Verdict(holds=False, error=errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]")

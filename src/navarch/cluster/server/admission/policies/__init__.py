@@ -1,0 +1,1 @@
+"""ValidatingAdmissionPolicy: rules in CEL that the server itself judges by."""

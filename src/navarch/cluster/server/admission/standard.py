@@ -1,0 +1,85 @@
+"""Admission as a fresh kube-apiserver has it: its parts, in its order."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from navarch._base.clock import Clock
+from navarch.cluster.server.access.authorization import Authorizer
+from navarch.cluster.server.admission.attributes import Attributes, Warnings
+from navarch.cluster.server.admission.grants import Grants
+from navarch.cluster.server.admission.kept import Kept
+from navarch.cluster.server.admission.matching import Equivalents, FindNamespace
+from navarch.cluster.server.admission.namespaces import NamespaceLifecycle
+from navarch.cluster.server.admission.objects import Objects
+from navarch.cluster.server.admission.plugins.table import Plugins
+from navarch.cluster.server.admission.policies.validating import Judging, ValidatingPolicies
+from navarch.cluster.server.admission.webhooks.calling import Caller
+from navarch.cluster.server.admission.webhooks.hook import Asking
+from navarch.cluster.server.admission.webhooks.mutating import MutatingWebhooks
+from navarch.cluster.server.admission.webhooks.places import ResolveService, service_addresses
+from navarch.cluster.server.admission.webhooks.validating import ValidatingWebhooks
+from navarch.cluster.server.registry import Registry
+from navarch.cluster.server.request import Json
+from navarch.cluster.server.types import Catalog
+
+__all__ = ["StandardAdmission", "Surroundings"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What admission needs of the server around it. `resolve_service` finds webhooks behind services; by default they are
+    where kube-apiserver looks for them: at the cluster IP, or at the name of an ExternalName service.
+    """
+
+    registry: Registry
+    catalog: Catalog
+    authorizer: Authorizer
+    find_namespace: FindNamespace
+    clock: Clock
+    rng: random.Random
+    resolve_service: ResolveService | None = None
+
+
+class StandardAdmission:
+    """Everything between authorization and storage. `followed` tells what it must be told of; `close` it in the end."""
+
+    def __init__(self, around: Surroundings) -> None:
+        objects = Objects(around.registry, around.catalog)
+        equivalents = Equivalents(around.catalog)
+        mutating, validating, policies, bindings = Kept(), Kept(), Kept(), Kept()
+        self.followed: Mapping[str, Callable[[Json | None, Json | None], None]] = {
+            "/registry/mutatingwebhookconfigurations/": mutating.changed,
+            "/registry/validatingwebhookconfigurations/": validating.changed,
+            "/registry/validatingadmissionpolicies/": policies.changed,
+            "/registry/validatingadmissionpolicybindings/": bindings.changed,
+        }
+        self._caller = Caller(around.clock, around.resolve_service or service_addresses(objects))
+        asking = Asking(self._caller, equivalents, around.find_namespace, around.authorizer, around.rng)
+        judging = Judging(objects, equivalents, around.find_namespace, around.authorizer)
+        self._lifecycle = NamespaceLifecycle(around.find_namespace)
+        self._grants = Grants(around.authorizer)
+        self._plugins = Plugins((), ())
+        self._mutating = MutatingWebhooks(self._plugins, mutating, asking)
+        self._policies = ValidatingPolicies(policies, bindings, judging)
+        self._validating = ValidatingWebhooks(validating, asking)
+
+    async def mutate(self, attributes: Attributes, warnings: Warnings) -> Json | None:
+        """See `Admission.mutate`."""
+        await self._lifecycle.mutate(attributes, warnings)
+        value = await self._mutating.mutate(attributes, warnings)
+        if value is not attributes.value:
+            attributes = replace(attributes, value=value)
+        return await self._grants.mutate(attributes, warnings)
+
+    async def validate(self, attributes: Attributes, warnings: Warnings) -> None:
+        """See `Admission.validate`."""
+        await self._plugins.validate(attributes, warnings)
+        await self._policies.validate(attributes, warnings)
+        await self._validating.validate(attributes, warnings)
+
+    async def close(self) -> None:
+        """Closes connections to webhooks; may be called twice."""
+        await self._caller.close()
