@@ -47,6 +47,8 @@ def _mark_deleted(value: Json) -> None:
         metadata["finalizers"] = [*metadata.get("finalizers", ()), FINALIZER]
         value["status"] = with_condition(value["status"], _PENDING, metadata["deletionTimestamp"])
         metadata.pop("deletionGracePeriodSeconds", None)
+        if metadata.get("generation"):
+            metadata["generation"] -= 1  # all others count the mark
 
 
 class DefinitionStrategy:
@@ -88,7 +90,7 @@ class DefinitionStrategy:
         """Every fault; what objects depend on must not change."""
         return [
             *metadata_update_faults(value, old),
-            *_faults(value),
+            *(fault for fault in _faults(value) if fault.field != "metadata.name"),
             *_stored_version_faults(value),
             *_immutable_faults(value, old),
         ]

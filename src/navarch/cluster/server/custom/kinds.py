@@ -150,9 +150,13 @@ class CustomKinds:
         name, shown = definition["metadata"]["name"], _what_matters(definition)
         if name in self._served and self._served[name][0] == shown:
             return
-        resources = custom_types(
-            definition, int(definition["metadata"]["resourceVersion"]), self._ages, self._conversion
-        )
+        try:
+            resources = custom_types(
+                definition, int(definition["metadata"]["resourceVersion"]), self._ages, self._conversion
+            )
+        except Exception:  # noqa: BLE001 - one CRD that was overlooked must not end all others
+            _log.exception("the CustomResourceDefinition %s cannot be served", name)
+            resources = []
         self._withdraw(name)
         self._served[name] = (shown, resources)
         for resource in resources:

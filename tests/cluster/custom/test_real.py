@@ -1,0 +1,22 @@
+"""What was written down of a real API server is still what it says."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import rig
+from cluster.custom.real import Real
+from cluster.custom.script import CONVERSATIONS, held
+
+pytestmark = pytest.mark.real
+DATA = Path(__file__).parent / "data"
+
+
+@pytest.mark.parametrize("name", CONVERSATIONS)
+async def test_real_server_still_answers_so(name, rig_cluster: rig.Cluster):
+    """The recorded answers are those of the real server."""
+    answers = json.loads(json.dumps(await held(Real(rig_cluster), CONVERSATIONS[name])))
+    assert answers == json.loads((DATA / f"{name}.json").read_text())
