@@ -14,7 +14,7 @@ help: ## Show the targets
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install --quiet --editable ".[fast,schema]" --group test --group check --group rig
+	$(BIN)/python -m pip install --quiet --editable ".[cli,cluster,fast,schema]" --group test --group check --group rig
 	touch $@
 
 $(VENV)/.bench: $(STAMP)

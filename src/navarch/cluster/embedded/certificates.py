@@ -17,6 +17,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from navarch._base.clock import Clock
 from navarch.cluster.server.request import User
+from navarch.errors import ConfigError
 
 __all__ = ["Authority", "Pair", "server_context"]
 
@@ -37,14 +38,18 @@ class Pair(msgspec.Struct, frozen=True):
 
 
 class Authority:
-    """Signs the certificates of one cluster."""
+    """Signs the certificates of one cluster. Raises `ConfigError` if it is given something else."""
 
     def __init__(self, pair: Pair) -> None:
         self.pair = pair
-        key = serialization.load_pem_private_key(pair.key, password=None)
-        assert isinstance(key, ec.EllipticCurvePrivateKey)
+        try:
+            key = serialization.load_pem_private_key(pair.key, password=None)
+            self._name = x509.load_pem_x509_certificate(pair.certificate).subject
+        except (ValueError, TypeError) as error:
+            raise ConfigError("expected the certificate and the private key of an authority, as PEM") from error
+        if not isinstance(key, ec.EllipticCurvePrivateKey):
+            raise ConfigError(f"expected a private key on an elliptic curve, got {type(key).__name__}")
         self._key = key
-        self._name = x509.load_pem_x509_certificate(pair.certificate).subject
 
     @classmethod
     def make(cls, clock: Clock) -> Self:

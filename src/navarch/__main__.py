@@ -1,0 +1,5 @@
+"""`python -m navarch`."""
+
+from navarch.cli import main
+
+main()

@@ -1,0 +1,43 @@
+"""All commands, and how they end."""
+
+from __future__ import annotations
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from navarch._version import __version__
+from navarch.cli.cluster import cluster
+from navarch.errors import NavarchError
+
+__all__ = ["app", "run"]
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help="Navarch.")
+app.add_typer(cluster, name="cluster")
+
+
+def run() -> int:
+    """The exit code: 1 for what went wrong, which is said in a sentence; 130 for an interruption."""
+    try:
+        app()
+    except NavarchError as error:
+        Console(stderr=True, soft_wrap=True).print(Text.assemble(("error: ", "bold red"), str(error)))
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else 0
+    return 0
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: bool = typer.Option(False, "--version", callback=_print_version, is_eager=True, help="Show the version."),
+) -> None:
+    """The Operator Framework for Python."""

@@ -1,0 +1,88 @@
+"""The process behind `navarch cluster up`: serves the cluster of one folder until it is told to stop.
+
+    python -m navarch.cluster.embedded.program <folder> <port> <ready>
+
+`ready` is the number of a file that is already open: a line in it says that the cluster can be used.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+from pathlib import Path
+
+from navarch._base.clock import SystemClock
+from navarch.api import format_time
+from navarch.cluster.embedded.certificates import Authority, Pair
+from navarch.cluster.embedded.cluster import EmbeddedCluster
+from navarch.cluster.embedded.served import new_loop, serving
+from navarch.cluster.embedded.state import ClusterFolder, Identity, Running
+from navarch.cluster.server.access import SigningKey
+from navarch.cluster.storage import StorageError
+from navarch.cluster.storage.file import FileStorage
+from navarch.errors import NavarchError
+from navarch.observe import logs
+
+__all__ = ["main"]
+
+_log = logging.getLogger("navarch.cluster")
+
+
+def main(folder: str, port: str, ready: str) -> int:
+    """Returns the exit code when the cluster has ended."""
+    logs.setup()
+    path = Path(folder)
+    try:
+        with asyncio.Runner(loop_factory=new_loop) as runner:
+            runner.run(_serve(ClusterFolder(path.parent, path.name), int(port), int(ready)))
+    except (NavarchError, StorageError, OSError) as error:
+        _log.error("the cluster cannot run: %s", error)
+        return 1
+    return 0
+
+
+async def _serve(folder: ClusterFolder, port: int, ready: int) -> None:
+    clock, stop, loop = SystemClock(), asyncio.Event(), asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    storage = await FileStorage.open(folder.data)
+    key, authority = _key(folder), _authority(folder, clock)
+    cluster = EmbeddedCluster(storage, clock=clock, key=key, audit_file=folder.audit_log)
+    async with cluster, serving(cluster, name=f"navarch-{folder.name}", authority=authority, port=port) as access:
+        folder.write("kubeconfig", access.kubeconfig_file())
+        identity = Identity.of(os.getpid())
+        assert identity is not None
+        folder.write_running(Running(identity, access.url, format_time(clock.now())))
+        _log.info("serving at %s", access.url)
+        with os.fdopen(ready, "w") as file:
+            file.write("ready\n")
+        await stop.wait()
+        _log.info("stopping")
+
+
+def _key(folder: ClusterFolder) -> SigningKey:
+    """The same in every run, so that tokens stay good."""
+    kept = folder.read("key.pem")
+    if kept is not None:
+        return SigningKey.from_pem(kept)
+    key = SigningKey.generate()
+    folder.write("key.pem", key.to_pem())
+    return key
+
+
+def _authority(folder: ClusterFolder, clock: SystemClock) -> Authority:
+    """The same in every run, so that kubeconfigs stay good."""
+    certificate, key = folder.read("ca.pem"), folder.read("ca-key.pem")
+    if certificate is not None and key is not None:
+        return Authority(Pair(certificate, key))
+    authority = Authority.make(clock)
+    folder.write("ca-key.pem", authority.pair.key)
+    folder.write("ca.pem", authority.pair.certificate)
+    return authority
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,186 @@
+"""`navarch cluster`: clusters that outlive the command."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import ssl
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from navarch.cli.app import run
+from navarch.client import connect, load
+from navarch.cluster.embedded.state import ClusterFolder, Identity, Running
+from navarch.k8s.core.v1 import ConfigMap
+
+
+class Result(NamedTuple):
+    """What a command left."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+class Program:
+    """The program, with a folder of its own for state."""
+
+    def __init__(self, home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+        self._monkeypatch = monkeypatch
+        self._capsys = capsys
+        self.root = home / "navarch" / "clusters"
+        monkeypatch.setenv("XDG_STATE_HOME", str(home))
+        monkeypatch.setenv("NO_COLOR", "1")
+        monkeypatch.delenv("KUBECONFIG", raising=False)
+
+    def run(self, *arguments: str) -> Result:
+        self._monkeypatch.setattr(sys, "argv", ["navarch", *arguments])
+        code = run()
+        return Result(code, *self._capsys.readouterr())
+
+    def status(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = json.loads(self.run("cluster", "status", "--output", "json").stdout)
+        return found
+
+
+@pytest.fixture
+def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Program]:
+    program = Program(tmp_path, monkeypatch, capsys)
+    yield program
+    for row in program.status():
+        program.run("cluster", "down", "--name", row["name"])
+
+
+async def test_cluster_goes_up_and_down(program: Program) -> None:
+    """It can be used through its kubeconfig, ends when told, and what it held is there when it goes up again."""
+    went_up = program.run("cluster", "up", "--name", "dev")
+    assert went_up.returncode == 0, went_up.stderr
+    assert "cluster 'dev' is up at https://127.0.0.1:" in went_up.stderr
+    path = program.run("cluster", "kubeconfig", "--name", "dev").stdout.strip()
+    assert went_up.stdout == f"export KUBECONFIG={path}\n"
+    async with connect(load(Path(path))) as client:
+        await client.create(ConfigMap(name="kept"))
+    (before,) = program.status()
+    assert program.run("cluster", "down", "--name", "dev").returncode == 0
+    assert [(row["state"], row["pid"]) for row in program.status()] == [("stopped", None)]
+    assert Identity.of(before["pid"]) is None
+    program.run("cluster", "up", "--name", "dev")
+    async with connect(load(Path(path))) as client:
+        assert (await client.get(ConfigMap, "kept")).name == "kept"
+    assert [row["url"] for row in program.status()] == [before["url"]]
+
+
+def test_clusters_are_side_by_side(program: Program) -> None:
+    """Each has its own address and folder; one that is killed counts as stopped, and its id is not taken for another."""
+    for name in ("a", "b"):
+        assert program.run("cluster", "up", "--name", name).returncode == 0
+    first, second = program.status()
+    assert first["url"] != second["url"]
+    os.kill(first["pid"], signal.SIGKILL)
+    _await_end(first["pid"])
+    assert [row["state"] for row in program.status()] == ["stopped", "running"]
+    assert "was not running" in program.run("cluster", "down", "--name", "a").stderr
+    again = program.run("cluster", "up", "--name", "b")
+    assert "already up" in again.stderr
+
+
+def test_cluster_can_be_removed(program: Program) -> None:
+    """Its folder goes with it; then there is no such cluster."""
+    program.run("cluster", "up")
+    assert "is down and removed" in program.run("cluster", "down", "--delete").stderr
+    assert not list(program.root.iterdir())
+    assert "there are no clusters" in program.run("cluster", "status").stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("cluster", "down", "--name", "nope"), "there is no cluster 'nope'; there are: none"),
+        (("cluster", "kubeconfig", "--name", "nope"), "there is no cluster 'nope'"),
+        (("cluster", "up", "--name", "NOT_A_NAME"), "expected the name of a cluster like 'dev' or 'test-1'"),
+    ],
+)
+def test_what_is_wrong_is_said_in_a_sentence(program: Program, arguments: tuple[str, ...], said: str) -> None:
+    """Without a traceback, and with the exit code 1."""
+    result = program.run(*arguments)
+    assert result.returncode == 1
+    assert said in result.stderr.replace("\n", "")
+    assert "Traceback" not in result.stderr
+
+
+def test_cluster_that_cannot_start_shows_its_log(program: Program) -> None:
+    """The reason is in the error, and nothing runs."""
+    (program.root / "dev").mkdir(parents=True)
+    for name in ("ca.pem", "ca-key.pem"):
+        (program.root / "dev" / name).write_text("rubbish")
+    result = program.run("cluster", "up", "--name", "dev")
+    assert result.returncode == 1
+    assert "could not be started" in result.stderr
+    assert "expected the certificate and the private key of an authority" in result.stderr
+    assert [row["state"] for row in program.status()] == ["stopped"]
+
+
+def test_kubeconfig_is_merged_into_ones_own(program: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is printed has both, and the cluster's context is the current one; no file changes."""
+    own = tmp_path / "own"
+    own.write_text("clusters: [{name: mine, cluster: {server: 'https://example.com'}}]\ncurrent-context: mine\n")
+    program.run("cluster", "up", "--name", "dev")
+    monkeypatch.setenv("KUBECONFIG", str(own))
+    merged = program.run("cluster", "kubeconfig", "--name", "dev", "--merge").stdout
+    (tmp_path / "merged").write_text(merged)
+    assert "name: mine" in merged
+    assert load(tmp_path / "merged").server == program.status()[0]["url"]
+
+
+def test_cluster_lets_nobody_in_without_a_credential(program: Program) -> None:
+    """Nobody else reads its folder and keys; who comes without one sees only what Kubernetes shows to all."""
+    program.run("cluster", "up", "--name", "dev")
+    folder = program.root / "dev"
+    for path in (folder, *(folder / name for name in ("kubeconfig", "key.pem", "ca-key.pem", "process.json"))):
+        assert path.stat().st_mode & 0o077 == 0, path
+    context, url = ssl.create_default_context(cafile=str(folder / "ca.pem")), program.status()[0]["url"]
+    with pytest.raises(urllib.error.HTTPError, match="403"):
+        urllib.request.urlopen(f"{url}/api/v1/namespaces", context=context)
+    with urllib.request.urlopen(f"{url}/readyz", context=context) as answer:
+        assert answer.read() == b"ok"
+
+
+def test_process_is_not_mistaken_for_a_later_one(tmp_path: Path) -> None:
+    """Of the same number, but started at another time, or after another boot."""
+    own = Identity.of(os.getpid())
+    assert own is not None
+    folder = ClusterFolder(tmp_path, "dev")
+    folder.make()
+    for other in (Identity(own.pid, own.started - 1, own.boot), Identity(own.pid, own.started, "another")):
+        running = Running(other, "https://127.0.0.1:1", "2030-01-01T00:00:00Z")
+        folder.write_running(running)
+        assert folder.running() is None
+        assert not running.stop()
+
+
+def test_program_without_its_extra_says_what_to_install() -> None:
+    """In a sentence."""
+    code = "import sys; sys.modules['typer'] = None; from navarch.cli import main; main()"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert result.returncode == 1
+    assert "pip install 'navarch[cli]'" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def _await_end(pid: int) -> None:
+    try:
+        handle = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return
+    ended, _, _ = select.select([handle], [], [], 10)
+    os.close(handle)
+    assert ended, f"expected process {pid} to end within 10 s"
