@@ -32,6 +32,7 @@ _log = logging.getLogger("navarch.client")
 _BACKOFF = Backoff(initial=0.1, maximum=30.0, jitter=0.5)
 _GRACE_SECONDS = 10.0
 _AT_ONCE_SECONDS = 0.5
+_INITIAL_SECONDS = 3600
 _NEVER = float("-inf")
 _INITIAL_END = "k8s.io/initial-events-end"
 
@@ -166,7 +167,11 @@ class Watch(Generic[K]):
                 await self._recover_from(error_from_status(self._what, decode(StatusBody, _object_in(line))))
                 continue
             self._delays.reset()
-            if event := self._event(found.type, found.object.metadata, _object_in(line)):
+            was_initial = self._in_initial
+            event = self._event(found.type, found.object.metadata, _object_in(line))
+            if was_initial and not self._in_initial:
+                await self.close()  # it was opened for as long as a list may take; the next one ends in time
+            if event is not None:
                 return event
 
     async def _next_line(self) -> bytes:
@@ -210,7 +215,7 @@ class Watch(Generic[K]):
             **self._request.query,
             "watch": "true",
             "allowWatchBookmarks": "true",
-            "timeoutSeconds": str(seconds),
+            "timeoutSeconds": str(_INITIAL_SECONDS if self._in_initial else seconds),
             "resourceVersion": self.resource_version,
         }
         if self._in_initial:
