@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import cache
-from typing import NamedTuple
+import random
+from collections.abc import Callable, Iterator
+from functools import cache, partial
+from typing import Final, NamedTuple
 
 from navarch._base.clock import Clock, SystemClock
+from navarch.cluster.server.builtin.addresses import ServiceAddresses
 from navarch.cluster.server.builtin.cells.age import Ages
 from navarch.cluster.server.builtin.cells.rows import Rows
+from navarch.cluster.server.builtin.conversions import converter_of
+from navarch.cluster.server.builtin.creating import mark_namespace_deleted
 from navarch.cluster.server.builtin.kinds import rules_of
+from navarch.cluster.server.builtin.parts import PARTS
 from navarch.cluster.server.builtin.prefixes import storage_prefix
-from navarch.cluster.server.builtin.schema import schema_of
+from navarch.cluster.server.builtin.rules import Rules
+from navarch.cluster.server.builtin.schema import BuiltinSchema, schema_of
 from navarch.cluster.server.builtin.strategy import BuiltinStrategy, StatusStrategy
 from navarch.cluster.server.request import Json
 from navarch.cluster.server.types import Column, ResourceType, Subresource
@@ -20,10 +26,55 @@ from navarch.k8s.published import published
 __all__ = ["builtin_types"]
 
 
-def builtin_types(clock: Clock | None = None) -> list[ResourceType]:
-    """Every built-in resource in every version. `clock` (the system's by default) tells the ages in tables."""
-    ages = Ages(clock or SystemClock())
-    return [_resource_type(found, ages) for found in _found()]
+_CREATED_BY_UPDATES: Final = frozenset(
+    {
+        "leases",
+        "endpoints",
+        "events",
+        "limitranges",
+        "services",
+        "runtimeclasses",
+        "clusterroles",
+        "clusterrolebindings",
+        "roles",
+        "rolebindings",
+    }
+)
+"""What a replacement makes if it is not there."""
+_RETURNED: Final = frozenset(
+    {
+        "resourceclaimtemplates",
+        "resourceslices",
+        "resourceclaims",
+        "deviceclasses",
+        "csidrivers",
+        "storageclasses",
+        "volumeattachments",
+        "csinodes",
+        "volumeattributesclasses",
+        "resourcequotas",
+        "persistentvolumes",
+        "serviceaccounts",
+        "persistentvolumeclaims",
+        "namespaces",
+        "pods",
+        "services",
+        "podtemplates",
+    }
+)
+"""What a deletion answers with."""
+
+
+def builtin_types(clock: Clock | None = None, addresses: ServiceAddresses | None = None) -> list[ResourceType]:
+    """Every built-in resource in every version.
+
+    `clock` (the system's by default) tells the ages in tables; `addresses` (by default, a range of its own that nobody
+    tells what is stored) gives Services theirs.
+    """
+    clock = clock or SystemClock()
+    addresses = addresses or ServiceAddresses(clock, random.Random())  # noqa: S311 - addresses are no secret
+    ages = Ages(clock)
+    return [_resource_type(found, ages, addresses) for found in _found()]
 
 
 class _Found(NamedTuple):
@@ -69,15 +120,16 @@ def _columns(listed: list[Json]) -> tuple[Column, ...]:
     return tuple(Column(each["name"], each["type"], each["format"], priority=each["priority"]) for each in listed)
 
 
-def _resource_type(found: _Found, ages: Ages) -> ResourceType:
+def _resource_type(found: _Found, ages: Ages, addresses: ServiceAddresses) -> ResourceType:
     group, version, resource, schema_name, columns = found
     kind, plural = resource["responseKind"]["kind"], resource["resource"]
     api_version = f"{group}/{version}".removeprefix("/")
     schema, rules = schema_of(schema_name), rules_of(api_version, plural)
     namespaced = resource["scope"] == "Namespaced"
     rows = Rows(api_version, plural, columns, ages)
-    strategy = BuiltinStrategy(schema, rules, rows, namespaced=namespaced)
-    status = StatusStrategy(schema, rules, rows, namespaced=namespaced)
+    if (group, plural) == ("", "services"):
+        rules = addresses.bound_to(rules)
+    make = partial(_strategy, schema, rules, rows, namespaced=namespaced)
     return ResourceType(
         group=group,
         version=version,
@@ -87,26 +139,38 @@ def _resource_type(found: _Found, ages: Ages) -> ResourceType:
         namespaced=namespaced,
         verbs=tuple(resource["verbs"]),
         schema=schema,
-        strategy=strategy,
+        strategy=make(BuiltinStrategy),
         list_kind=f"{kind}List",
         short_names=tuple(resource.get("shortNames", ())),
         categories=tuple(resource.get("categories", ())),
         columns=columns,
         subresources={
-            each["subresource"]: _subresource(each, found, status) for each in resource.get("subresources", ())
+            each["subresource"]: _subresource(each, found, make) for each in resource.get("subresources", ())
         },
-        storage_version=version,
+        storage_version="v2" if group == "autoscaling" else version,
         storage_prefix=storage_prefix(group, plural),
+        unconditional_update=rules.allows_unconditional_update,
+        create_on_update=plural in _CREATED_BY_UPDATES,
+        returns_deleted=plural in _RETURNED,
+        convert=converter_of(group, plural),
+        mark_deleted=mark_namespace_deleted if plural == "namespaces" else None,
     )
 
 
-def _subresource(listed: Json, found: _Found, status: StatusStrategy) -> Subresource:
-    kind = listed["responseKind"]
+def _strategy(
+    schema: BuiltinSchema, rules: Rules, rows: Rows, kind: type[BuiltinStrategy], *, namespaced: bool
+) -> BuiltinStrategy:
+    return kind(schema, rules, rows, namespaced=namespaced)
+
+
+def _subresource(listed: Json, found: _Found, make: Callable[[type[BuiltinStrategy]], BuiltinStrategy]) -> Subresource:
+    kind, name = listed["responseKind"], listed["subresource"]
+    part = StatusStrategy if name == "status" else PARTS.get((found.resource["resource"], name))
     return Subresource(
-        name=listed["subresource"],
+        name=name,
         kind=kind["kind"],
         group=kind["group"] or found.group,
         version=kind["version"] or found.version,
         verbs=tuple(listed["verbs"]),
-        strategy=status if listed["subresource"] == "status" else None,
+        strategy=None if part is None else make(part),
     )

@@ -18,6 +18,7 @@ __all__ = [
     "create_persistent_volume",
     "create_pod",
     "create_signing_request",
+    "mark_namespace_deleted",
     "qos_class",
     "update_daemon_set",
     "update_namespace",
@@ -26,6 +27,7 @@ __all__ = [
 
 _QOS_RESOURCES: Final = ("cpu", "memory")
 _JOB_LABELS: Final = ("batch.kubernetes.io/job-name", "job-name")
+_WITH_PORTS: Final = frozenset({"NodePort", "LoadBalancer"})
 _TEMPLATE_GENERATION: Final = "deprecated.daemonset.template.generation"
 _CLASS_PROTECTION: Final = "kubernetes.io/vac-protection"
 _UID_LABELS: Final = ("batch.kubernetes.io/controller-uid", "controller-uid")
@@ -77,29 +79,58 @@ def update_namespace(value: Json, old: Json, _: Operation) -> None:
 
 
 def update_service(value: Json, old: Json, _: Operation) -> None:
-    """An update that says nothing about addresses and node ports keeps them."""
+    """An update that says nothing about addresses and node ports keeps them; what its type has no use for goes."""
     spec, before = value["spec"], old["spec"]
-    if "ExternalName" in {spec.get("type"), before.get("type")}:
+    if spec.get("type") == "ExternalName":
+        if before.get("type") != "ExternalName":
+            _drop_unchanged(spec, before, ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"))
+            _drop_unchanged(spec, before, ("internalTrafficPolicy", "externalTrafficPolicy"))
+            _drop_node_ports(spec, before)
         return
+    if before.get("type") != "ExternalName":
+        _keep_address(spec, before)
+    if spec.get("type") == "ClusterIP" and before.get("type") in _WITH_PORTS:
+        _drop_unchanged(spec, before, ("externalTrafficPolicy", "allocateLoadBalancerNodePorts"))
+        _drop_node_ports(spec, before)
+    _keep_node_ports(spec, before)
+
+
+def _drop_unchanged(spec: Json, before: Json, names: tuple[str, ...]) -> None:
+    for name in names:
+        if name in spec and spec[name] == before.get(name):
+            del spec[name]
+
+
+def _drop_node_ports(spec: Json, before: Json) -> None:
+    taken = {port.get("nodePort") for port in before.get("ports") or ()}
+    for port in spec.get("ports") or ():
+        if port.get("nodePort") in taken:
+            port.pop("nodePort", None)
+
+
+def _keep_address(spec: Json, before: Json) -> None:
     if spec.get("clusterIP") != before.get("clusterIP") and spec.get("clusterIPs") == before.get("clusterIPs"):
         spec.pop("clusterIPs", None)
     if not spec.get("clusterIP"):
         spec.pop("clusterIP", None)
-    for name in ("clusterIP", "clusterIPs"):
-        if name in before and not (spec.get("clusterIP") or spec.get("clusterIPs")):
-            spec[name] = before[name]
-    if spec.get("clusterIP"):
+    if not (spec.get("clusterIP") or spec.get("clusterIPs")):
+        spec |= {name: before[name] for name in ("clusterIP", "clusterIPs") if name in before}
+    elif spec.get("clusterIP"):
         spec["clusterIPs"] = spec.get("clusterIPs") or [spec["clusterIP"]]
-    _keep_node_ports(spec, before)
 
 
 def _keep_node_ports(spec: Json, before: Json) -> None:
-    if spec.get("type") not in {"NodePort", "LoadBalancer"}:
+    if spec.get("type") not in _WITH_PORTS:
         return
     taken = {(port.get("protocol"), port["port"]): port.get("nodePort") for port in before.get("ports") or ()}
     for port in spec.get("ports") or ():
         if not port.get("nodePort") and (kept := taken.get((port.get("protocol"), port["port"]))):
             port["nodePort"] = kept
+
+
+def mark_namespace_deleted(value: Json) -> None:
+    """A namespace that is to go takes nothing new."""
+    value["status"] = {**value.get("status", {}), "phase": "Terminating"}
 
 
 def create_claim(value: Json, _: Operation) -> None:

@@ -9,12 +9,12 @@ from navarch.cluster.server.builtin.cells.rows import Rows
 from navarch.cluster.server.builtin.checks.common import finalizer_name
 from navarch.cluster.server.builtin.rules import Rules
 from navarch.cluster.server.builtin.schema import BuiltinSchema
-from navarch.cluster.server.metadata import metadata_faults, metadata_update_faults, version_faults
+from navarch.cluster.server.metadata import metadata_faults, metadata_update_faults
 from navarch.cluster.server.request import Json
 from navarch.cluster.server.types import Operation
 from navarch.errors import Cause
 
-__all__ = ["BuiltinStrategy", "StatusStrategy"]
+__all__ = ["BuiltinStrategy", "StatusStrategy", "count_generation"]
 
 _NOT_COUNTED = frozenset({"metadata", "status", "apiVersion", "kind"})
 
@@ -47,7 +47,7 @@ class BuiltinStrategy:
             value["status"] = old["status"]
         self._rules.update(value, old, operation)
         if self._rules.counts_generation:
-            _count_generation(value, old)
+            count_generation(value, old)
 
     def validate_create(self, value: Json) -> list[Cause]:
         """Every fault."""
@@ -60,9 +60,7 @@ class BuiltinStrategy:
 
     def validate_update(self, value: Json, old: Json) -> list[Cause]:
         """Every fault, immutable fields included."""
-        unversioned = [] if self._rules.allows_unconditional_update else version_faults(value)
         return [
-            *unversioned,
             *metadata_update_faults(value, old),
             *_finalizer_faults(value),
             *self._rules.check(value),
@@ -130,7 +128,8 @@ def _finalizer_faults(value: Json) -> list[Cause]:
     ]
 
 
-def _count_generation(value: Json, old: Json) -> None:
+def count_generation(value: Json, old: Json) -> None:
+    """Counts the generation up if anything but metadata and status differs."""
     generation = old.get("metadata", {}).get("generation", 0)
     changed = any(value.get(name) != old.get(name) for name in (value.keys() | old.keys()) - _NOT_COUNTED)
     value["metadata"]["generation"] = generation + 1 if changed else generation

@@ -163,5 +163,9 @@ def check_service_update(value: Json, old: Json) -> Iterator[Cause]:
 
 def service_warnings(value: Json, _: Json | None) -> list[str]:
     """Fields that will be taken no more some day."""
-    said = "spec.externalIPs is deprecated and may no longer be implemented in some clusters"
-    return [said] if value["spec"].get("externalIPs") else []
+    spec, said = value["spec"], []
+    if spec.get("externalIPs"):
+        said.append("spec.externalIPs is deprecated and may no longer be implemented in some clusters")
+    if spec.get("externalName") and spec.get("type") != "ExternalName":
+        said.append('spec.externalName is ignored when spec.type is not "ExternalName"')
+    return said

@@ -1,0 +1,165 @@
+"""The addresses and node ports of Services: which are taken, and which are given out next."""
+
+from __future__ import annotations
+
+import ipaddress
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final
+
+from navarch._base.clock import Clock
+from navarch.cluster.server.builtin.rules import Rules
+from navarch.cluster.server.causes import invalid
+from navarch.cluster.server.request import Json
+from navarch.cluster.server.types import Operation
+from navarch.errors import Cause
+
+__all__ = ["ServiceAddresses"]
+
+_NETWORK: Final = "10.0.0.0/24"
+_FIRST_PORT: Final = 30000
+_LAST_PORT: Final = 32767
+_PROMISED_SECONDS: Final = 60.0
+_KEPT_LOW: Final = 16
+"""The first addresses are given only to those who ask for them by name."""
+_WITH_PORTS: Final = frozenset({"NodePort", "LoadBalancer"})
+_WITH_ADDRESS: Final = frozenset({"ClusterIP", "NodePort", "LoadBalancer"})
+
+Owner = tuple[str, str]
+
+
+class ServiceAddresses:
+    """Gives out addresses of Kubernetes' default range, and node ports.
+
+    It learns what is stored from `changed`, the callback of whatever follows `/registry/services/specs/`. What was
+    given out and never turns up in the store is free again after a minute.
+    """
+
+    def __init__(self, clock: Clock, rng: random.Random, network: str = _NETWORK) -> None:
+        self._clock = clock
+        self._rng = rng
+        self._network = ipaddress.ip_network(network)
+        self._addresses: dict[str, Owner] = {}
+        self._ports: dict[tuple[str, int], Owner] = {}
+        self._promised: dict[str | tuple[str, int], tuple[Owner, float]] = {}
+
+    def changed(self, old: Json | None, new: Json | None) -> None:
+        """A Service was stored, changed or removed."""
+        if old is not None:
+            for address in _addresses(old):
+                self._addresses.pop(address, None)
+            for _, port in _node_ports(old):
+                self._ports.pop(port, None)
+        if new is not None:
+            self._addresses |= dict.fromkeys(_addresses(new), _owner(new))
+            self._ports |= {port: _owner(new) for _, port in _node_ports(new)}
+
+    def bound_to(self, rules: Rules) -> Rules:
+        """The rules of Services, with what is given out from here."""
+
+        def create(value: Json, operation: Operation) -> None:
+            rules.create(value, operation)
+            self._give(value, operation)
+
+        def update(value: Json, old: Json, operation: Operation) -> None:
+            rules.update(value, old, operation)
+            self._give(value, operation)
+
+        def check(value: Json) -> Iterator[Cause]:
+            faults = [*rules.check(value)]
+            yield from faults
+            if not faults:
+                yield from self._faults(value)
+
+        return replace(rules, create=create, update=update, check=check)
+
+    def _give(self, value: Json, operation: Operation) -> None:
+        """Fills in what the service needs and does not say."""
+        spec = value["spec"]
+        if spec.get("type") in _WITH_ADDRESS and not spec.get("clusterIP"):
+            address = self._free_address()
+            spec["clusterIP"], spec["clusterIPs"] = address, [address]
+        for port in self._ports_without_number(spec):
+            port["nodePort"] = self._free_port(port.get("protocol", "TCP"), spec)
+        if not operation.dry_run:
+            until = self._clock.monotonic() + _PROMISED_SECONDS
+            given: list[str | tuple[str, int]] = [*_addresses(value), *(port for _, port in _node_ports(value))]
+            self._promised |= dict.fromkeys(given, (_owner(value), until))
+
+    def _ports_without_number(self, spec: Json) -> list[Json]:
+        if spec.get("type") not in _WITH_PORTS or spec.get("allocateLoadBalancerNodePorts") is False:
+            return []
+        return [port for port in spec.get("ports") or () if not port.get("nodePort")]
+
+    def _faults(self, value: Json) -> Iterator[Cause]:
+        """Addresses and ports that the service asks for and cannot have."""
+        owner = _owner(value)
+        for address in _addresses(value):
+            shown = value["spec"]["clusterIPs"]
+            if ipaddress.ip_address(address) not in self._network:
+                said = (
+                    f"the provided IP ({address}) is not in the valid range. The range of valid IPs is {self._network}"
+                )
+                yield invalid("spec.clusterIPs", shown, f"failed to allocate IP {address}: {said}")
+            elif self._holder(address) not in {owner, None}:
+                said = f"failed to allocate IP {address}: provided IP is already allocated"
+                yield invalid("spec.clusterIPs", shown, said)
+        yield from self._port_faults(value, owner)
+
+    def _port_faults(self, value: Json, owner: Owner) -> Iterator[Cause]:
+        seen: set[tuple[str, int]] = set()
+        for index, port in _node_ports(value):
+            field = f"spec.ports[{index}].nodePort"
+            if not _FIRST_PORT <= port[1] <= _LAST_PORT:
+                said = f"The range of valid ports is {_FIRST_PORT}-{_LAST_PORT}"
+                yield invalid(field, port[1], f"provided port is not in the valid range. {said}")
+            elif port in seen or self._holder(port) not in {owner, None}:
+                yield invalid(field, port[1], "provided port is already allocated")
+            seen.add(port)
+
+    def _holder(self, thing: str | tuple[str, int]) -> Owner | None:
+        known = self._addresses.get(thing) if isinstance(thing, str) else self._ports.get(thing)
+        owner, until = self._promised.get(thing, (None, 0.0))
+        if known is not None:
+            return known
+        return owner if until > self._clock.monotonic() else None
+
+    def _free_address(self) -> str:
+        """Any that is free, the first ones last; the first of all if there is none: it is refused as taken."""
+        first, last = int(self._network.network_address) + 1, int(self._network.broadcast_address) - 1
+        low = min(first + _KEPT_LOW, last)
+        for candidates in (range(low, last + 1), range(first + 1, low)):
+            free = [number for number in candidates if self._holder(str(ipaddress.ip_address(number))) is None]
+            if free:
+                return str(ipaddress.ip_address(self._rng.choice(free)))
+        return str(ipaddress.ip_address(first))
+
+    def _free_port(self, protocol: str, spec: Json) -> int:
+        own = {port.get("nodePort") for port in spec.get("ports") or ()}
+        candidates = range(_FIRST_PORT, _LAST_PORT + 1)
+        for port in self._rng.sample(candidates, len(candidates)):
+            if port not in own and self._holder((protocol, port)) is None:
+                return port
+        return _LAST_PORT
+
+
+def _owner(value: Json) -> Owner:
+    metadata = value["metadata"]
+    return metadata.get("namespace", ""), metadata.get("name", "")
+
+
+def _addresses(value: Json) -> list[str]:
+    spec = value.get("spec", {})
+    if spec.get("type") == "ExternalName":
+        return []
+    return [address for address in spec.get("clusterIPs") or () if address not in {"", "None"}]
+
+
+def _node_ports(value: Json) -> list[tuple[int, tuple[str, int]]]:
+    ports = value.get("spec", {}).get("ports") or ()
+    return [
+        (index, (port.get("protocol", "TCP"), port["nodePort"]))
+        for index, port in enumerate(ports)
+        if port.get("nodePort")
+    ]

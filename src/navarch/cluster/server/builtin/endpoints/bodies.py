@@ -1,0 +1,42 @@
+"""The objects that are sent to these subresources, and their answers."""
+
+from __future__ import annotations
+
+import msgspec
+
+from navarch.cluster.server.bodies import decode_json
+from navarch.cluster.server.builtin.schema import schema_of
+from navarch.cluster.server.endpoints.call import Call
+from navarch.cluster.server.endpoints.write import metadata_of
+from navarch.cluster.server.refusal import bad_request
+from navarch.cluster.server.request import Json, Reply
+
+__all__ = ["checked", "sent", "success"]
+
+
+def sent(call: Call, schema: str) -> Json:
+    """The object in the body; refuses with 400 what is none of that published schema."""
+    value = decode_json(call.request.body, call.request.headers.get("content-type", ""))
+    if not isinstance(value, dict):
+        raise bad_request("couldn't get version/kind; json parse error: expected an object")
+    return checked(value, schema)
+
+
+def checked(value: Json, schema: str) -> Json:
+    """The object, without what its schema does not know; refuses with 400 what is of another kind or does not fit."""
+    kind = schema.rpartition(".")[2]
+    given = value.get("kind") or kind
+    version = str(value.get("apiVersion") or "v1").rpartition("/")[2]
+    if given != kind:
+        raise bad_request(f'{given} in version "{version}" cannot be handled as a {kind}: unknown conversion')
+    if faults := schema_of(schema).faults(value):
+        raise bad_request(f'{kind} in version "{version}" cannot be handled as a {kind}: {faults[0].message}')
+    schema_of(schema).unknown_fields(value)
+    metadata_of(value)
+    return value
+
+
+def success(call: Call) -> Reply:
+    """201, with a Status that says no more."""
+    body = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
+    return Reply(201, msgspec.json.encode(body), warnings=call.warnings)

@@ -1,0 +1,109 @@
+"""Strategies of subresources that are a part of their object: what each takes from the client."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from navarch.cluster.server.builtin.checks.common import required_name
+from navarch.cluster.server.builtin.checks.containers import check_resources
+from navarch.cluster.server.builtin.creating import qos_class
+from navarch.cluster.server.builtin.strategy import BuiltinStrategy, StatusStrategy, count_generation
+from navarch.cluster.server.causes import duplicate, forbidden, invalid
+from navarch.cluster.server.metadata import metadata_update_faults
+from navarch.cluster.server.request import Json
+from navarch.cluster.server.types import Operation
+from navarch.errors import Cause
+
+__all__ = ["PARTS"]
+
+
+class FinalizeStrategy(BuiltinStrategy):
+    """`namespaces/finalize`: what a namespace waits for before it goes."""
+
+    def prepare_update(self, value: Json, old: Json, operation: Operation) -> None:  # noqa: ARG002 - the contract's
+        """Everything is the client's but the status."""
+        value["status"] = old.get("status", {})
+
+
+class EphemeralContainersStrategy(BuiltinStrategy):
+    """`pods/ephemeralcontainers`: containers for debugging, which are added and never removed."""
+
+    def prepare_update(self, value: Json, old: Json, operation: Operation) -> None:  # noqa: ARG002 - the contract's
+        """Takes the ephemeral containers."""
+        containers = value["spec"].get("ephemeralContainers") or []
+        _take(value, old, {**old["spec"], **({"ephemeralContainers": containers} if containers else {})})
+
+    def validate_update(self, value: Json, old: Json) -> list[Cause]:
+        """New ones have names of their own, old ones stay as they are."""
+        field, spec = "spec.ephemeralContainers", value["spec"]
+        taken = {each["name"] for name in ("containers", "initContainers") for each in spec.get(name) or ()}
+        now = {each["name"]: each for each in spec.get("ephemeralContainers") or ()}
+        faults = metadata_update_faults(value, old)
+        for index, name in enumerate(now):
+            faults.extend(required_name(name, f"{field}[{index}].name"))
+            if name in taken:
+                faults.append(duplicate(f"{field}[{index}].name", name))
+        for each in old["spec"].get("ephemeralContainers") or ():
+            if each["name"] not in now:
+                faults.append(forbidden(field, f'existing ephemeral containers "{each["name"]}" may not be removed'))
+            elif now[each["name"]] != each:
+                faults.append(forbidden(field, f'existing ephemeral containers "{each["name"]}" may not be changed'))
+        return faults
+
+
+class ResizeStrategy(BuiltinStrategy):
+    """`pods/resize`: the resources of containers that run."""
+
+    def prepare_update(self, value: Json, old: Json, operation: Operation) -> None:  # noqa: ARG002 - the contract's
+        """Takes the resources of each container, and nothing else."""
+        asked = {each["name"]: each.get("resources", {}) for each in value["spec"].get("containers") or ()}
+        containers = [
+            {**each, "resources": asked.get(each["name"], each.get("resources", {}))}
+            for each in old["spec"]["containers"]
+        ]
+        _take(value, old, {**old["spec"], "containers": containers})
+
+    def validate_update(self, value: Json, old: Json) -> list[Cause]:
+        """A pod stays in its class."""
+        faults = metadata_update_faults(value, old)
+        for index, container in enumerate(value["spec"]["containers"]):
+            faults.extend(check_resources(container.get("resources") or {}, f"spec.containers[{index}].resources"))
+        before = qos_class(old["spec"])
+        if qos_class(value["spec"]) != before:
+            faults.append(invalid("spec", before, "Pod QOS Class may not change as a result of resizing"))
+        return faults
+
+
+class ApprovalStrategy(StatusStrategy):
+    """`certificatesigningrequests/approval`: whether a certificate is issued."""
+
+    def prepare_update(self, value: Json, old: Json, operation: Operation) -> None:
+        """Takes the conditions of the status."""
+        conditions = (value.get("status") or {}).get("conditions")
+        value["status"] = {**(old.get("status") or {})}
+        if conditions:
+            value["status"]["conditions"] = conditions
+        super().prepare_update(value, old, operation)
+
+
+def _take(value: Json, old: Json, spec: Json) -> None:
+    """The old object with another spec; of the metadata only what says who writes is the client's."""
+    managed = value["metadata"].get("managedFields")
+    version = value["metadata"].get("resourceVersion")
+    value.clear()
+    value.update(old)
+    value["spec"], value["metadata"] = spec, {**old["metadata"]}
+    if managed is not None:
+        value["metadata"]["managedFields"] = managed
+    if version:
+        value["metadata"]["resourceVersion"] = version
+    count_generation(value, old)
+
+
+PARTS: Final[dict[tuple[str, str], type[BuiltinStrategy]]] = {
+    ("namespaces", "finalize"): FinalizeStrategy,
+    ("pods", "ephemeralcontainers"): EphemeralContainersStrategy,
+    ("pods", "resize"): ResizeStrategy,
+    ("certificatesigningrequests", "approval"): ApprovalStrategy,
+}
+"""By resource and subresource; every `status` is a `StatusStrategy`."""
