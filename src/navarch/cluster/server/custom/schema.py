@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from navarch.cluster.server.builtin.schema import struct_of
 from navarch.cluster.server.builtin.shapes import Where, json_kind
+from navarch.cluster.server.custom.shaping import compile_filling, compile_knowing
 from navarch.cluster.server.request import Json
 from navarch.errors import Cause
 from navarch.k8s.published import META
@@ -14,7 +15,7 @@ from navarch.schema.values.checks import compile_check
 from navarch.schema.values.correlation import MISSING
 from navarch.schema.values.embedded import compile_embedded
 from navarch.schema.values.rules import compile_rules
-from navarch.schema.values.shaping import drop_nulls, fill_defaults, prune_unknown
+from navarch.schema.values.shaping import prune_unknown
 from navarch.schema.values.uniqueness import compile_uniqueness
 from navarch.schema.values.violations import Violation, causes
 
@@ -52,10 +53,17 @@ class CustomSchema:
         self._uniqueness = compile_uniqueness(document)
         self._rules = compile_rules(document, is_object=True)
         self._metadata = struct_of(_OBJECT_META)
+        self._fill = compile_filling(document)
+        self._knows = compile_knowing(document, own=_ITS_OWN)
 
     def unknown_fields(self, value: Json) -> list[str]:
         """Drops unknown fields; returns their paths: those of the metadata first, those of embedded objects last."""
+        if (self._knows is None or self._knows(value)) and self._knows_metadata(value.get("metadata")):
+            return []
         return sorted(prune_unknown(value, self._document), key=_order)
+
+    def _knows_metadata(self, metadata: Any) -> bool:
+        return not isinstance(metadata, dict) or self._metadata.fields.keys() >= metadata.keys()
 
     def faults(self, value: Json) -> list[Cause]:
         """What a Go server could not decode: of a custom object that is the metadata alone."""
@@ -69,10 +77,9 @@ class CustomSchema:
         return [Cause("metadata", "BadRequest", said)]
 
     def default(self, value: Json) -> None:
-        """Fills in defaults, and drops what is unknown or a null that means nothing."""
-        document = self._document
-        fill_defaults(value, document)
-        drop_nulls(value, document)
+        """Fills in defaults, and drops nulls that mean nothing."""
+        if self._fill is not None:
+            self._fill(value)
         metadata = value.get("metadata")
         if metadata and not _is_plain(metadata):
             value["metadata"] = self._metadata.normal(metadata)
@@ -80,8 +87,8 @@ class CustomSchema:
     def reshape(self, value: Json) -> None:
         """Brings an object that was stored under an older schema into the shape that this one asks for."""
         prune_unknown(value, self._document)
-        fill_defaults(value, self._document)
-        drop_nulls(value, self._document)
+        if self._fill is not None:
+            self._fill(value)
 
     def shape_faults(self, value: Json, old: Json | None) -> list[Cause]:
         """Values that do not fit; those that have not changed since `old` are forgiven."""
