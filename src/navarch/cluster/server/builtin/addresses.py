@@ -98,10 +98,8 @@ class ServiceAddresses:
         for address in _addresses(value):
             shown = value["spec"]["clusterIPs"]
             if ipaddress.ip_address(address) not in self._network:
-                said = (
-                    f"the provided IP ({address}) is not in the valid range. The range of valid IPs is {self._network}"
-                )
-                yield invalid("spec.clusterIPs", shown, f"failed to allocate IP {address}: {said}")
+                said = f"failed to allocate IP {address}: the provided network does not match the current range"
+                yield invalid("spec.clusterIPs", shown, said)
             elif self._holder(address) not in {owner, None}:
                 said = f"failed to allocate IP {address}: provided IP is already allocated"
                 yield invalid("spec.clusterIPs", shown, said)

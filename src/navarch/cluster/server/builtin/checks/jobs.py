@@ -28,6 +28,7 @@ _NUMBERS: Final = (
     "maxFailedIndexes",
 )
 _RESTARTS: Final = ("OnFailure", "Never")
+_IMMUTABLE: Final = ("completionMode", "backoffLimitPerIndex", "podFailurePolicy", "successPolicy", "managedBy")
 _LONGEST_CRON_JOB: Final = 52
 _MUTABLE_OF_SUSPENDED: Final = frozenset({"nodeSelector", "tolerations", "affinity", "schedulingGates"})
 
@@ -77,14 +78,8 @@ def _check_job_spec(spec: Json, path: str) -> Iterator[Cause]:
 def check_job_update(value: Json, old: Json) -> Iterator[Cause]:
     """What a job does never changes."""
     spec, before = value["spec"], old["spec"]
-    for name in (
-        "selector",
-        "completionMode",
-        "backoffLimitPerIndex",
-        "podFailurePolicy",
-        "successPolicy",
-        "managedBy",
-    ):
+    yield from immutable_faults(_in_order(spec.get("selector")), _in_order(before.get("selector")), "spec.selector")
+    for name in _IMMUTABLE:
         yield from immutable_faults(spec.get(name), before.get(name), f"spec.{name}")
     if spec.get("completionMode") != "Indexed" or spec.get("completions") != spec.get("parallelism"):
         yield from immutable_faults(spec.get("completions"), before.get("completions"), "spec.completions")
