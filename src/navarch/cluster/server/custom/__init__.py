@@ -2,6 +2,7 @@
 
 from navarch.cluster.server.custom.conversion import AskWebhook, Conversion
 from navarch.cluster.server.custom.kinds import CustomKinds
+from navarch.cluster.server.custom.reviews import ConversionWebhooks
 from navarch.cluster.server.custom.scale import scale
 
-__all__ = ["AskWebhook", "Conversion", "CustomKinds", "scale"]
+__all__ = ["AskWebhook", "Conversion", "ConversionWebhooks", "CustomKinds", "scale"]

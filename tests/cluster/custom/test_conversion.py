@@ -1,0 +1,157 @@
+"""Conversion by webhook, with the faults and the words of a real API server."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from cluster.admission.hooks import HookServer
+from cluster.admission.hooks import serving as hooks
+from cluster.custom.serving import CRDS, Asking, serving
+from navarch._base.clock import SystemClock
+from navarch.cluster.server.admission.webhooks.calling import Caller
+from navarch.cluster.server.admission.webhooks.errors import CallError
+from navarch.cluster.server.admission.webhooks.places import Address
+from navarch.cluster.server.custom import Conversion, ConversionWebhooks
+
+Json = dict[str, Any]
+OLD, NEW = (f"/apis/ex.dev/{version}/namespaces/default/hooks" for version in ("v1", "v2"))
+FAILED = "conversion webhook for ex.dev/v1, Kind=Hook"
+
+
+def _each(change: Callable[[Json], object]) -> Callable[[Json], web.Response]:
+    def answer(review: Json) -> web.Response:
+        asked = review["request"]
+        objects = [dict(each, apiVersion=asked["desiredAPIVersion"]) for each in asked["objects"]]
+        for each in objects:
+            each["metadata"] = dict(each["metadata"])
+            change(each)
+        return _answered(review, result={"status": "Success"}, convertedObjects=objects)
+
+    return answer
+
+
+def _answered(review: Json, **response: Any) -> web.Response:
+    body = {"uid": review["request"]["uid"], **response}
+    return web.json_response({"kind": "ConversionReview", "apiVersion": review["apiVersion"], "response": body})
+
+
+def _upgrade(value: Json) -> None:
+    value["spec"] = {"up": value["spec"]}
+    value["metadata"] |= {"labels": {"from": "webhook"}, "finalizers": ["not.taken/over"]}
+
+
+ANSWERS: dict[str, Callable[[Json], web.Response]] = {
+    "upgrade": _each(_upgrade),
+    "fail": lambda review: _answered(review, result={"status": "Failure", "message": "no way"}),
+    "silent": lambda review: _answered(review, result={"status": "Failure"}),
+    "count": lambda review: _answered(review, result={"status": "Success"}, convertedObjects=[]),
+    "version": _each(lambda value: value.update(apiVersion="ex.dev/v9")),
+    "kind": _each(lambda value: value.update(kind="Zonk")),
+    "name": _each(lambda value: value["metadata"].update(name="zz")),
+    "nothing": lambda _: web.json_response({"kind": "ConversionReview"}),
+    "broken": lambda _: web.Response(status=500),
+}
+FAULTS = {
+    "fail": f"{FAILED} failed: no way",
+    "silent": f"{FAILED} failed: response.result.status was 'Failure', not 'Success'",
+    "count": f"{FAILED} returned 0 objects, expected 1",
+    "version": f"{FAILED} returned invalid object at index 0: invalid groupVersion "
+    "(expected ex.dev/v2, received ex.dev/v9)",
+    "kind": f"{FAILED} returned invalid object at index 0: invalid kind (expected Hook, received Zonk)",
+    "name": f"{FAILED} returned invalid object: must have the same name: a != zz",
+    "nothing": f"{FAILED} failed: no response provided",
+    "broken": f'{FAILED} failed: an error on the server ("unknown") has prevented the request from succeeding',
+}
+
+
+async def _no_service(_namespace: str, name: str, _port: int) -> Address:
+    raise CallError(f'service "{name}" not found')
+
+
+def _definition(client: Json) -> Json:
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    versions = [{"name": name, "served": True, "storage": name == "v1", "schema": schema} for name in ("v1", "v2")]
+    webhook = {"conversionReviewVersions": ["v1"], "clientConfig": client}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "hooks.ex.dev"},
+        "spec": {
+            "group": "ex.dev",
+            "scope": "Namespaced",
+            "names": {"plural": "hooks", "kind": "Hook"},
+            "versions": versions,
+            "conversion": {"strategy": "Webhook", "webhook": webhook},
+        },
+    }
+
+
+@asynccontextmanager
+async def _converting(client: Json) -> AsyncIterator[Asking]:
+    """A server with a CRD whose webhook is at `client`, and one object of it."""
+    clock = SystemClock()
+    caller = Caller(clock, _no_service)
+    try:
+        async with serving(conversion=Conversion(ConversionWebhooks(caller, random.Random(1)))) as ask:
+            assert (await ask("POST", CRDS, _definition(client)))[0] == 201
+            for _ in range(1000):
+                if (await ask("GET", OLD))[0] == 200:
+                    break
+                await clock.sleep(0.002)
+            made = {"apiVersion": "ex.dev/v1", "kind": "Hook", "metadata": {"name": "a"}, "spec": 1}
+            assert (await ask("POST", OLD, made))[0] == 201
+            yield ask
+    finally:
+        await caller.close()
+
+
+@pytest.fixture
+async def server(tmp_path: Path) -> AsyncIterator[HookServer]:
+    """A webhook that answers by path."""
+    async with hooks(tmp_path, ANSWERS) as running:
+        yield running
+
+
+def _at(server: HookServer, path: str) -> Json:
+    return {"url": f"{server.url}/{path}", "caBundle": server.bundle}
+
+
+async def test_webhook_converts_what_is_not_in_the_version_asked_for(server):
+    """Only objects in another version are sent; of the metadata, labels and annotations alone are taken over."""
+    async with _converting(_at(server, "upgrade")) as ask:
+        assert (await ask("GET", f"{OLD}/a"))[1]["spec"] == 1
+        assert not server.reviews
+        code, value = await ask("GET", f"{NEW}/a")
+        assert (code, value["apiVersion"], value["spec"]) == (200, "ex.dev/v2", {"up": 1})
+        assert value["metadata"]["labels"] == {"from": "webhook"}
+        assert "finalizers" not in value["metadata"]
+        assert value["metadata"]["resourceVersion"]
+    ((url, review),) = server.reviews
+    assert url.endswith("/upgrade?timeout=30s")
+    assert review["request"]["desiredAPIVersion"] == "ex.dev/v2"
+    assert "resourceVersion" not in review["request"]["objects"][0]["metadata"]
+
+
+@pytest.mark.parametrize("path", FAULTS)
+async def test_answer_that_is_none_is_a_clear_failure(server, path):
+    """What a webhook may do wrong is said in Kubernetes' words, and other versions can still be read."""
+    async with _converting(_at(server, path)) as ask:
+        code, status = await ask("GET", f"{NEW}/a")
+        assert (code, status["message"]) == (500, FAULTS[path])
+        assert (await ask("GET", f"{OLD}/a"))[0] == 200
+
+
+async def test_service_that_is_not_there_is_named():
+    """A service reference is resolved by the embedder; its failure is part of the message."""
+    async with _converting({"service": {"name": "s", "namespace": "default"}}) as ask:
+        _, status = await ask("GET", f"{NEW}/a")
+        assert status["message"] == (
+            f'{FAILED} failed: Post "https://s.default.svc:443/?timeout=30s": service "s" not found'
+        )
