@@ -82,8 +82,8 @@ class World:
 
     @property
     def watches(self) -> list[str]:
-        """The paths of all watches that were begun."""
-        return [request.path for request in self.server.requests if request.query.get("watch") == "true"]
+        """The paths of all watches that were begun; each goes on over other connections."""
+        return [request.path for request in self.server.requests if request.query.get("sendInitialEvents") == "true"]
 
     @asynccontextmanager
     async def run(self, *operators: Operator, client: Client | None = None) -> AsyncIterator[asyncio.Task[None]]:
