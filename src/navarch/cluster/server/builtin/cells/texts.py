@@ -55,7 +55,7 @@ def selector(found: Json | None) -> str:
     """A label selector in the text that kubectl takes.
 
     >>> selector({"matchLabels": {"a": "b"}, "matchExpressions": [{"key": "c", "operator": "DoesNotExist"}]})
-    '!c,a=b'
+    'a=b,!c'
     """
     if found is None:
         return NONE
