@@ -22,6 +22,10 @@ class Real:
         self._token = cluster.token
         self._connection = http.client.HTTPSConnection(address.hostname or "", address.port, context=trust)
 
+    def close(self) -> None:
+        """Ends the connection."""
+        self._connection.close()
+
     async def __call__(
         self, method: str, path: str, body: Any = None, *, media_type: str = "application/json", accept: str = ""
     ) -> tuple[int, dict[str, Any]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from contextlib import closing
 from pathlib import Path
 
 import rig
@@ -16,7 +17,8 @@ DATA = Path(__file__).parent / "data"
 async def _record(cluster: rig.Cluster) -> None:
     DATA.mkdir(exist_ok=True)
     for name, steps in CONVERSATIONS.items():
-        answers = await held(Real(cluster), steps)
+        with closing(Real(cluster)) as ask:
+            answers = await held(ask, steps)
         lines = (f"{json.dumps(step)}: {json.dumps(answer, sort_keys=True)}" for step, answer in answers.items())
         (DATA / f"{name}.json").write_text("{\n" + ",\n".join(lines) + "\n}\n")
 

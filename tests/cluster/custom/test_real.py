@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -18,5 +19,6 @@ DATA = Path(__file__).parent / "data"
 @pytest.mark.parametrize("name", CONVERSATIONS)
 async def test_real_server_still_answers_so(name, rig_cluster: rig.Cluster):
     """The recorded answers are those of the real server."""
-    answers = json.loads(json.dumps(await held(Real(rig_cluster), CONVERSATIONS[name])))
+    with closing(Real(rig_cluster)) as ask:
+        answers = json.loads(json.dumps(await held(ask, CONVERSATIONS[name])))
     assert answers == json.loads((DATA / f"{name}.json").read_text())
