@@ -14,7 +14,12 @@ from navarch.cluster.server.admission.kept import Kept
 from navarch.cluster.server.admission.matching import Equivalents, FindNamespace
 from navarch.cluster.server.admission.namespaces import NamespaceLifecycle
 from navarch.cluster.server.admission.objects import Objects
+from navarch.cluster.server.admission.plugins.limits import DefaultLimits, Limits
+from navarch.cluster.server.admission.plugins.priorities import OneDefaultPriority, Priorities
+from navarch.cluster.server.admission.plugins.service_accounts import ServiceAccounts
+from navarch.cluster.server.admission.plugins.storage_classes import ClaimResizing, DefaultStorageClass
 from navarch.cluster.server.admission.plugins.table import Plugins
+from navarch.cluster.server.admission.plugins.tolerations import DefaultTolerations
 from navarch.cluster.server.admission.policies.validating import Judging, ValidatingPolicies
 from navarch.cluster.server.admission.webhooks.calling import Caller
 from navarch.cluster.server.admission.webhooks.hook import Asking
@@ -61,7 +66,7 @@ class StandardAdmission:
         judging = Judging(objects, equivalents, around.find_namespace, around.authorizer)
         self._lifecycle = NamespaceLifecycle(around.find_namespace)
         self._grants = Grants(around.authorizer)
-        self._plugins = Plugins((), ())
+        self._plugins = _plugins(objects, around.rng)
         self._mutating = MutatingWebhooks(self._plugins, mutating, asking)
         self._policies = ValidatingPolicies(policies, bindings, judging)
         self._validating = ValidatingWebhooks(validating, asking)
@@ -83,3 +88,15 @@ class StandardAdmission:
     async def close(self) -> None:
         """Closes connections to webhooks; may be called twice."""
         await self._caller.close()
+
+
+def _plugins(objects: Objects, rng: random.Random) -> Plugins:
+    """Those before webhooks, in Kubernetes' order."""
+    mutating = (
+        DefaultLimits(objects),
+        ServiceAccounts(objects, rng),
+        Priorities(objects),
+        DefaultTolerations(),
+        DefaultStorageClass(objects),
+    )
+    return Plugins(mutating, (Limits(objects), OneDefaultPriority(objects), ClaimResizing(objects)))

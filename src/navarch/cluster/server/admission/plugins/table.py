@@ -72,10 +72,7 @@ class Plugins:
 
 
 def _private(value: Json) -> Json:
-    copy = {**value, "metadata": {**value["metadata"]}}
-    if isinstance(value.get("spec"), dict):
-        copy["spec"] = {**value["spec"]}
-    return copy
+    return {**value, "metadata": {**value["metadata"]}, "spec": {**(value.get("spec") or {})}}
 
 
 def _by_resource(parts: Sequence[_Part]) -> dict[tuple[str, str], list[_Part]]:

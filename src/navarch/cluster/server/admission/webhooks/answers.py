@@ -136,9 +136,6 @@ def _response(document: Json, uid: str) -> Json:
     api_version, kind = document.get("apiVersion") or "", document.get("kind") or ""
     if kind not in {"", "AdmissionReview"}:
         raise _failed(f'no kind {go_quoted(str(kind))} is registered for version "{api_version}"')
-    if (api_version, kind) != (_API_VERSION, "AdmissionReview"):
-        got = api_version if "/" in str(api_version) else f"/{api_version}"
-        raise _invalid(f"expected webhook response of {_API_VERSION}, Kind=AdmissionReview, got {got}, Kind={kind}")
     response = document.get("response")
     if response is None:
         raise _invalid("webhook response was absent")
@@ -146,6 +143,9 @@ def _response(document: Json, uid: str) -> Json:
     _check_types(response.get("status") or {}, _STATUS_FIELDS, "Status.response.status")
     if (response.get("uid") or "") != uid:
         raise _invalid(f"expected response.uid={go_quoted(uid)}, got {go_quoted(response.get('uid') or '')}")
+    if (api_version, kind) != (_API_VERSION, "AdmissionReview"):
+        got = api_version if "/" in str(api_version) else f"/{api_version}"
+        raise _invalid(f"expected webhook response of {_API_VERSION}, Kind=AdmissionReview, got {got}, Kind={kind}")
     return dict(response)
 
 

