@@ -50,9 +50,9 @@ class Server:
         """One request."""
         data = None if body is None else json.dumps(body).encode()
         headers = {**self._headers, **(headers or {})}
-        request = urllib.request.Request(self._url + path, data=data, method=method, headers=headers)  # noqa: S310 - https
+        request = urllib.request.Request(self._url + path, data=data, method=method, headers=headers)
         try:
-            reply = urllib.request.urlopen(request, context=self._context)  # noqa: S310 - https
+            reply = urllib.request.urlopen(request, context=self._context)
         except urllib.error.HTTPError as error:
             reply = error
         with reply:
@@ -195,7 +195,7 @@ def record(server: Server) -> dict[str, list[Json]]:
     """Every answer, by the name of its file."""
     made = server.ask("POST", "/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
     assert made.code in {201, _CONFLICT}, f"expected a namespace, got {made}"
-    while server.ask("GET", f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/default").code != 200:  # noqa: PLR2004
+    while server.ask("GET", f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/default").code != 200:
         pass
     return {"answers": list(answers(server)), "refusals": list(refusals(server)), "rows": list(rows(server))}
 

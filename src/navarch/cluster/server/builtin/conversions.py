@@ -107,6 +107,8 @@ def _to_second(spec: Json, status: Json) -> None:
         wanted = {"type": "Utilization", "averageUtilization": target}
         spec["metrics"] = [{"type": "Resource", "resource": {"name": "cpu", "target": wanted}}]
     status["currentMetrics"] = None
+    if not status.get("currentReplicas"):
+        status.pop("currentReplicas", None)
     if current is not None:
         measured = {"name": "cpu", "current": {"averageUtilization": current}}
         status["currentMetrics"] = [{"type": "Resource", "resource": measured}]

@@ -59,14 +59,14 @@ class ResizeStrategy(BuiltinStrategy):
         asked = {each["name"]: each.get("resources", {}) for each in value["spec"].get("containers") or ()}
         containers = [
             {**each, "resources": asked.get(each["name"], each.get("resources", {}))}
-            for each in old["spec"]["containers"]
+            for each in old["spec"].get("containers") or ()
         ]
         _take(value, old, {**old["spec"], "containers": containers})
 
     def validate_update(self, value: Json, old: Json) -> list[Cause]:
         """A pod stays in its class."""
         faults = metadata_update_faults(value, old)
-        for index, container in enumerate(value["spec"]["containers"]):
+        for index, container in enumerate(value["spec"].get("containers") or ()):
             faults.extend(check_resources(container.get("resources") or {}, f"spec.containers[{index}].resources"))
         before = qos_class(old["spec"])
         if qos_class(value["spec"]) != before:

@@ -44,7 +44,7 @@ def check_pod_update(pod: Json, old: Json) -> Iterator[Cause]:
         if now != then:
             yield forbidden(f"spec.{name}", "pod updates may not add or remove containers")
             return
-    for index, container in enumerate(spec["containers"]):
+    for index, container in enumerate(spec.get("containers") or ()):
         if not container.get("image"):
             yield required(f"spec.containers[{index}].image")
     yield from _check_deadline(spec.get("activeDeadlineSeconds"), before.get("activeDeadlineSeconds"))
