@@ -1,12 +1,18 @@
 // Prints, as JSON, how Go encodes each struct of the Kubernetes API: by package and struct, each field's flags, kind and type.
 // A field is "<flags> <kind> <type>": flags are "o" (omitempty), "z" (omitzero) or "-"; the type is what decoding errors name.
 // A struct with an encoding of its own is left out.
+//
+//	go run . > ../../src/navarch/cluster/server/builtin/data/go_types.json
 package main
 
 import (
 	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -30,7 +36,30 @@ func main() {
 		}
 	}
 	delete(found, "k8s.io/apimachinery/pkg/runtime")
-	must(json.NewEncoder(os.Stdout).Encode(found))
+	print(os.Stdout)
+}
+
+// print writes one struct per line, so that versions can be compared.
+func print(out io.Writer) {
+	packages := []string{}
+	for _, path := range slices.Sorted(maps.Keys(found)) {
+		structs := []string{}
+		for _, name := range slices.Sorted(maps.Keys(found[path])) {
+			fields, err := json.Marshal(found[path][name])
+			must(err)
+			structs = append(structs, fmt.Sprintf("  %q: %s", name, fields))
+		}
+		packages = append(packages, fmt.Sprintf(" %q: {\n%s\n }", published(path), strings.Join(structs, ",\n")))
+	}
+	fmt.Fprintf(out, "{\n%s\n}\n", strings.Join(packages, ",\n"))
+}
+
+// published is a package as the names of its OpenAPI schemas begin: io.k8s.api.core.v1.
+func published(path string) string {
+	host, rest, _ := strings.Cut(path, "/")
+	parts := strings.Split(host, ".")
+	slices.Reverse(parts)
+	return strings.Join(parts, ".") + "." + strings.ReplaceAll(rest, "/", ".")
 }
 
 func must(err error) {

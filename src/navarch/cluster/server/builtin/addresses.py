@@ -23,6 +23,7 @@ _LAST_PORT: Final = 32767
 _PROMISED_SECONDS: Final = 60.0
 _KEPT_LOW: Final = 16
 """The first addresses are given only to those who ask for them by name."""
+_CHANCES: Final = 8
 _WITH_PORTS: Final = frozenset({"NodePort", "LoadBalancer"})
 _WITH_ADDRESS: Final = frozenset({"ClusterIP", "NodePort", "LoadBalancer"})
 
@@ -128,18 +129,26 @@ class ServiceAddresses:
         first, last = int(self._network.network_address) + 1, int(self._network.broadcast_address) - 1
         low = min(first + _KEPT_LOW, last)
         for candidates in (range(low, last + 1), range(first + 1, low)):
-            free = [number for number in candidates if self._holder(str(ipaddress.ip_address(number))) is None]
-            if free:
-                return str(ipaddress.ip_address(self._rng.choice(free)))
+            for number in self._tried(candidates):
+                address = str(ipaddress.ip_address(number))
+                if self._holder(address) is None:
+                    return address
         return str(ipaddress.ip_address(first))
 
     def _free_port(self, protocol: str, spec: Json) -> int:
         own = {port.get("nodePort") for port in spec.get("ports") or ()}
-        candidates = range(_FIRST_PORT, _LAST_PORT + 1)
-        for port in self._rng.sample(candidates, len(candidates)):
+        for port in self._tried(range(_FIRST_PORT, _LAST_PORT + 1)):
             if port not in own and self._holder((protocol, port)) is None:
                 return port
         return _LAST_PORT
+
+    def _tried(self, candidates: range) -> Iterator[int]:
+        """A few of them by chance, which nearly always do, then all of them from a chance beginning."""
+        for _ in range(_CHANCES):
+            yield self._rng.choice(candidates)
+        start = self._rng.randrange(len(candidates))
+        yield from candidates[start:]
+        yield from candidates[:start]
 
 
 def _owner(value: Json) -> Owner:
