@@ -68,6 +68,8 @@ def selection_of(request: ApiRequest, resource: ResourceType) -> Selection:
     known = _ALWAYS | set(resource.strategy.selectable_fields(_EMPTY)) if fields else _ALWAYS
     for requirement in fields.requirements:
         if requirement.path not in known:
+            if resource.is_custom:
+                raise bad_request(f"field label not supported: {requirement.path}")
             raise bad_request(
                 f'Unable to find "{resource.api_version}, Resource={resource.plural}" that match label selector '
                 f'"{labels}", field selector "{fields}": field label not supported: {requirement.path}'

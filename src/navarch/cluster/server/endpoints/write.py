@@ -187,10 +187,9 @@ def _check_version(call: Call, found: Found, metadata: Json) -> None:
     resource, given = call.resource, metadata.get("resourceVersion", "")
     current = found.value["metadata"]
     if not given and not resource.unconditional_update:
-        cause = Cause(
-            "metadata.resourceVersion", "FieldValueInvalid", "Invalid value: 0x0: must be specified for an update"
-        )
-        raise invalid(resource.group, resource.kind, call.info.name, [cause])
+        why = "Invalid value: 0: must be specified for an update"
+        cause = Cause("metadata.resourceVersion", "FieldValueInvalid", why)
+        raise invalid(resource.group, resource.plural, call.info.name, [cause])
     if given and given != current["resourceVersion"]:
         raise conflict(resource.group, resource.plural, call.info.name, CHANGED)
     if metadata.get("uid") and metadata["uid"] != current["uid"]:
@@ -223,9 +222,10 @@ async def store_update(call: Call, found: Found, value: Json, options: Json, *, 
 async def _stored(call: Call, found: Found, value: Json) -> Reply:
     if call.dry_run:
         return call.answer_value(value)
-    stored = await call.kernel.registry.update(call.resource, await stored_form(call.resource, value), found.stored)
     if is_ripe(value):
-        await removed(call, Found(value, stored))
+        await removed(call, found)
+        return call.answer_value(value)
+    stored = await call.kernel.registry.update(call.resource, await stored_form(call.resource, value), found.stored)
     return await call.answer(stored)
 
 
