@@ -14,7 +14,7 @@ DATA = Path(__file__).parent / "data"
 
 
 @pytest.mark.parametrize("name", CONVERSATIONS)
-async def test_answers_are_those_of_a_real_server(name):
+async def test_answers_are_those_of_a_real_server(name: str) -> None:
     """Every answer of a conversation about CRDs and their objects is what the real server said, ids and times aside."""
     expected = json.loads((DATA / f"{name}.json").read_text())
     async with serving() as ask:

@@ -115,7 +115,7 @@ async def _converting(client: Json) -> AsyncIterator[Asking]:
 @pytest.fixture
 async def server(tmp_path: Path) -> AsyncIterator[HookServer]:
     """A webhook that answers by path."""
-    async with hooks(tmp_path, ANSWERS) as running:
+    async with hooks(tmp_path, dict(ANSWERS)) as running:
         yield running
 
 
@@ -123,7 +123,7 @@ def _at(server: HookServer, path: str) -> Json:
     return {"url": f"{server.url}/{path}", "caBundle": server.bundle}
 
 
-async def test_webhook_converts_what_is_not_in_the_version_asked_for(server):
+async def test_webhook_converts_what_is_not_in_the_version_asked_for(server: HookServer) -> None:
     """Only objects in another version are sent; of the metadata, labels and annotations alone are taken over."""
     async with _converting(_at(server, "upgrade")) as ask:
         assert (await ask("GET", f"{OLD}/a"))[1]["spec"] == 1
@@ -140,7 +140,7 @@ async def test_webhook_converts_what_is_not_in_the_version_asked_for(server):
 
 
 @pytest.mark.parametrize("path", FAULTS)
-async def test_answer_that_is_none_is_a_clear_failure(server, path):
+async def test_answer_that_is_none_is_a_clear_failure(server: HookServer, path: str) -> None:
     """What a webhook may do wrong is said in Kubernetes' words, and other versions can still be read."""
     async with _converting(_at(server, path)) as ask:
         code, status = await ask("GET", f"{NEW}/a")
@@ -148,7 +148,7 @@ async def test_answer_that_is_none_is_a_clear_failure(server, path):
         assert (await ask("GET", f"{OLD}/a"))[0] == 200
 
 
-async def test_service_that_is_not_there_is_named():
+async def test_service_that_is_not_there_is_named() -> None:
     """A service reference is resolved by the embedder; its failure is part of the message."""
     async with _converting({"service": {"name": "s", "namespace": "default"}}) as ask:
         _, status = await ask("GET", f"{NEW}/a")

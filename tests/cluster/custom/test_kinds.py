@@ -22,7 +22,7 @@ async def _installed(ask: Asking) -> None:
     )
 
 
-async def test_established_kinds_are_served_after_a_restart():
+async def test_established_kinds_are_served_after_a_restart() -> None:
     """The first request to a server that was started again finds what was established before."""
     storage = MemoryStorage()
     async with serving(storage) as ask:
@@ -31,7 +31,7 @@ async def test_established_kinds_are_served_after_a_restart():
         assert (await ask("GET", PATH))[0] == 200
 
 
-async def test_objects_lie_under_the_keys_of_kubernetes():
+async def test_objects_lie_under_the_keys_of_kubernetes() -> None:
     """Group, plural, namespace and name make the key; the value is JSON without a resource version."""
     async with serving() as ask:
         await _installed(ask)
@@ -41,7 +41,7 @@ async def test_objects_lie_under_the_keys_of_kubernetes():
         assert "resourceVersion" not in json.loads(stored.value)["metadata"]
 
 
-async def test_watch_ends_with_its_kind():
+async def test_watch_ends_with_its_kind() -> None:
     """A watch tells of the objects that go with their CRD, and ends when the kind is served no more."""
     async with serving() as ask:
         await _installed(ask)
@@ -54,7 +54,7 @@ async def test_watch_ends_with_its_kind():
         assert rest.count(b'"DELETED"') == 1
 
 
-async def test_published_documents_come_and_go():
+async def test_published_documents_come_and_go() -> None:
     """OpenAPI has the schema of a kind while it is served, with its group, version and kind."""
     async with serving() as ask:
         assert (await ask("GET", "/openapi/v3/apis/ex.dev/v1"))[0] == 404
@@ -74,7 +74,7 @@ async def test_published_documents_come_and_go():
         )
 
 
-async def test_bad_definitions_are_refused():
+async def test_bad_definitions_are_refused() -> None:
     """A CRD that is none is 422 or 400, never served and never a failure of the server."""
     async with serving() as ask:
         for spec in ({}, {"group": "x"}, {**GADGETS["spec"], "versions": []}, {**GADGETS["spec"], "scope": 3}):

@@ -17,7 +17,7 @@ DATA = Path(__file__).parent / "data"
 
 
 @pytest.mark.parametrize("name", CONVERSATIONS)
-async def test_real_server_still_answers_so(name, rig_cluster: rig.Cluster):
+async def test_real_server_still_answers_so(name: str, rig_cluster: rig.Cluster) -> None:
     """The recorded answers are those of the real server."""
     with closing(Real(rig_cluster)) as ask:
         answers = json.loads(json.dumps(await held(ask, CONVERSATIONS[name])))

@@ -14,7 +14,7 @@ from schema.strategies import values
 
 
 @pytest.mark.parametrize("name", SHAPES)
-def test_compiled_shaping_is_that_of_the_schema(name):
+def test_compiled_shaping_is_that_of_the_schema(name: str) -> None:
     """Defaults, dropped nulls and unknown fields are the same for generated values, good and bad."""
     schema = {"type": "object", "properties": {"spec": SHAPES[name]}}
     compiled = CustomSchema(schema)
