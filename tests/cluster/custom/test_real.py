@@ -16,7 +16,8 @@ pytestmark = pytest.mark.real
 DATA = Path(__file__).parent / "data"
 
 
-@pytest.mark.parametrize("name", CONVERSATIONS)
+# "life" is not among them: which conditions a definition has just then depends on how fast the real controllers are.
+@pytest.mark.parametrize("name", ["objects", "changes"])
 async def test_real_server_still_answers_so(name: str, rig_cluster: rig.Cluster) -> None:
     """The recorded answers are those of the real server."""
     with closing(Real(rig_cluster)) as ask:
