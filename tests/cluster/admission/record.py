@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import rig
-from cluster.admission import plugin_cases, policy_cases, webhook_cases
+from cluster.admission import plugin_cases, policy_cases, review_cases, webhook_cases
 from cluster.admission.engines import Engine, real
 from cluster.admission.hooks import serving
 from navarch._base.clock import SystemClock
@@ -51,6 +51,16 @@ async def plugin_answers(engine: Engine, settle: Callable[[], Awaitable[None]]) 
     return found
 
 
+async def reviews(engine: Engine, folder: Path, settling: float = 0.0) -> list[Any]:
+    """What webhooks are shown."""
+    async with serving(folder) as server:
+        await review_cases.install(engine, server)
+        await SystemClock().sleep(settling)
+        await review_cases.run(engine)
+        await review_cases.remove(engine)
+    return review_cases.shown(server)
+
+
 async def settle_really() -> None:
     """Waits until the real server's caches know."""
     await SystemClock().sleep(1.1)
@@ -59,6 +69,7 @@ async def settle_really() -> None:
 async def _record(cluster: rig.Cluster, folder: Path) -> None:
     async with real(cluster) as engine:
         _write("webhooks.json", await webhook_answers(engine, folder, SETTLING))
+        _write("reviews.json", await reviews(engine, folder, SETTLING))
         _write("plugins.json", await plugin_answers(engine, settle_really))
         _write("policies.json", await policy_answers(engine, SETTLING))
 

@@ -10,13 +10,12 @@ import pytest
 
 import rig
 from cluster.admission.engines import ours, real
-from cluster.admission.record import DATA, SETTLING, plugin_answers, policy_answers, webhook_answers
+from cluster.admission.record import DATA, SETTLING, plugin_answers, policy_answers, reviews, webhook_answers
 from navarch._base.clock import ManualClock
 
 
-def _recorded(name: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((DATA / name).read_bytes())
-    return found
+def _recorded(name: str) -> Any:
+    return json.loads((DATA / name).read_bytes())
 
 
 def _differences(found: dict[str, Any], recorded: dict[str, Any]) -> dict[str, Any]:
@@ -44,6 +43,19 @@ async def test_built_in_parts_answer_as_recorded() -> None:
     async with ours(clock) as engine:
         found = await plugin_answers(engine, lambda: clock.advance(1))
         assert _differences(found, _recorded("plugins.json")) == {}
+
+
+async def test_webhooks_are_shown_what_was_recorded(tmp_path: Path) -> None:
+    """Every review of a run of creations, patches, applies and deletions, subresources included, is the real one."""
+    async with ours() as engine:
+        assert await reviews(engine, tmp_path) == _recorded("reviews.json")
+
+
+@pytest.mark.real
+async def test_recorded_reviews_are_the_real_ones(rig_cluster: rig.Cluster, tmp_path: Path) -> None:
+    """The real server still sends them so."""
+    async with real(rig_cluster) as engine:
+        assert await reviews(engine, tmp_path, SETTLING) == _recorded("reviews.json")
 
 
 @pytest.mark.real
