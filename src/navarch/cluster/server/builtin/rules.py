@@ -65,3 +65,5 @@ class Rules:
     fields: Callable[[Json], Mapping[str, str]] = no_fields
     allows_unconditional_update: bool = True
     """Whether an update may leave out the version that it replaces."""
+    qualifies_finalizers: bool = True
+    """Whether a finalizer that is not Kubernetes' own has to say whose it is."""

@@ -54,7 +54,7 @@ class BuiltinStrategy:
         rules = self._rules
         return [
             *metadata_faults(value, namespaced=self._namespaced, name_faults=rules.name_faults),
-            *_finalizer_faults(value),
+            *self._finalizer_faults(value),
             *rules.check(value),
         ]
 
@@ -62,7 +62,7 @@ class BuiltinStrategy:
         """Every fault, immutable fields included."""
         return [
             *metadata_update_faults(value, old),
-            *_finalizer_faults(value),
+            *self._finalizer_faults(value),
             *self._rules.check(value),
             *self._rules.check_update(value, old),
         ]
@@ -82,6 +82,14 @@ class BuiltinStrategy:
     def cells(self, value: Json) -> list[Any]:
         """The cells of its row."""
         return self._rows.of(value)
+
+    def _finalizer_faults(self, value: Json) -> list[Cause]:
+        finalizers = (value["metadata"].get("finalizers") or ()) if self._rules.qualifies_finalizers else ()
+        return [
+            fault
+            for index, name in enumerate(finalizers)
+            for fault in finalizer_name(name, f"metadata.finalizers[{index}]")
+        ]
 
     def _reset_status(self, value: Json) -> None:
         value.pop("status", None)
@@ -116,16 +124,6 @@ def _metadata_with_status(metadata: Json, old: Json) -> Json:
         if name in old:
             kept[name] = old[name]
     return kept
-
-
-def _finalizer_faults(value: Json) -> list[Cause]:
-    """Finalizers of built-in kinds say whose they are."""
-    finalizers = value["metadata"].get("finalizers") or ()
-    return [
-        fault
-        for index, name in enumerate(finalizers)
-        for fault in finalizer_name(name, f"metadata.finalizers[{index}]")
-    ]
 
 
 def count_generation(value: Json, old: Json) -> None:

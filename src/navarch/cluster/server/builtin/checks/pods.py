@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 from navarch.cluster.server.builtin.checks.pod_spec import check_pod_spec
 from navarch.cluster.server.causes import forbidden, invalid, required
 from navarch.cluster.server.request import Json
 from navarch.errors import Cause
 
-__all__ = ["check_pod", "check_pod_update", "pod_warnings"]
+__all__ = ["check_pod", "check_pod_update"]
 
 _CONTAINER_LISTS: Final = ("containers", "initContainers")
 _UPDATES: Final = (
@@ -18,15 +18,6 @@ _UPDATES: Final = (
     "`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),"
     "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)"
 )
-_OLD_VOLUMES: Final = {
-    "gitRepo": "deprecated in v1.11, and disabled by default in v1.33+",
-    "glusterfs": "deprecated in v1.25, non-functional in v1.26+",
-    "rbd": "deprecated in v1.28, non-functional in v1.31+",
-    "cephfs": "deprecated in v1.28, non-functional in v1.31+",
-    "quobyte": "deprecated in v1.22, non-functional in v1.25+",
-    "storageos": "deprecated in v1.22, non-functional in v1.25+",
-    "scaleIO": "deprecated in v1.16, non-functional in v1.22+",
-}
 
 
 def check_pod(pod: Json) -> Iterator[Cause]:
@@ -91,33 +82,3 @@ def _allow_gates(fixed: Json, before: Json) -> None:
     if kept == (fixed.get("schedulingGates") or []):
         for name in ("schedulingGates", "nodeSelector", "affinity"):
             fixed.pop(name, None)
-
-
-def pod_warnings(pod: Json, _: Json | None) -> list[str]:
-    """Warnings about a pod."""
-    return [*spec_warnings(pod["spec"], "spec")]
-
-
-def spec_warnings(spec: Json, path: str) -> Iterator[str]:
-    """Warnings about the spec of a pod or a template."""
-    for index, each in enumerate(spec.get("topologySpreadConstraints") or ()):
-        if each.get("labelSelector") is None:
-            place = f"{path}.topologySpreadConstraints[{index}].labelSelector"
-            yield f"{place}: a null labelSelector results in matching no pod"
-    for index, volume in enumerate(spec.get("volumes") or ()):
-        for name in _OLD_VOLUMES.keys() & volume.keys():
-            yield f"{path}.volumes[{index}].{name}: {_OLD_VOLUMES[name]}"
-    for index, secret in enumerate(spec.get("imagePullSecrets") or ()):
-        if not secret.get("name"):
-            yield f'{path}.imagePullSecrets[{index}].name: invalid empty name ""'
-    for index, container in enumerate(spec.get("containers") or ()):
-        yield from _repeated_variables(container.get("env") or (), f"{path}.containers[{index}]")
-
-
-def _repeated_variables(variables: Any, path: str) -> Iterator[str]:
-    seen: dict[str, int] = {}
-    for index, variable in enumerate(variables):
-        name = variable.get("name", "")
-        if name in seen:
-            yield f'{path}.env[{index}]: hides previous definition of "{name}", which may be dropped when using apply'
-        seen[name] = index

@@ -7,7 +7,6 @@ from typing import Any, Final
 
 from navarch.cluster.server.builtin.checks.common import at_least_zero, choice, in_order, int_or_percent, selects
 from navarch.cluster.server.builtin.checks.pod_spec import check_template
-from navarch.cluster.server.builtin.checks.pods import spec_warnings
 from navarch.cluster.server.causes import forbidden, invalid, required, unsupported
 from navarch.cluster.server.metadata import immutable_faults, selector_faults
 from navarch.cluster.server.request import Json
@@ -22,7 +21,6 @@ __all__ = [
     "check_selector_update",
     "check_stateful_set",
     "check_stateful_set_update",
-    "template_warnings",
 ]
 
 _NO_MATCH: Final = "`selector` does not match template `labels`"
@@ -204,8 +202,3 @@ def _check_daemon_update(strategy: Json, path: str) -> Iterator[Cause]:
 def check_pod_template(value: Json) -> Iterator[Cause]:
     """A PodTemplate."""
     yield from check_template(value.get("template"), "template")
-
-
-def template_warnings(value: Json, _: Json | None) -> list[str]:
-    """Warnings about the pods that it makes."""
-    return [*spec_warnings(((value["spec"].get("template") or {}).get("spec")) or {}, "spec.template.spec")]

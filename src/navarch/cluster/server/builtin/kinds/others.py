@@ -19,13 +19,23 @@ _STORAGE: Final = "storage.k8s.io/v1"
 _FLOW: Final = "flowcontrol.apiserver.k8s.io/v1"
 _RESOURCE: Final = "resource.k8s.io/v1"
 
-_POLICY: Final = Rules(default=defaults.default_policy, counts_generation=True, allows_unconditional_update=False)
+_POLICY: Final = Rules(
+    default=defaults.default_policy,
+    counts_generation=True,
+    allows_unconditional_update=False,
+    qualifies_finalizers=False,
+)
 _POLICY_BINDING: Final = Rules(
-    default=defaults.default_policy_binding, counts_generation=True, allows_unconditional_update=False
+    default=defaults.default_policy_binding,
+    counts_generation=True,
+    allows_unconditional_update=False,
+    qualifies_finalizers=False,
 )
 
 OTHERS: Final[dict[tuple[str, str], Rules]] = {
-    ("coordination.k8s.io/v1", "leases"): Rules(check=checks.check_lease, allows_unconditional_update=False),
+    ("coordination.k8s.io/v1", "leases"): Rules(
+        check=checks.check_lease, allows_unconditional_update=False, qualifies_finalizers=False
+    ),
     ("policy/v1", "poddisruptionbudgets"): Rules(
         check=checks.check_budget, counts_generation=True, allows_unconditional_update=False
     ),
@@ -48,12 +58,14 @@ OTHERS: Final[dict[tuple[str, str], Rules]] = {
         check=admission.check_webhooks,
         counts_generation=True,
         allows_unconditional_update=False,
+        qualifies_finalizers=False,
     ),
     (_ADMISSION, "mutatingwebhookconfigurations"): Rules(
         default=defaults.default_mutating_webhooks,
         check=admission.check_mutating_webhooks,
         counts_generation=True,
         allows_unconditional_update=False,
+        qualifies_finalizers=False,
     ),
     (_ADMISSION, "validatingadmissionpolicies"): _POLICY,
     (_ADMISSION, "mutatingadmissionpolicies"): _POLICY,
@@ -114,6 +126,6 @@ OTHERS: Final[dict[tuple[str, str], Rules]] = {
     (_RESOURCE, "resourceclaims"): Rules(default=defaults.default_claim),
     (_RESOURCE, "resourceclaimtemplates"): Rules(default=defaults.default_claim_template),
     ("apiregistration.k8s.io/v1", "apiservices"): Rules(
-        default=defaults.default_api_service, name_faults=path_segment_faults
+        default=defaults.default_api_service, name_faults=path_segment_faults, qualifies_finalizers=False
     ),
 }

@@ -7,8 +7,9 @@ from typing import Final
 from navarch.api.names import DNS_LABEL
 from navarch.cluster.server.builtin import creating, selecting
 from navarch.cluster.server.builtin.checks import jobs
+from navarch.cluster.server.builtin.checks import pod_warnings as warnings
 from navarch.cluster.server.builtin.checks import workloads as checks
-from navarch.cluster.server.builtin.checks.pods import check_pod, check_pod_update, pod_warnings
+from navarch.cluster.server.builtin.checks.pods import check_pod, check_pod_update
 from navarch.cluster.server.builtin.defaults import workloads as defaults
 from navarch.cluster.server.builtin.defaults.pods import default_pod
 from navarch.cluster.server.builtin.rules import Rules
@@ -21,7 +22,7 @@ WORKLOADS: Final[dict[tuple[str, str], Rules]] = {
         create=creating.create_pod,
         check=check_pod,
         check_update=check_pod_update,
-        warnings=pod_warnings,
+        warnings=warnings.pod_warnings,
         counts_generation=True,
         grace_seconds=selecting.pod_grace_seconds,
         fields=selecting.pod_fields,
@@ -32,7 +33,7 @@ WORKLOADS: Final[dict[tuple[str, str], Rules]] = {
     ("v1", "replicationcontrollers"): Rules(
         default=defaults.default_replication_controller,
         check=checks.check_replication_controller,
-        warnings=checks.template_warnings,
+        warnings=warnings.workload_warnings,
         counts_generation=True,
         fields=selecting.replication_controller_fields,
     ),
@@ -40,21 +41,21 @@ WORKLOADS: Final[dict[tuple[str, str], Rules]] = {
         default=defaults.default_deployment,
         check=checks.check_deployment,
         check_update=checks.check_selector_update,
-        warnings=checks.template_warnings,
+        warnings=warnings.workload_warnings,
         counts_generation=True,
     ),
     ("apps/v1", "replicasets"): Rules(
         default=defaults.default_replica_set,
         check=checks.check_replica_set,
         check_update=checks.check_selector_update,
-        warnings=checks.template_warnings,
+        warnings=warnings.workload_warnings,
         counts_generation=True,
     ),
     ("apps/v1", "statefulsets"): Rules(
         default=defaults.default_stateful_set,
         check=checks.check_stateful_set,
         check_update=checks.check_stateful_set_update,
-        warnings=checks.template_warnings,
+        warnings=warnings.template_warnings,
         name_faults=DNS_LABEL.faults,
         counts_generation=True,
     ),
@@ -64,7 +65,7 @@ WORKLOADS: Final[dict[tuple[str, str], Rules]] = {
         update=creating.update_daemon_set,
         check=checks.check_daemon_set,
         check_update=checks.check_selector_update,
-        warnings=checks.template_warnings,
+        warnings=warnings.template_warnings,
         counts_generation=True,
     ),
     ("batch/v1", "jobs"): Rules(
@@ -72,13 +73,14 @@ WORKLOADS: Final[dict[tuple[str, str], Rules]] = {
         create=creating.create_job,
         check=jobs.check_job,
         check_update=jobs.check_job_update,
-        warnings=checks.template_warnings,
+        warnings=warnings.workload_warnings,
         counts_generation=True,
         fields=selecting.job_fields,
     ),
     ("batch/v1", "cronjobs"): Rules(
         default=defaults.default_cron_job,
         check=jobs.check_cron_job,
+        warnings=warnings.cron_job_warnings,
         name_faults=jobs.cron_job_name_faults,
         counts_generation=True,
     ),
