@@ -69,7 +69,7 @@ async def install(engine: Engine, server: HookServer) -> None:
             "rules": rules,
             "objectSelector": {"matchLabels": _LABELS},
         }
-        value = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": f"{kind}WebhookConfiguration"}
+        value: Json = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": f"{kind}WebhookConfiguration"}
         value |= {"metadata": {"name": "reviews"}, "webhooks": [hook]}
         answer = await engine.ask("POST", f"{ROOT}/{kind.lower()}webhookconfigurations", value)
         assert answer.code == 201, answer.body

@@ -14,7 +14,7 @@ _PODS = "/api/v1/namespaces/default/pods"
 
 async def _claim(engine: Ours, name: str) -> None:
     await engine.make(_CLASSES, "storage.k8s.io/v1", "StorageClass", name, provisioner="x/y", **_growing(name))
-    spec = {"accessModes": ["ReadWriteOnce"], "storageClassName": name, "volumeName": f"pv-{name}"}
+    spec: Json = {"accessModes": ["ReadWriteOnce"], "storageClassName": name, "volumeName": f"pv-{name}"}
     spec |= {"resources": {"requests": {"storage": "1Gi"}}}
     await engine.make(_CLAIMS, "v1", "PersistentVolumeClaim", name, spec=spec)
     bound = {"status": {"phase": "Bound", "capacity": {"storage": "1Gi"}}}
