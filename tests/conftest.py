@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import inspect
-import itertools
 import os
 from collections.abc import AsyncIterator, Iterator
 
@@ -13,10 +11,8 @@ import hypothesis
 import pytest
 
 import rig
-from navarch.api import Dynamic, Kind
+from namespaces import in_new_namespace
 from navarch.client import Client, connect, load
-
-_numbers = itertools.count(1)
 
 # The same examples in every run, and no test that fails because a machine is slow. New ones are looked for with
 # HYPOTHESIS_PROFILE=explore, and what that finds becomes an example of its own.
@@ -56,24 +52,15 @@ def rig_cluster_with_node() -> Iterator[rig.Cluster]:
         yield cluster
 
 
-@contextlib.asynccontextmanager
-async def _in_new_namespace(cluster: rig.Cluster) -> AsyncIterator[Client]:
-    name = f"test-{next(_numbers)}"
-    async with connect(load(cluster.kubeconfig)).using(namespace=name) as client:
-        await client.create(Dynamic({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}))
-        yield client
-        await client.delete(Kind("", "v1", "Namespace", plural="namespaces", namespaced=False), name)
-
-
 @pytest.fixture
 async def client(rig_cluster: rig.Cluster) -> AsyncIterator[Client]:
     """A client whose default namespace is new and goes with the test."""
-    async with _in_new_namespace(rig_cluster) as client:
+    async with connect(load(rig_cluster.kubeconfig)) as connected, in_new_namespace(connected) as client:
         yield client
 
 
 @pytest.fixture
 async def node_client(rig_cluster_with_node: rig.Cluster) -> AsyncIterator[Client]:
     """The same on the cluster that has a node."""
-    async with _in_new_namespace(rig_cluster_with_node) as client:
+    async with connect(load(rig_cluster_with_node.kubeconfig)) as connected, in_new_namespace(connected) as client:
         yield client

@@ -7,8 +7,6 @@ from navarch.client import Client, MergePatch
 from navarch.errors import Conflict, NavarchError
 from navarch.k8s.core.v1 import ConfigMap
 
-pytestmark = pytest.mark.real
-
 
 def settings(**data: str) -> ConfigMap:
     return ConfigMap(name="a", data=data)

@@ -7,8 +7,6 @@ from navarch.api import Dynamic, Kind
 from navarch.client import Client
 from navarch.errors import NotFound
 
-pytestmark = pytest.mark.real
-
 
 async def test_kind_is_found_by_its_name(client: Client) -> None:
     """With plural, scope and subresources as the server has them."""

@@ -22,8 +22,6 @@ from navarch.client import Client
 from navarch.k8s.coordination.v1 import Lease
 from navarch.k8s.core.v1 import ConfigMap
 
-pytestmark = pytest.mark.real
-
 REPLICA = Path(__file__).with_name("election_replica.py")
 CLOCK = SystemClock()
 LEASE, RENEW, RETRY = 3.0, 2.0, 0.3

@@ -12,8 +12,6 @@ from navarch.controller.events import Recorder
 from navarch.k8s.core.v1 import ConfigMap, Namespace
 from navarch.k8s.events.v1 import Event
 
-pytestmark = pytest.mark.real
-
 LIMIT = 20.0
 
 

@@ -1,15 +1,14 @@
 """Lists: pages, namespaces, selectors."""
 
+from collections.abc import Awaitable, Callable
+
 import pytest
 
-import rig
-from gadgets import CONFIG_MAP, EVENT, Gadget, GadgetSpec, compact, config_map, installed, note
+from gadgets import CONFIG_MAP, EVENT, Gadget, GadgetSpec, config_map, installed, note
 from navarch.api import Dynamic
 from navarch.client import ALL, Client, MetadataOnly
 from navarch.errors import BadRequest, NavarchError
 from navarch.k8s.core.v1 import ConfigMap
-
-pytestmark = pytest.mark.real
 
 
 async def filled(client: Client, count: int = 5) -> list[str]:
@@ -95,7 +94,9 @@ async def test_metadata_alone_is_listed(client: Client) -> None:
     assert {item.kind for item in found} == {"PartialObjectMetadata"}
 
 
-async def test_list_goes_on_when_its_revision_is_forgotten(client: Client, rig_cluster: rig.Cluster) -> None:
+async def test_list_goes_on_when_its_revision_is_forgotten(
+    client: Client, compacting: Callable[[str], Awaitable[None]]
+) -> None:
     """What exists throughout comes once; the rest comes from a newer revision, here with an object more."""
     for number in range(5):
         await client.create(note(client, f"item-{number}"))
@@ -104,5 +105,5 @@ async def test_list_goes_on_when_its_revision_is_forgotten(client: Client, rig_c
         seen.append(item.name)
         if len(seen) == 1:
             newest = await client.create(note(client, "item-9"))
-            compact(rig_cluster, newest.metadata["resourceVersion"])
+            await compacting(newest.metadata["resourceVersion"])
     assert seen == ["item-0", "item-1", "item-2", "item-3", "item-4", "item-9"]

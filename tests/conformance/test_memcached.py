@@ -25,14 +25,15 @@ from navarch.errors import NotFound
 from navarch.k8s.apps.v1 import Deployment
 from navarch.k8s.coordination.v1 import Lease
 
-pytestmark = pytest.mark.real
-
 CRD = Kind(
     "apiextensions.k8s.io", "v1", "CustomResourceDefinition", plural="customresourcedefinitions", namespaced=False
 )
 EXAMPLE = Path(memcached_operator.__file__).parent
 LIMIT = 30.0
 ASKING = ("/leases", "/selfsubject")
+
+needs_pods = pytest.mark.real
+"""Somebody must make the pods of a Deployment: the embedded server alone does not."""
 
 
 class Heard:
@@ -155,6 +156,7 @@ async def made(client: Client, name: str, size: int) -> None:
     await client.create(Memcached(name=name, spec=MemcachedSpec(size=size)))
 
 
+@needs_pods
 async def test_life_of_a_memcached(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """From a cluster without the CRD: it is brought along; three pods, then one, then a farewell, and it is gone."""
     said_farewell: list[str] = []
@@ -200,6 +202,7 @@ async def until_served(client: Client) -> None:
     await until_none(look, seconds=LIMIT)
 
 
+@needs_pods
 async def test_settled_objects_are_left_alone(client: Client, reconciled: collections.Counter[Key]) -> None:
     """A few reconciles and two applies bring an object to rest, and what happens to another does not disturb it."""
     replica = Replica(client)
@@ -222,6 +225,7 @@ async def test_settled_objects_are_left_alone(client: Client, reconciled: collec
     )
 
 
+@needs_pods
 async def test_foreign_change_of_the_deployment_is_undone(client: Client) -> None:
     """Somebody scales the Deployment by hand; what the Memcached asks for is brought back."""
     async with running(Replica(client)):
@@ -237,6 +241,7 @@ async def test_foreign_change_of_the_deployment_is_undone(client: Client) -> Non
         await until_none(look, seconds=LIMIT)
 
 
+@needs_pods
 async def test_only_one_of_two_replicas_works_and_the_other_takes_over(client: Client) -> None:
     """Nothing is written by the one that stands by; when the leader stops it goes on within two seconds."""
     first, second = Replica(client), Replica(client)

@@ -10,9 +10,8 @@ from typing import Any
 import msgspec
 import pytest
 
-import rig
 from navarch.api import Dynamic, Kind, Object, Resource, Spec, Status
-from navarch.client import ALL, Client, Impersonation, MergePatch, connect, load
+from navarch.client import ALL, Client, Config, Impersonation, MergePatch, connect
 from navarch.errors import CrdError, MissingPermissionsError, NotFound
 from navarch.operator.crds import prepare_crds
 from navarch.operator.permissions import (
@@ -25,8 +24,6 @@ from navarch.operator.permissions import (
 from navarch.operator.roles import roles_of
 from navarch.schema import crd
 from schema import kinds
-
-pytestmark = pytest.mark.real
 
 CRDS = Kind(
     "apiextensions.k8s.io", "v1", "CustomResourceDefinition", plural="customresourcedefinitions", namespaced=False
@@ -133,9 +130,9 @@ async def test_missing_crd_is_told_with_the_remedy(client: Client) -> None:
 
 
 @asynccontextmanager
-async def connected_as(cluster: rig.Cluster, user: str, *granted: Permission) -> AsyncIterator[Client]:
+async def connected_as(admin: Config, user: str, *granted: Permission) -> AsyncIterator[Client]:
     """A client that is allowed this and no more."""
-    admin, jane = load(cluster.kubeconfig), Impersonation(user=user)
+    jane = Impersonation(user=user)
     async with connect(admin) as client, connect(msgspec.structs.replace(admin, impersonate=jane)) as other:
         for manifest in roles_of(user, granted, user):
             await client.apply(Dynamic(manifest), force=True)
@@ -147,18 +144,18 @@ async def connected_as(cluster: rig.Cluster, user: str, *granted: Permission) ->
         yield other
 
 
-async def test_operator_without_rights_is_told_which_it_needs(rig_cluster: rig.Cluster) -> None:
+async def test_operator_without_rights_is_told_which_it_needs(config: Config) -> None:
     """All at once; nothing is written."""
     expected = r"expected jane .*\n(.*\n)* +customresourcedefinitions.apiextensions.k8s.io  create, patch\n"
-    async with connected_as(rig_cluster, "jane", *crd_permissions("verify")) as other:
+    async with connected_as(config, "jane", *crd_permissions("verify")) as other:
         with pytest.raises(MissingPermissionsError, match=expected):
             await prepare_crds(other, [Boat], "install")
 
 
-async def test_operator_of_one_namespace_can_bring_its_crd(client: Client, rig_cluster: rig.Cluster) -> None:
+async def test_operator_of_one_namespace_can_bring_its_crd(client: Client, config: Config) -> None:
     """Though it may not list the objects of all namespaces, which would tell that they are served."""
     namespace = client.options.namespace
     needed = permissions_of([Needs(primary=Boat, namespaces=(namespace,))], crds="install")
-    async with connected_as(rig_cluster, "joe", *needed) as other, removing(client, Boat):
+    async with connected_as(config, "joe", *needed) as other, removing(client, Boat):
         await prepare_crds(other, [Boat], "install")
         assert not await other.list(Boat, namespace=namespace)

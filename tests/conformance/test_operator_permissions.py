@@ -9,9 +9,8 @@ import msgspec
 import pytest
 import yaml
 
-import rig
 from navarch.api import Dynamic, Resource, Spec, Status
-from navarch.client import Client, connect, load
+from navarch.client import Client, Config, connect
 from navarch.errors import MissingPermissionsError
 from navarch.k8s.apps.v1 import Deployment
 from navarch.k8s.authentication.v1 import TokenRequest, TokenRequestSpec
@@ -19,33 +18,29 @@ from navarch.k8s.core.v1 import ConfigMap, ServiceAccount
 from navarch.operator.permissions import Needs, Permission, check_permissions, missing_permissions, permissions_of
 from navarch.operator.roles import roles_of
 
-pytestmark = pytest.mark.real
-
 
 class Kiosk(Resource[Spec, Status], group="rights.example.com", version="v1"): ...
 
 
 @asynccontextmanager
-async def robot(client: Client, cluster: rig.Cluster) -> AsyncIterator[Client]:
+async def robot(client: Client, base: Config) -> AsyncIterator[Client]:
     """A client with the token of a new service account, which may do nothing yet."""
     await client.create(ServiceAccount(name="robot"))
     request = TokenRequest(spec=TokenRequestSpec(audiences=[], expiration_seconds=600))
     token = (await client.create_subresource(ServiceAccount, "robot", "token", request)).status.token
-    config = msgspec.structs.replace(load(cluster.kubeconfig), token=token or "")
+    config = msgspec.structs.replace(base, token=token or "")
     async with connect(config).using(namespace=client.options.namespace, manager="kiosks") as other:
         yield other
 
 
-async def test_the_report_is_complete_and_its_manifests_grant_what_is_missing(
-    client: Client, rig_cluster: rig.Cluster
-) -> None:
+async def test_the_report_is_complete_and_its_manifests_grant_what_is_missing(client: Client, config: Config) -> None:
     """A part is granted first; the rest is reported at once, and after applying the remedy nothing is missing."""
     namespace = client.options.namespace
     user = f"system:serviceaccount:{namespace}:robot"
     needs = Needs(primary=Kiosk, owns=(Deployment,), reads=(ConfigMap,), has_cleanup=True, namespaces=(namespace,))
     wanted = permissions_of([needs], election_namespace=namespace, crds="install")
     granted = [permission for permission in wanted if permission.verb in {"list", "watch"}]
-    async with robot(client, rig_cluster) as other:
+    async with robot(client, config) as other:
         assert await missing_permissions(other, wanted) == list(wanted)
         for manifest in roles_of("readers", granted, user):
             await client.create(Dynamic(manifest))

@@ -7,8 +7,6 @@ from navarch.client import Client, MetadataOnly
 from navarch.errors import InvalidValueError, NotFound
 from navarch.k8s.core.v1 import ConfigMap, Namespace, Secret
 
-pytestmark = pytest.mark.real
-
 
 async def test_object_is_read_as_it_was_made(client: Client) -> None:
     """By its class and without one."""

@@ -1,10 +1,6 @@
 """First light."""
 
-import pytest
-
 from navarch.client import Client
-
-pytestmark = pytest.mark.real
 
 
 async def test_server_is_the_version_the_project_is_made_for(client: Client) -> None:

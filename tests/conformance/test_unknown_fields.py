@@ -9,8 +9,6 @@ from navarch.api import Dynamic, Kind, Model, Resource, Spec, Status
 from navarch.client import Client
 from navarch.errors import Conflict
 
-pytestmark = pytest.mark.real
-
 
 class Container(Model):
     name: str

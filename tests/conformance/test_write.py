@@ -12,8 +12,6 @@ from navarch.errors import AlreadyExists, BadRequest, Conflict, Invalid, NotFoun
 from navarch.k8s.apps.v1 import Deployment, ReplicaSet
 from navarch.k8s.core.v1 import ConfigMap, Pod, Secret
 
-pytestmark = pytest.mark.real
-
 SECRET = "aHVudGVyMg=="
 
 

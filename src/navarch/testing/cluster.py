@@ -39,6 +39,10 @@ class Engine(Protocol):
         """Returns how far the store has got once something was written after `revision`."""
         ...
 
+    async def compact(self, revision: int) -> None:
+        """Forgets what happened before that revision."""
+        ...
+
     def token_of(self, name: str, *groups: str) -> str:
         """A new token that proves this user."""
         ...
@@ -97,6 +101,12 @@ class Cluster:
     async def delete(self, what: Readable[T], name: str, *, namespace: str | None = None) -> T | None:
         """See `Client.delete`."""
         return await self.client.delete(what, name, namespace=namespace)
+
+    async def compact(self, resource_version: str) -> None:
+        """Lets the cluster forget what happened before that version, as Kubernetes does after some minutes: whoever
+        watches or lists from an older one is told that it is gone.
+        """
+        await self._engine.compact(int(resource_version))
 
     @asynccontextmanager
     async def run(self, *operators: Operator) -> AsyncIterator[None]:

@@ -51,6 +51,9 @@ class _Threaded:
     async def changed_since(self, revision: int) -> int:
         return await asyncio.wrap_future(self._threaded.submit(self._threaded.cluster.changed_since(revision)))
 
+    async def compact(self, revision: int) -> None:
+        await asyncio.wrap_future(self._threaded.submit(self._threaded.cluster.compact(revision)))
+
     def token_of(self, name: str, *groups: str) -> str:
         return self._threaded.cluster.token_of(name, *groups)
 

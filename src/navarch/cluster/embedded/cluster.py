@@ -88,6 +88,10 @@ class EmbeddedCluster:
                 await watcher.wait()
         return await self._storage.revision()
 
+    async def compact(self, revision: int) -> None:
+        """Forgets what happened before that revision, as Kubernetes does after some minutes."""
+        await self._storage.compact(revision)
+
     def client(self, namespace: str = "default") -> Client:
         """A client of the administrator."""
         return self.client_with(self.token, namespace)

@@ -49,6 +49,7 @@ async def fill(storage: Storage, clock: Clock, rng: random.Random) -> None:
         _templates.extend(await _made())
     now = format_time(truncate_to_seconds(clock.now())).encode()
     await asyncio.gather(*(storage.put(each.key, _copied(each, now, rng), expected=0) for each in _templates))
+    await storage.compact(await storage.revision())  # nobody can have seen what was before
 
 
 def _copied(template: _Template, now: bytes, rng: random.Random) -> bytes:

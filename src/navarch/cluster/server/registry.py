@@ -80,7 +80,7 @@ class Registry:
     async def update(self, resource: ResourceType, value: Json, read: Stored) -> Stored:
         """Stores a new version of what was read; refuses with 409 if it has changed since."""
         data = encoded(value)
-        if data == read.value:
+        if _is_same(data, read.value):
             return read
         try:
             revision = await self.storage.put(read.key, data, expected=read.revision)
@@ -100,3 +100,10 @@ class Registry:
         if error.current is None:
             return not_found(resource.group, resource.plural, name)
         return conflict(resource.group, resource.plural, name, CHANGED)
+
+
+def _is_same(data: bytes, stored: bytes) -> bool:
+    """Whether both say the same, in whatever order: what differs in nothing else is as long."""
+    if len(data) != len(stored):
+        return False
+    return data == stored or bool(msgspec.json.decode(data) == msgspec.json.decode(stored))
