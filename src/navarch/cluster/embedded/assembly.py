@@ -22,6 +22,8 @@ from navarch.cluster.server.admission.grants import Grants
 from navarch.cluster.server.admission.namespaces import NamespaceLifecycle
 from navarch.cluster.server.audit import AuditLog
 from navarch.cluster.server.builtin import builtin_types
+from navarch.cluster.server.builtin.addresses import ServiceAddresses
+from navarch.cluster.server.builtin.endpoints import BUILTIN_ENDPOINTS
 from navarch.cluster.server.custom import CustomKinds, scale
 from navarch.cluster.server.endpoints.access import access_endpoints
 from navarch.cluster.server.endpoints.call import Kernel
@@ -64,7 +66,8 @@ class Assembled:
 
     def __init__(self, materials: Materials) -> None:
         storage, clock, rng = materials.storage, materials.clock, materials.rng
-        self._catalog = Catalog(builtin_types(clock))
+        addresses = ServiceAddresses(clock, rng)
+        self._catalog = Catalog(builtin_types(clock, addresses))
         self._registry = Registry(storage)
         self._watches = Watches(storage, clock)
         self._audit = materials.audit
@@ -79,6 +82,7 @@ class Assembled:
             for kind, plural in _ROLES.items()
         ]
         self._followers.append(Follower(storage, "/registry/namespaces/", self._namespace_changed))
+        self._followers.append(Follower(storage, "/registry/services/specs/", addresses.changed))
         admission = Chain(NamespaceLifecycle(self._namespace), Grants(self.authorizer))
         kernel = Kernel(self._registry, self._catalog, self._watches, admission, clock, rng)
         self._custom = CustomKinds(kernel)
@@ -92,7 +96,7 @@ class Assembled:
             authenticator=_Doorkeeper(self.authenticator, self),
             authorizer=self.authorizer,
             audit=self._audit,
-            endpoints={**access_endpoints(reviews, self.tokens), ("*", "*", "scale"): scale},
+            endpoints={**access_endpoints(reviews, self.tokens), **BUILTIN_ENDPOINTS, ("*", "*", "scale"): scale},
             pages=Pages(published(), Discovery(self._catalog, published()), openapi, lambda: self._failure),
         )
 

@@ -6,6 +6,7 @@ import asyncio
 import gzip
 import re
 import ssl
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, Final, Self
 from urllib.parse import unquote, unquote_plus
@@ -17,6 +18,7 @@ from aiohttp.streams import StreamReader
 from aiohttp.web_protocol import RequestHandler
 from multidict import CIMultiDict
 
+from navarch._base.clock import SystemClock
 from navarch.cluster.embedded.transport import warning_header
 from navarch.cluster.server.bodies import LIMIT_BYTES
 from navarch.cluster.server.request import ApiRequest, Reply, request_info
@@ -29,6 +31,7 @@ _PATIENCE: Final = 60.0
 """Seconds that a reader of a stream may take for what the connection holds; then it counts as dead."""
 _IDLE_SECONDS: Final = 90.0
 _DRAIN_SECONDS: Final = 5.0
+_TURNS_TO_CLOSE: Final = 5
 _LONGEST_HEAD: Final = 2**20
 _READING: Final = frozenset({"GET", "HEAD"})
 _BROKEN_ESCAPE: Final = re.compile("%(?![0-9a-fA-F]{2})")
@@ -80,8 +83,10 @@ class HttpServer:
         self._listener.close()
         for task in self._streaming:
             task.cancel()
+        transports = [handler.transport for handler in self._web.connections]
         self._web.pre_shutdown()
         await self._web.shutdown(_DRAIN_SECONDS)
+        await _aborted(transports)
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
         try:
@@ -111,6 +116,15 @@ class HttpServer:
             self._streaming.discard(task)
             await reply.stream.aclose()
         return response
+
+
+async def _aborted(transports: Sequence[asyncio.Transport | None]) -> None:
+    """Everything was said: nobody is waited for to say goodbye."""
+    for transport in transports:
+        if transport is not None:
+            transport.abort()
+    for _ in range(_TURNS_TO_CLOSE):
+        await SystemClock().sleep(0)
 
 
 async def _written(request: web.BaseRequest, response: web.StreamResponse, chunk: bytes) -> None:

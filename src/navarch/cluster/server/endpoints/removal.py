@@ -58,8 +58,13 @@ class _Deletion:
 def is_ripe(value: Json) -> bool:
     """Whether an object that was to be deleted waits for nothing any more."""
     metadata = value["metadata"]
-    waits = metadata.get("finalizers") or metadata.get("deletionGracePeriodSeconds")
+    waits = metadata.get("finalizers") or metadata.get("deletionGracePeriodSeconds") or _namespace_finalizers(value)
     return "deletionTimestamp" in metadata and not waits
+
+
+def _namespace_finalizers(value: Json) -> Any:
+    """A namespace waits in its spec, too, for whoever empties it."""
+    return value["kind"] == "Namespace" and value["apiVersion"] == "v1" and value.get("spec", {}).get("finalizers")
 
 
 async def delete(call: Call) -> Reply:
