@@ -23,7 +23,6 @@ Compacting = Callable[[str], Awaitable[None]]
 
 
 _KNOWN = {
-    "test_scale_is_read_and_written": "the scale subresource of built-in kinds is not served yet",
     "test_refused_patch_of_a_secret_does_not_show_it": "a patch that does not fit the kind is refused with 400, not 422",
 }
 """Tests that show a difference that is known; this list ends with the differences."""

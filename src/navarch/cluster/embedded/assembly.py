@@ -17,14 +17,15 @@ from navarch.cluster.server.access import (
     ServiceAccountTokens,
     SigningKey,
 )
-from navarch.cluster.server.admission.chain import Chain
-from navarch.cluster.server.admission.grants import Grants
-from navarch.cluster.server.admission.namespaces import NamespaceLifecycle
+from navarch.cluster.server.admission.objects import Objects
+from navarch.cluster.server.admission.standard import StandardAdmission, Surroundings
+from navarch.cluster.server.admission.webhooks.calling import Caller
+from navarch.cluster.server.admission.webhooks.places import service_addresses
 from navarch.cluster.server.audit import AuditLog
 from navarch.cluster.server.builtin import builtin_types
 from navarch.cluster.server.builtin.addresses import ServiceAddresses
 from navarch.cluster.server.builtin.endpoints import BUILTIN_ENDPOINTS
-from navarch.cluster.server.custom import CustomKinds, scale
+from navarch.cluster.server.custom import Conversion, ConversionWebhooks, CustomKinds, scale
 from navarch.cluster.server.endpoints.access import access_endpoints
 from navarch.cluster.server.endpoints.call import Kernel
 from navarch.cluster.server.following import Follower
@@ -83,9 +84,20 @@ class Assembled:
         ]
         self._followers.append(Follower(storage, "/registry/namespaces/", self._namespace_changed))
         self._followers.append(Follower(storage, "/registry/services/specs/", addresses.changed))
-        admission = Chain(NamespaceLifecycle(self._namespace), Grants(self.authorizer))
-        kernel = Kernel(self._registry, self._catalog, self._watches, admission, clock, rng)
-        self._custom = CustomKinds(kernel)
+        self._admission = StandardAdmission(
+            Surroundings(
+                registry=self._registry,
+                catalog=self._catalog,
+                authorizer=self.authorizer,
+                find_namespace=self._namespace,
+                clock=clock,
+                rng=rng,
+            )
+        )
+        self._followers += [Follower(storage, *followed) for followed in self._admission.followed.items()]
+        kernel = Kernel(self._registry, self._catalog, self._watches, self._admission, clock, rng)
+        self._converters = Caller(clock, service_addresses(Objects(self._registry, self._catalog)))
+        self._custom = CustomKinds(kernel, Conversion(ConversionWebhooks(self._converters, rng)))
         self.server = ApiServer(self._parts(kernel))
 
     def _parts(self, kernel: Kernel) -> Parts:
@@ -112,6 +124,8 @@ class Assembled:
     async def stop(self) -> None:
         """Nothing goes on after this."""
         await self._background.stop()
+        await self._admission.close()
+        await self._converters.close()
         for follower in self._followers:
             await follower.stop()
 

@@ -11,7 +11,7 @@ from navarch.cluster.server.endpoints.write import (
     store_new,
     store_update,
 )
-from navarch.cluster.server.fields import applied, patched, shape_of
+from navarch.cluster.server.fields import applied, patched, shape_of, unfit_patch
 from navarch.cluster.server.refusal import Refusal, bad_request, conflict, not_found
 from navarch.cluster.server.registry import CHANGED, Found
 from navarch.cluster.server.request import Json, Reply
@@ -20,6 +20,7 @@ from navarch.cluster.server.views import value_of
 __all__ = ["patch"]
 
 _APPLY = "application/apply-patch+yaml"
+_STRATEGIC = "application/strategic-merge-patch+json"
 _TRIES = 5
 
 
@@ -70,7 +71,9 @@ async def _patch(call: Call, media_type: str, options: Json) -> Reply:
     validation = call.request.parameter("fieldValidation") or "Warn"
     value = patched(live, call.request.body, media_type, call.resource, field_validation=validation)
     call.warnings += strict_faults(call.request, value, call.resource)
-    refuse_unfit(call.resource, value)
+    if faults := call.resource.schema.faults(value):
+        strategic = call.request.body if media_type == _STRATEGIC else None
+        raise unfit_patch(value, faults[0].message, strategic=strategic)
     _check_same(call, found, value)
     return await store_update(call, found, value, options)
 
