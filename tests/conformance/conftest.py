@@ -23,7 +23,7 @@ Compacting = Callable[[str], Awaitable[None]]
 
 
 _KNOWN = {
-    "test_refused_patch_of_a_secret_does_not_show_it": "a patch that does not fit the kind is refused with 400, not 422",
+    "test_refused_patch_of_a_secret_does_not_show_it": "an unknown field in a strict patch is refused with 400, not 422",
 }
 """Tests that show a difference that is known; this list ends with the differences."""
 
