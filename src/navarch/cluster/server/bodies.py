@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
@@ -90,9 +90,17 @@ def _shown(value: Json) -> str:
 
 
 def strict_faults(
-    request: ApiRequest, value: Json, resource: ResourceType, *, duplicates: Iterable[str] = ()
+    request: ApiRequest,
+    value: Json,
+    resource: ResourceType,
+    *,
+    duplicates: Iterable[str] = (),
+    refused: Callable[[str], Refusal] | None = None,
 ) -> list[str]:
-    """Drops unknown fields; as warnings with `fieldValidation=Warn`, as a refusal with `Strict`."""
+    """Drops unknown fields; as warnings with `fieldValidation=Warn`, as a refusal with `Strict`.
+
+    `refused` makes the refusal of the reason; by default it is a 400 about the body.
+    """
     validation = request.parameter("fieldValidation") or "Warn"
     if validation not in _VALIDATIONS:
         raise Refusal(
@@ -105,9 +113,13 @@ def strict_faults(
         return []
     found = [*(f'duplicate field "{path}"' for path in duplicates), *unknown]
     if found and validation == "Strict":
-        raise bad_request(
-            f'{resource.kind} in version "{resource.version}" cannot be handled as a {resource.kind}: '
-            f"strict decoding error: {', '.join(found)}"
+        why = f"strict decoding error: {', '.join(found)}"
+        raise (
+            refused(why)
+            if refused
+            else bad_request(
+                f'{resource.kind} in version "{resource.version}" cannot be handled as a {resource.kind}: {why}'
+            )
         )
     return found
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from navarch.cluster.server.bodies import decode_json, refuse_too_large, strict_faults
 from navarch.cluster.server.endpoints.call import Call
 from navarch.cluster.server.endpoints.write import (
@@ -70,10 +72,10 @@ async def _patch(call: Call, media_type: str, options: Json) -> Reply:
     live = await value_of(call.resource, found.stored)
     validation = call.request.parameter("fieldValidation") or "Warn"
     value = patched(live, call.request.body, media_type, call.resource, field_validation=validation)
-    call.warnings += strict_faults(call.request, value, call.resource)
+    refused = partial(unfit_patch, value, strategic=call.request.body if media_type == _STRATEGIC else None)
+    call.warnings += strict_faults(call.request, value, call.resource, refused=refused)
     if faults := call.resource.schema.faults(value):
-        strategic = call.request.body if media_type == _STRATEGIC else None
-        raise unfit_patch(value, faults[0].message, strategic=strategic)
+        raise refused(faults[0].message)
     _check_same(call, found, value)
     return await store_update(call, found, value, options)
 
