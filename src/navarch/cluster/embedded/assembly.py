@@ -28,7 +28,7 @@ from navarch.cluster.server.builtin.endpoints import BUILTIN_ENDPOINTS
 from navarch.cluster.server.custom import Conversion, ConversionWebhooks, CustomKinds, scale
 from navarch.cluster.server.endpoints.access import access_endpoints
 from navarch.cluster.server.endpoints.call import Kernel
-from navarch.cluster.server.following import Follower
+from navarch.cluster.server.following import Followers
 from navarch.cluster.server.publishing.discovery import Discovery
 from navarch.cluster.server.publishing.openapi import OpenApi
 from navarch.cluster.server.publishing.pages import Pages
@@ -78,12 +78,6 @@ class Assembled:
         self.authorizer = Authorizer()
         self.tokens = ServiceAccountTokens(materials.key, self, clock, rng)
         self.authenticator = Authenticator(clock, self.tokens, Impersonation(self.authorizer), materials.tokens)
-        self._followers = [
-            Follower(storage, f"/registry/{plural}/", partial(self.authorizer.changed, kind))
-            for kind, plural in _ROLES.items()
-        ]
-        self._followers.append(Follower(storage, "/registry/namespaces/", self._namespace_changed))
-        self._followers.append(Follower(storage, "/registry/services/specs/", addresses.changed))
         self._admission = StandardAdmission(
             Surroundings(
                 registry=self._registry,
@@ -94,7 +88,9 @@ class Assembled:
                 rng=rng,
             )
         )
-        self._followers += [Follower(storage, *followed) for followed in self._admission.followed.items()]
+        roles = {f"/registry/{plural}/": partial(self.authorizer.changed, kind) for kind, plural in _ROLES.items()}
+        own = {"/registry/namespaces/": self._namespace_changed, "/registry/services/specs/": addresses.changed}
+        self._followers = Followers(storage, {**roles, **own, **self._admission.followed})
         kernel = Kernel(self._registry, self._catalog, self._watches, self._admission, clock, rng)
         self._converters = Caller(clock, service_addresses(Objects(self._registry, self._catalog)))
         self._custom = CustomKinds(kernel, Conversion(ConversionWebhooks(self._converters, rng)))
@@ -114,8 +110,7 @@ class Assembled:
 
     async def start(self) -> None:
         """Reads what the server keeps in mind, and begins what goes on beside it."""
-        for follower in self._followers:
-            await follower.start()
+        await self._followers.start()
         await self._custom.start()
         self._background.start(self._custom.run(), "custom kinds")
         self._background.start(self._watches.run(), "watches")
@@ -126,14 +121,12 @@ class Assembled:
         await self._background.stop()
         await self._admission.close()
         await self._converters.close()
-        for follower in self._followers:
-            await follower.stop()
+        await self._followers.stop()
 
     async def catch_up(self) -> None:
         """Takes note of what was written since: whoever is asked next knows it."""
         try:
-            for follower in self._followers:
-                await follower.catch_up()
+            await self._followers.catch_up()
         except StorageError as error:
             self._failure = str(error)
         else:

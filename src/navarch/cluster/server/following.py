@@ -1,46 +1,44 @@
-"""Objects that the server itself keeps in mind: namespaces, roles, bindings."""
+"""Objects that the server itself keeps in mind: namespaces, roles, bindings, webhooks."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
+from os.path import commonpath
 
 import msgspec
 
 from navarch.cluster.server.request import Json
 from navarch.cluster.storage import CompactedError, Storage, Watcher
 
-__all__ = ["Changed", "Follower"]
+__all__ = ["Changed", "Follower", "Followers"]
 
 Changed = Callable[[Json | None, Json | None], None]
 """Told of an object as it was and as it is: None if it was not, or is not, there."""
 
 
-class Follower:
-    """Tells of every object under a prefix: first of those that are there, then of each change.
+class Followers:
+    """Tells of every object under some prefixes: first of those that are there, then of each change.
 
     It does not run by itself: `catch_up` tells what has happened since, so that whoever calls it before a decision
-    decides by what was written before, as far as the store shows it.
+    decides by what was written before, as far as the store shows it. One watch for all, since most requests find that
+    nothing has happened.
     """
 
-    def __init__(self, storage: Storage, prefix: str, changed: Changed) -> None:
+    def __init__(self, storage: Storage, followed: Mapping[str, Changed]) -> None:
         self._storage = storage
-        self._prefix = prefix
-        self._changed = changed
-        self._known: dict[str, Json] = {}
+        self._followed = [_Followed(prefix, changed) for prefix, changed in followed.items()]
+        self._prefix = f"{commonpath(list(followed))}/"
         self._watching = AsyncExitStack()
         self._watcher: Watcher | None = None
 
     async def start(self) -> None:
         """Tells of what is there."""
-        page = await self._storage.page(self._prefix)
-        found: dict[str, Json] = {item.key: msgspec.json.decode(item.value) for item in page.items}
-        for key in [key for key in self._known if key not in found]:
-            self._tell(key, None)
-        for key, value in found.items():
-            self._tell(key, value)
+        for followed in self._followed:
+            await followed.read(self._storage)
         await self._watching.aclose()
-        self._watcher = await self._watching.enter_async_context(self._storage.watch(self._prefix, after=page.revision))
+        begin = min(followed.revision for followed in self._followed)
+        self._watcher = await self._watching.enter_async_context(self._storage.watch(self._prefix, after=begin))
 
     async def catch_up(self) -> None:
         """Tells of what has happened since. Raises `StorageError`."""
@@ -52,16 +50,46 @@ class Follower:
             await self.start()
             return
         for event in events:
-            self._tell(event.key, None if event.value is None else msgspec.json.decode(event.value))
+            for followed in self._followed:
+                if event.key.startswith(followed.prefix) and event.revision > followed.revision:
+                    followed.tell(event.key, event.value)
 
     async def stop(self) -> None:
         """Follows no more; may be called twice."""
         self._watcher = None
         await self._watching.aclose()
 
-    def _tell(self, key: str, new: Json | None) -> None:
-        old = self._known.pop(key, None)
-        if new is not None:
-            self._known[key] = new
+
+class Follower(Followers):
+    """The same for one prefix."""
+
+    def __init__(self, storage: Storage, prefix: str, changed: Changed) -> None:
+        super().__init__(storage, {prefix: changed})
+
+
+class _Followed:
+    """One prefix. `revision` is the one it was read at: what was written before is known."""
+
+    __slots__ = ("_changed", "_known", "prefix", "revision")
+
+    def __init__(self, prefix: str, changed: Changed) -> None:
+        self.prefix = prefix
+        self.revision = 0
+        self._changed = changed
+        self._known: dict[str, Json] = {}
+
+    async def read(self, storage: Storage) -> None:
+        page = await storage.page(self.prefix)
+        found = {item.key: item.value for item in page.items}
+        for key in [key for key in self._known if key not in found]:
+            self.tell(key, None)
+        for key, value in found.items():
+            self.tell(key, value)
+        self.revision = page.revision
+
+    def tell(self, key: str, value: bytes | None) -> None:
+        old, new = self._known.pop(key, None), None
+        if value is not None:
+            new = self._known[key] = msgspec.json.decode(value)
         if old is not None or new is not None:
             self._changed(old, new)
