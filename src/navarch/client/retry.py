@@ -60,10 +60,11 @@ class Attempts:
         if self._left <= 0 or not _may_repeat(self._request, error):
             raise error
         self._left -= 1
-        delay = self._delays.next_delay()
-        if isinstance(error, ApiError) and error.retry_after is not None:
-            delay += error.retry_after
-        if self._ends is not None and self._clock.monotonic() + delay >= self._ends:
+        pause = self._delays.next_delay()
+        asked = error.retry_after if isinstance(error, ApiError) else None
+        delay = pause + (asked or 0.0)
+        # An attempt with less time than the pause before it could only say that its time was up.
+        if self._ends is not None and self._clock.monotonic() + delay + pause >= self._ends:
             raise error
         _log.info("%s; tried again in %.1f s", error, delay)
         await self._clock.sleep(delay)
