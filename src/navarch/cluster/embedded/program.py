@@ -1,18 +1,17 @@
 """The process behind `navarch cluster up`: serves the cluster of one folder until it is told to stop.
 
-    python -m navarch.cluster.embedded.program <folder> <port> <ready>
-
-`ready` is the number of a file that is already open: a line in it says that the cluster can be used.
+`starting` runs it. `ready` is the number of a file that is already open: a line in it says that the cluster can be used.
 """
 
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import os
 import signal
-import sys
 from pathlib import Path
+from typing import Final
 
 from navarch._base.clock import SystemClock
 from navarch.api import format_time
@@ -29,6 +28,8 @@ from navarch.observe import logs
 __all__ = ["main"]
 
 _log = logging.getLogger("navarch.cluster")
+
+_COLLECTION: Final = (50_000, 20, 50)
 
 
 def main(folder: str, port: str, ready: str) -> int:
@@ -59,8 +60,16 @@ async def _serve(folder: ClusterFolder, port: int, ready: int) -> None:
         _log.info("serving at %s", access.url)
         with os.fdopen(ready, "w") as file:
             file.write("ready\n")
+        _collect_seldom()
         await stop.wait()
         _log.info("stopping")
+
+
+def _collect_seldom() -> None:
+    """What is stored makes no cycles, and there is much of it: it is looked through seldom, what was imported never."""
+    gc.freeze()
+    gc.set_threshold(*_COLLECTION)
+    gc.enable()
 
 
 def _key(folder: ClusterFolder) -> SigningKey:
@@ -82,7 +91,3 @@ def _authority(folder: ClusterFolder, clock: SystemClock) -> Authority:
     folder.write("ca-key.pem", authority.pair.key)
     folder.write("ca.pem", authority.pair.certificate)
     return authority
-
-
-if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))

@@ -16,6 +16,13 @@ from navarch.errors import ConfigError
 
 __all__ = ["remove", "start"]
 
+_PROGRAM: Final = """
+import gc, sys
+gc.disable()
+from navarch.cluster.embedded.program import main
+sys.exit(main(*sys.argv[1:]))
+"""
+"""The collector would look through everything that is imported, again and again, and find nothing."""
 _START_SECONDS: Final = 30.0
 _SHOWN_LINES: Final = 10
 
@@ -54,11 +61,10 @@ def remove(folder: ClusterFolder) -> None:
 
 
 def _spawned(folder: ClusterFolder, port: int, ready: int) -> subprocess.Popen[bytes]:
-    module = "navarch.cluster.embedded.program"
     handle = os.open(folder.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     with os.fdopen(handle, "ab") as log:
         return subprocess.Popen(  # noqa: S603 - this very interpreter
-            [sys.executable, "-m", module, str(folder.path), str(port), str(ready)],
+            [sys.executable, "-c", _PROGRAM, str(folder.path), str(port), str(ready)],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
