@@ -34,8 +34,9 @@ def _causes(entry: Json) -> Json:
 
 
 @pytest.mark.real
-def test_the_real_server_answers_as_recorded(rig_cluster: rig.Cluster) -> None:
-    """Objects, warnings and causes, but for what is random and for times."""
-    now = record(Server(rig_cluster))
+def test_the_real_server_answers_as_recorded() -> None:
+    """Objects, warnings and causes, but for what is random and for times. On a cluster of its own: it fills it."""
+    with rig.running() as cluster:
+        now = record(Server(cluster))
     assert [_shape(each) for each in now["answers"]] == [_shape(each) for each in _recorded("answers")]
     assert [_causes(each) for each in now["refusals"]] == [_causes(each) for each in _recorded("refusals")]
