@@ -7,18 +7,17 @@ import random
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
 
+from cluster.open_server import Anybody, NoAdmission, request
 from navarch._base.background import Background
 from navarch._base.clock import ManualClock
-from navarch.cluster.server.admission.chain import Chain
 from navarch.cluster.server.builtin import builtin_types
 from navarch.cluster.server.builtin.addresses import ServiceAddresses
 from navarch.cluster.server.builtin.endpoints import BUILTIN_ENDPOINTS
 from navarch.cluster.server.endpoints.call import Kernel
 from navarch.cluster.server.following import Follower
 from navarch.cluster.server.registry import Registry
-from navarch.cluster.server.request import ApiRequest, Reply, User
+from navarch.cluster.server.request import ApiRequest, Reply
 from navarch.cluster.server.server import ApiServer, Parts
 from navarch.cluster.server.types import Catalog
 from navarch.cluster.server.watching import Watches
@@ -27,21 +26,6 @@ from navarch.cluster.storage.memory import MemoryStorage
 __all__ = ["MERGE", "Asking", "serving"]
 
 MERGE = "application/merge-patch+json"
-
-
-class _Anybody:
-    async def authenticate(self, _request: ApiRequest) -> User:
-        return User("admin")
-
-    async def impersonated(self, _request: ApiRequest, user: User) -> User:
-        return user
-
-    def why_not(self, *_: Any) -> None:
-        return None
-
-    def started(self, *_: Any, **__: Any) -> None: ...
-
-    def completed(self, *_: Any, **__: Any) -> None: ...
 
 
 class Asking:
@@ -55,11 +39,8 @@ class Asking:
     async def __call__(self, method: str, path: str, body: Any = None, media_type: str = "application/json") -> Any:
         """The status code and the answer."""
         await self._services.catch_up()
-        parts = urlsplit(path)
-        headers = {"content-type": media_type, "accept": "application/json", "user-agent": "tester"}
-        data = b"" if body is None else json.dumps(body).encode()
-        request = ApiRequest(method=method, path=parts.path, query=parse_qs(parts.query), headers=headers, body=data)
-        reply = await self._server.handle(request)
+        asked = request(method, path, body, content_type=media_type, accept="application/json", user_agent="tester")
+        reply = await self._server.handle(asked)
         self.warnings = reply.warnings
         return reply.status, json.loads(reply.body)
 
@@ -75,13 +56,13 @@ async def serving() -> AsyncIterator[Asking]:
         ManualClock(),
         MemoryStorage(),
         random.Random(1),
-        _Anybody(),
+        Anybody(),
         Background(),
     )
     addresses = ServiceAddresses(clock, rng)
     services = Follower(storage, "/registry/services/specs/", addresses.changed)
     watches = Watches(storage, clock)
-    kernel = Kernel(Registry(storage), Catalog(builtin_types(clock, addresses)), watches, Chain(), clock, rng)
+    kernel = Kernel(Registry(storage), Catalog(builtin_types(clock, addresses)), watches, NoAdmission(), clock, rng)
     parts = Parts(
         kernel=kernel,
         authenticator=anybody,

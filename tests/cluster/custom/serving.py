@@ -7,11 +7,10 @@ import random
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
 
+from cluster.open_server import Anybody, NoAdmission, request
 from navarch._base.background import Background
 from navarch._base.clock import SystemClock
-from navarch.cluster.server.admission.chain import Chain
 from navarch.cluster.server.builtin import builtin_types
 from navarch.cluster.server.custom import Conversion, CustomKinds, scale
 from navarch.cluster.server.endpoints.call import Kernel
@@ -19,7 +18,7 @@ from navarch.cluster.server.publishing.discovery import Discovery
 from navarch.cluster.server.publishing.openapi import OpenApi
 from navarch.cluster.server.publishing.pages import Pages
 from navarch.cluster.server.registry import Registry
-from navarch.cluster.server.request import ApiRequest, Reply, User
+from navarch.cluster.server.request import Reply
 from navarch.cluster.server.server import ApiServer, Parts
 from navarch.cluster.server.types import Catalog
 from navarch.cluster.server.watching import Watches
@@ -30,21 +29,6 @@ __all__ = ["CRDS", "Answer", "Asking", "serving"]
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 Answer = tuple[int, dict[str, Any]]
-
-
-class _Anybody:
-    async def authenticate(self, _request: ApiRequest) -> User:
-        return User("admin")
-
-    async def impersonated(self, _request: ApiRequest, user: User) -> User:
-        return user
-
-    def why_not(self, *_: Any) -> None:
-        return None
-
-    def started(self, *_: Any, **__: Any) -> None: ...
-
-    def completed(self, *_: Any, **__: Any) -> None: ...
 
 
 class Asking:
@@ -67,21 +51,17 @@ class Asking:
         self, method: str, path: str, body: Any = None, *, media_type: str = "application/json", accept: str = ""
     ) -> Reply:
         """The answer as it is."""
-        parts = urlsplit(path)
-        headers = {"content-type": media_type, "accept": accept or "application/json", "user-agent": "unknown"}
-        data = b"" if body is None else json.dumps(body).encode()
-        query = parse_qs(parts.query, keep_blank_values=True)
-        return await self._server.handle(
-            ApiRequest(method=method, path=parts.path, query=query, headers=headers, body=data)
-        )
+        accept = accept or "application/json"
+        asked = request(method, path, body, content_type=media_type, accept=accept, user_agent="unknown")
+        return await self._server.handle(asked)
 
 
 @asynccontextmanager
 async def serving(storage: MemoryStorage | None = None, conversion: Conversion | None = None) -> AsyncIterator[Asking]:
     """A server that follows its CRDs."""
-    clock, storage, anybody, background = SystemClock(), storage or MemoryStorage(), _Anybody(), Background()
+    clock, storage, anybody, background = SystemClock(), storage or MemoryStorage(), Anybody(), Background()
     catalog, watches = Catalog(builtin_types(clock)), Watches(storage, clock)
-    kernel = Kernel(Registry(storage), catalog, watches, Chain(), clock, random.Random(1))
+    kernel = Kernel(Registry(storage), catalog, watches, NoAdmission(), clock, random.Random(1))
     kinds = CustomKinds(kernel, conversion)
     pages = Pages(published(), Discovery(catalog, published()), OpenApi(published(), kinds.documents), lambda: None)
     parts = Parts(
