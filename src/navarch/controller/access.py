@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
-from navarch.api import Dynamic, Key, Kind, Labels, Object, encode
+from navarch.api import Dynamic, Key, Kind, Object, encode
 from navarch.cache import Collection, Entry, entry_of
 from navarch.client import ALL, MetadataOnly
 from navarch.client.core import FieldSelector, LabelSelector
 from navarch.client.target import Readable, kind_of, required_object
-from navarch.controller.lookup import indexed
+from navarch.controller.lookup import matching
 from navarch.controller.reach import Reach, Version, Writer
 from navarch.errors import DecodeError, InvalidValueError, NotFound
 
@@ -19,7 +18,6 @@ __all__ = [
     "Query",
     "is_no_such_object",
     "kind_of_object",
-    "labels_of",
     "namespace_for",
     "namespaces_for",
     "read_many",
@@ -72,7 +70,7 @@ async def read_many(reach: Reach, what: Readable[T], query: Query) -> list[T]:
         _refuse_index(what, query)
         return await _listed(reach, what, query)
     found = []
-    for entry in _entries(collection, query):
+    for entry in matching(collection, query.namespace, query.labels, query.index):
         try:
             found.append(view(collection, what, entry))
         except DecodeError as error:
@@ -103,17 +101,6 @@ def _kept(reach: Reach, what: Readable[Any], namespace: str | None) -> Collectio
     return collection if kept else None
 
 
-def _entries(collection: Collection[Any], query: Query) -> list[Entry]:
-    labels = labels_of(query.labels)
-    if query.index is None:
-        return collection.entries(namespace=query.namespace, labels=labels)
-    return [
-        entry
-        for entry in indexed(collection, *query.index)
-        if query.namespace in {None, entry.key.namespace} and labels.matches(entry.labels)
-    ]
-
-
 def _refuse_index(what: Readable[Any], query: Query) -> None:
     if query.index is not None:
         kind = kind_of(what)
@@ -122,13 +109,6 @@ def _refuse_index(what: Readable[Any], query: Query) -> None:
             f"expected {kind.resource} of {where} to be in the cache for index={query.index!r}, got a kind or a namespace "
             f"that was not declared, or fields=...; declare reads=(Cached({kind.kind}, indexes=...),)"
         )
-
-
-def labels_of(given: LabelSelector) -> Labels:
-    """The selector that was given as text, as a mapping, as a selector or not at all."""
-    if isinstance(given, Labels):
-        return given
-    return Labels.of(given) if isinstance(given, Mapping) else Labels(given or "")
 
 
 def view(collection: Collection[Any], what: Readable[T], entry: Entry) -> T:

@@ -11,7 +11,7 @@ from navarch.client.core import LabelSelector
 from navarch.client.target import Readable, kind_of
 from navarch.errors import DecodeError, InvalidValueError
 
-__all__ = ["Lookup", "indexed"]
+__all__ = ["Lookup", "matching"]
 
 T = TypeVar("T")
 
@@ -48,14 +48,25 @@ class Lookup:
     ) -> list[T]:
         """The objects that match, of one namespace or of all; `index` is the name and the value of a declared index."""
         collection = self.collection(what)
-        if index is None:
-            return list(_decoded(collection, collection.entries(namespace=namespace, labels=_labels(labels))))
-        entries = [entry for entry in indexed(collection, *index) if namespace in {None, entry.key.namespace}]
-        return list(_decoded(collection, [entry for entry in entries if _labels(labels).matches(entry.labels)]))
+        return list(_decoded(collection, matching(collection, namespace, labels, index)))
 
 
-def indexed(collection: Collection[Any], name: str, value: str) -> list[Entry]:
-    """The objects that have that value in the index; raises `InvalidValueError` if it was not declared."""
+def matching(
+    collection: Collection[Any], namespace: str | None, labels: LabelSelector, index: tuple[str, str] | None
+) -> list[Entry]:
+    """What is kept of one namespace, or of all (None), with these labels and, if given, this value in an index."""
+    wanted = _labels(labels)
+    if index is None:
+        return collection.entries(namespace=namespace, labels=wanted)
+    return [
+        entry
+        for entry in _indexed(collection, *index)
+        if namespace in {None, entry.key.namespace} and wanted.matches(entry.labels)
+    ]
+
+
+def _indexed(collection: Collection[Any], name: str, value: str) -> list[Entry]:
+    """Raises `InvalidValueError` if the index was not declared."""
     try:
         return collection.indexed(name, value)
     except KeyError:
