@@ -45,7 +45,6 @@ class ControllerOptions:
     concurrency: int = 16
     timeout: float = 300.0
     name: str = ""
-    finalizer: str = ""
 
     def __post_init__(self) -> None:
         if self.concurrency < 1:

@@ -171,7 +171,7 @@ class Workshop:
         )
 
     def _handlers(self, declared: Declared[Any, Any], threads: Threads) -> Handlers:
-        name = declared.options.finalizer or finalizer_name(self.operator.name, declared.name, declared.kind)
+        name = finalizer_name(self.operator.name, declared.name, declared.kind)
         cleanup = declared.on_deletion
         return Handlers(
             reconcile=threads.awaitable(declared.reconcile),
