@@ -81,16 +81,6 @@ class SigningKey:
         except (InvalidSignature, ValueError) as error:
             raise InvalidTokenError(_NOT_SIGNED) from error
 
-    def web_keys(self) -> Json:
-        """The public key as `/openid/v1/jwks` serves it."""
-        key: Json = {"use": "sig", "kty": "EC", "kid": self.id}
-        numbers = self._public.public_numbers()
-        if isinstance(numbers, ec.EllipticCurvePublicNumbers):
-            point = {"x": _text(numbers.x.to_bytes(_HALF, "big")), "y": _text(numbers.y.to_bytes(_HALF, "big"))}
-            return {"keys": [{**key, "crv": "P-256", "alg": self.algorithm, **point}]}
-        parts = {"n": _text(_big_endian(numbers.n)), "e": _text(_big_endian(numbers.e))}
-        return {"keys": [{**key, "kty": "RSA", "alg": self.algorithm, **parts}]}
-
     def _signature(self, message: bytes) -> bytes:
         if isinstance(self._private, rsa.RSAPrivateKey):
             return self._private.sign(message, padding.PKCS1v15(), hashes.SHA256())
@@ -132,7 +122,3 @@ def _bytes(text: str) -> bytes:
     if b"=" in data or b"+" in data or b"/" in data:
         raise ValueError("expected base64 for URLs without padding")
     return decoded
-
-
-def _big_endian(number: int) -> bytes:
-    return number.to_bytes((number.bit_length() + 7) // 8, "big")

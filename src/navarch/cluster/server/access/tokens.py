@@ -112,16 +112,6 @@ class ServiceAccountTokens:
         }
         return self.key.sign(claims)
 
-    def openid_configuration(self, keys_uri: str) -> Json:
-        """What `/.well-known/openid-configuration` serves: how others can check tokens, with `key.web_keys()`."""
-        return {
-            "issuer": ISSUER,
-            "jwks_uri": keys_uri,
-            "response_types_supported": ["id_token"],
-            "subject_types_supported": ["public"],
-            "id_token_signing_alg_values_supported": [self.key.algorithm],
-        }
-
     async def prove(self, token: str, audiences: Sequence[str]) -> Proof | None:
         """Whom the token proves; None if it is not one of ours at all. Raises `InvalidTokenError`."""
         claims = self._verified(token)
