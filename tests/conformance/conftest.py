@@ -22,10 +22,6 @@ Compacting = Callable[[str], Awaitable[None]]
 """Lets the store forget what happened before a revision."""
 
 
-_KNOWN: dict[str, str] = {}
-"""Tests that show a difference that is known; this list ends with the differences."""
-
-
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "engine" not in metafunc.fixturenames:
         return
@@ -38,9 +34,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if isinstance(item, pytest.Function) and any(name in _RIG for name in item.fixturenames):
             item.add_marker(pytest.mark.real)
-        known = _KNOWN.get(getattr(item, "originalname", ""))
-        if known and "embedded" in item.name:
-            item.add_marker(pytest.mark.xfail(reason=known, strict=False))
 
 
 def _needs_rig(metafunc: pytest.Metafunc, marks: list[str]) -> bool:
