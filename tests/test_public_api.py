@@ -32,7 +32,7 @@ PUBLIC = {
         WebSocket connect in_cluster load
     """,
     "navarch.controller": """
-        Context Controller ControllerOptions Declared Election ElectionOptions Fence FencedTransport Lookup
+        ByMetadata Context Controller ControllerOptions Declared Election ElectionOptions Fence FencedTransport Lookup
         Mapper Permanent Predicate Recorder Result Retry any_change wanted_change
     """,
     "navarch.errors": """

@@ -6,7 +6,7 @@ import pytest
 
 from controller.reaching import World, gadget, settings
 from gadgets import CONFIG_MAP, Gadget
-from navarch.api import Dynamic
+from navarch.api import Dynamic, owner_reference, to_builtins
 from navarch.cache import Cached
 from navarch.client import ALL, MergePatch, MetadataOnly, PartialObjectMetadata
 from navarch.errors import DecodeError, InvalidValueError, NotFound
@@ -186,3 +186,36 @@ async def test_kind_without_a_class_reads_the_same_cache() -> None:
     assert found["data"] == {"k": "v"}
     assert world.sent == []
     assert (await ctx.list(CONFIG_MAP))[0].name == "a"
+
+
+async def test_owned_are_those_that_the_owner_controls() -> None:
+    """Not what merely has it among its owners, nor what is nobody's."""
+    world = World()
+    ctx = await world.begin()
+    await ctx.create(gadget("child", size=1))
+    await ctx.create(gadget("stranger", size=1), owned=False)
+    mentioned = gadget("mentioned", size=1)
+    mentioned.metadata.owner_references = [owner_reference(world.owner, controller=False)]
+    await ctx.create(mentioned, owned=False)
+    assert [found.name for found in ctx.owned(Gadget)] == ["child"]
+
+
+async def test_owned_needs_a_kind_that_was_declared_as_such() -> None:
+    """A kind that is only read may have children that nobody follows."""
+    ctx = await World(owned=(ConfigMap,)).begin()
+    with pytest.raises(InvalidValueError, match="owns="):
+        ctx.owned(Gadget)
+
+
+async def test_orphans_are_those_that_match_and_nobody_controls() -> None:
+    """Of the owner's namespace alone; one that is adopted is no orphan any more."""
+    world = World()
+    ctx = await world.begin()
+    for name, labels in {"match": {"a": "b"}, "other": {"a": "c"}, "child": {"a": "b"}}.items():
+        await ctx.create(Gadget(name=name, labels=labels), owned=name == "child")
+    await ctx.create(Gadget(name="elsewhere", namespace="elsewhere", labels={"a": "b"}), owned=False)
+    (orphan,) = ctx.orphans(Gadget, {"a": "b"})
+    assert orphan.name == "match"
+    await ctx.patch(orphan, {"metadata": {"ownerReferences": [to_builtins(owner_reference(world.owner))]}})
+    assert ctx.orphans(Gadget, {"a": "b"}) == []
+    assert sorted(found.name for found in ctx.owned(Gadget)) == ["child", "match"]

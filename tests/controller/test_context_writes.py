@@ -254,3 +254,51 @@ async def test_write_outside_of_a_selection_is_not_kept() -> None:
     inside.labels = {"app": "web"}
     await ctx.apply(inside)
     assert [entry.key for entry in world.collection(Gadget).store] == [Key("default", "in")]
+
+
+async def test_patch_changes_what_was_read_and_does_not_trigger_its_writer() -> None:
+    """It is readable at once, and its echo is known."""
+    world = World()
+    ctx = await world.begin()
+    await world.others.create(gadget(size=1))
+    world.deliver()
+    (found,) = await ctx.list(Gadget)
+    world.changes.clear()
+    patched = await ctx.patch(found, {"spec": {"size": 5}, "metadata": {"labels": {"a": "b"}}})
+    (seen,) = await ctx.list(Gadget)
+    assert (patched.spec.size, seen.spec.size, seen.labels, found.spec.size) == (5, 5, {"a": "b"}, 1)
+    world.deliver()
+    assert world.heard == [("a", True)]
+
+
+async def test_patch_of_what_has_changed_since_is_a_conflict() -> None:
+    """What was decided by the old version is not written over the new one."""
+    world = World()
+    ctx = await world.begin()
+    found = await world.others.create(gadget(size=1))
+    world.deliver()
+    await world.others.patch(Gadget, "a", MergePatch({"spec": {"size": 2}}))
+    with pytest.raises(Conflict):
+        await ctx.patch(found, {"spec": {"size": 5}})
+    assert (await world.others.get(Gadget, "a")).spec.size == 2
+
+
+async def test_patch_of_what_was_never_read_is_refused() -> None:
+    """Without a version nobody could tell whether it changed."""
+    ctx = await World().begin()
+    with pytest.raises(InvalidValueError, match="without a version"):
+        await ctx.patch(gadget(size=1), {"spec": {"size": 5}})
+
+
+async def test_object_that_goes_with_its_last_finalizer_is_gone_at_once() -> None:
+    """A patch that takes the finalizer of an object on its way out is its deletion."""
+    world = World()
+    ctx = await world.begin()
+    held = gadget(size=1)
+    held.metadata.finalizers = ["example.org/f"]
+    await world.others.create(held)
+    await world.others.delete(Gadget, "a")
+    world.deliver()
+    (found,) = await ctx.list(Gadget)
+    await ctx.patch(found, {"metadata": {"finalizers": None}})
+    assert await ctx.list(Gadget) == []

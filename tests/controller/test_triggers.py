@@ -10,9 +10,10 @@ import pytest
 
 from controller.reaching import Fleet
 from gadgets import Gadget
-from navarch.api import Key, set_controller
+from navarch.api import Key, ObjectMeta, set_controller
+from navarch.cache import Entry
 from navarch.client import MergePatch
-from navarch.controller import Context, Lookup, any_change
+from navarch.controller import ByMetadata, Context, Lookup, any_change
 from navarch.k8s.core.v1 import ConfigMap
 from operating import HOME, World, operator
 
@@ -244,6 +245,48 @@ async def test_mapping_can_look_up_what_is_cached() -> None:
         assert sorted(await settled(world, calls)) == ["a", "b"]
         await world.user.create(ConfigMap(name="m"))
         assert await settled(world, calls) == ["a"]
+
+
+async def test_mapping_by_metadata_is_given_what_need_not_be_decoded() -> None:
+    """Keys, labels and owners are at hand, before and after the change."""
+    world, tested, calls = World(), operator(), Calls()
+
+    def labelled(entry: Entry, lookup: Lookup) -> Iterable[Key]:
+        return [Key(entry.key.namespace, name) for name in entry.labels]
+
+    @tested.controller(Gadget, watches={ConfigMap: ByMetadata(labelled)})
+    async def reconcile(gadget: Gadget, ctx: Context) -> None:
+        calls.note(ctx)
+
+    await world.create("a")
+    await world.create("b")
+    async with world.run(tested):
+        assert sorted(await settled(world, calls)) == ["a", "b"]
+        await world.user.create(ConfigMap(name="m", labels={"a": ""}))
+        assert await settled(world, calls) == ["a"]
+        await world.user.patch(ConfigMap, "m", MergePatch({"metadata": {"labels": {"a": None, "b": ""}}}))
+        assert sorted(await settled(world, calls)) == ["a", "b"]
+
+
+async def test_object_on_its_way_out_is_reconciled_until_it_is_gone_if_so_declared() -> None:
+    """By default it is not."""
+    world, tested, patient, default = World(), operator(), Calls(), Calls()
+
+    @tested.controller(Gadget, until_gone=True, name="patient")
+    async def until_gone(gadget: Gadget, ctx: Context) -> None:
+        patient.note(ctx)
+
+    @tested.controller(Gadget)
+    async def until_marked(gadget: Gadget, ctx: Context) -> None:
+        default.note(ctx)
+
+    await world.create("a", metadata=ObjectMeta(finalizers=["example.org/f"]))
+    async with world.run(tested):
+        assert (await settled(world, patient), default.taken()) == (["a"], ["a"])
+        await world.user.delete(Gadget, "a")
+        assert (await settled(world, patient), default.taken()) == (["a"], [])
+        await world.user.patch(Gadget, "a", MergePatch({"metadata": {"finalizers": None}}))
+        assert (await settled(world, patient), default.taken()) == ([], [])
 
 
 @pytest.mark.parametrize("answer", [None, ["a"], [("default", "a")], 7, ValueError("no")], ids=repr)

@@ -77,6 +77,13 @@ def test_second_cleanup_is_refused() -> None:
         declared.cleanup(reconcile)
 
 
+def test_cleanup_of_a_controller_that_reconciles_until_the_end_is_refused() -> None:
+    """Either the one or the other is called for an object on its way out."""
+    declared = Operator("shop").controller(Gadget, until_gone=True)(reconcile)
+    with pytest.raises(DefinitionError, match="expected a cleanup or until_gone, got both"):
+        declared.cleanup(reconcile)
+
+
 def test_name_of_an_operator_is_a_name() -> None:
     """It becomes that of a Lease."""
     with pytest.raises(InvalidValueError, match="the name of an operator: expected a DNS subdomain"):

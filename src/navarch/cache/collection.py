@@ -126,6 +126,14 @@ class Collection(Generic[T]):
         """The objects that the one of that uid owns."""
         return self.store.owned_by(uid)
 
+    def controlled_by(self, uid: str) -> list[Entry]:
+        """The objects that the one of that uid controls."""
+        return self.store.controlled_by(uid)
+
+    def orphans(self, namespace: str) -> list[Entry]:
+        """The objects of that namespace that nobody controls."""
+        return self.store.orphans(namespace)
+
     def add_index(self, name: str, function: IndexFunction) -> None:
         """Begins an index by what `function` says of each object; one for which it fails has no values."""
         self.store.add_index(f"user:{name}", lambda entry: self._index_values(name, function, entry))

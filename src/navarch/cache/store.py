@@ -14,6 +14,7 @@ Values = Callable[[Entry], Iterable[str]]
 
 _NAMESPACE = "namespace"
 _OWNER = "owner"
+_CONTROLLER = "controller"
 _LABEL = "label:"
 _EQUALITY = (Operator.EQUALS, Operator.DOUBLE_EQUALS)
 
@@ -99,6 +100,15 @@ class Store:
         self.add_index(_OWNER, _owners)
         return self.indexed(_OWNER, uid)
 
+    def controlled_by(self, uid: str) -> list[Entry]:
+        """The entries whose controller is the object of that uid; indexed from the first question on."""
+        self.add_index(_CONTROLLER, _controller)
+        return self.indexed(_CONTROLLER, uid)
+
+    def orphans(self, namespace: str) -> list[Entry]:
+        """The entries of one namespace that have no controller; indexed from the first question on."""
+        return self.controlled_by(_nobody(namespace))
+
     def select(self, labels: Labels, namespace: str | None = None) -> list[Entry]:
         """The entries whose labels match, of one namespace or of all.
 
@@ -134,6 +144,16 @@ def _namespace(entry: Entry) -> Iterable[str]:
 
 def _owners(entry: Entry) -> Iterable[str]:
     return [owner.uid for owner in entry.owners]
+
+
+def _controller(entry: Entry) -> Iterable[str]:
+    controller = entry.controller
+    return (_nobody(entry.key.namespace) if controller is None else controller.uid,)
+
+
+def _nobody(namespace: str) -> str:
+    """Stands for the controller of orphans; no uid looks like that."""
+    return f"nobody/{namespace}"
 
 
 def _label(key: str) -> Values:

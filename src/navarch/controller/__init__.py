@@ -22,9 +22,10 @@ from navarch.controller.election import Election, ElectionOptions
 from navarch.controller.events import Recorder
 from navarch.controller.fence import Fence, FencedTransport
 from navarch.controller.lookup import Lookup
-from navarch.controller.triggers import Mapper, Predicate, any_change, wanted_change
+from navarch.controller.triggers import ByMetadata, Mapper, Predicate, any_change, wanted_change
 
 __all__ = [
+    "ByMetadata",
     "Context",
     "Controller",
     "ControllerOptions",

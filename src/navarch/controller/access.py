@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
+
+import msgspec
 
 from navarch.api import Dynamic, Key, Kind, Object, encode
 from navarch.cache import Collection, Entry, entry_of
 from navarch.client import ALL, MetadataOnly
 from navarch.client.core import FieldSelector, LabelSelector
 from navarch.client.target import Readable, kind_of, required_object
-from navarch.controller.lookup import matching
+from navarch.controller.lookup import matching, selector_of
 from navarch.controller.reach import Reach, Version, Writer
 from navarch.errors import DecodeError, InvalidValueError, NotFound
 
 __all__ = [
     "Query",
+    "is_last",
     "is_no_such_object",
     "kind_of_object",
     "namespace_for",
     "namespaces_for",
     "read_many",
     "read_one",
+    "read_orphans",
+    "read_owned",
     "tell",
     "view",
     "wire_of",
@@ -69,8 +75,32 @@ async def read_many(reach: Reach, what: Readable[T], query: Query) -> list[T]:
     if collection is None:
         _refuse_index(what, query)
         return await _listed(reach, what, query)
+    return _readable(reach, collection, what, matching(collection, query.namespace, query.labels, query.index))
+
+
+def read_owned(reach: Reach, what: Readable[T], uid: str) -> list[T]:
+    """What the object of that uid controls; raises `InvalidValueError` for a kind that was not declared by `owns`."""
+    collection = _owned(reach, what)
+    return _readable(reach, collection, what, collection.controlled_by(uid))
+
+
+def read_orphans(reach: Reach, what: Readable[T], namespace: str, labels: LabelSelector) -> list[T]:
+    """What nobody controls; raises `InvalidValueError` for a kind that was not declared by `owns`."""
+    collection, wanted = _owned(reach, what), selector_of(labels)
+    orphans = [entry for entry in collection.orphans(namespace) if wanted.matches(entry.labels)]
+    return _readable(reach, collection, what, orphans)
+
+
+def _owned(reach: Reach, what: Readable[Any]) -> Collection[Any]:
+    kind = kind_of(what)
+    if kind not in reach.owned:
+        raise InvalidValueError(f"expected a kind that the controller owns, got {kind}; declare owns=({kind.kind},)")
+    return reach.collections[kind]
+
+
+def _readable(reach: Reach, collection: Collection[Any], what: Readable[T], entries: Iterable[Entry]) -> list[T]:
     found = []
-    for entry in matching(collection, query.namespace, query.labels, query.index):
+    for entry in entries:
         try:
             found.append(view(collection, what, entry))
         except DecodeError as error:
@@ -149,6 +179,22 @@ async def kind_of_object(reach: Reach, target: Object | Dynamic) -> Kind:
 def is_no_such_object(error: NotFound) -> bool:
     """Whether it is the object that is missing, and not its whole kind."""
     return error.reason == "NotFound"
+
+
+class _Hold(msgspec.Struct, rename="camel"):
+    deletion_timestamp: str | None = None
+    finalizers: list[str] | None = None
+    deletion_grace_period_seconds: int | None = None
+
+
+class _HeldHead(msgspec.Struct):
+    metadata: _Hold
+
+
+def is_last(data: bytes) -> bool:
+    """Whether what was written is an object that nothing keeps: the server has deleted it with its last finalizer."""
+    held = msgspec.json.decode(data, type=_HeldHead).metadata
+    return bool(held.deletion_timestamp) and not held.finalizers and not held.deletion_grace_period_seconds
 
 
 def written_to(reach: Reach, kind: Kind, namespace: str) -> Collection[Any] | None:

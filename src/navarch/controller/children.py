@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import msgspec
 
 from navarch.api import Dynamic, Key, Kind, Object, set_controller
 from navarch.cache import Collection, Entry
-from navarch.client import Preconditions
+from navarch.client import MergePatch, Preconditions
 from navarch.client.bodies import Propagation
 from navarch.client.target import reader_of
 from navarch.controller.access import (
+    is_last,
     is_no_such_object,
     kind_of_object,
     namespace_for,
@@ -124,6 +126,29 @@ class Children:
             tell(self._reach, self._key, collection, wire_of(written), before=None)
         return written
 
+    async def patch(self, found: W, changes: Mapping[str, Any], subresource: str | None) -> W:
+        """Raises `Conflict` if the object is no longer the version that was read."""
+        kind = await kind_of_object(self._reach, found)
+        key = Key(namespace_for(kind, found.namespace or None, self._key.namespace), found.name)
+        collection = written_to(self._reach, kind, key.namespace)
+        before = collection.entry(key) if collection is not None else None
+        patch = MergePatch({**changes, "metadata": {**changes.get("metadata", {}), "resourceVersion": _version(found)}})
+        written = await self._reach.client.patch(
+            reader_of(found, kind), key.name, patch, namespace=key.namespace or None, subresource=subresource
+        )
+        if collection is not None:
+            self._tell_patch(collection, before, _version(found), written)
+        return written
+
+    def _tell_patch(
+        self, collection: Collection[object], before: Entry | None, read: str, written: Object | Dynamic
+    ) -> None:
+        """An object on its way out goes with the last finalizer that is taken from it."""
+        exact = before is not None and str(before.version) == read
+        entry = tell(self._reach, self._key, collection, wire_of(written), before=before, exact=exact)
+        if is_last(wire_of(written)):
+            collection.deleted(entry.key, entry.uid, writer=Writer(self._reach.controller, self._key))
+
     async def delete(self, deletion: Deletion) -> bool:
         """Whether there was anything to delete: with a `uid`, an object that has another one is none.
 
@@ -174,6 +199,14 @@ def _whole(collection: Collection[object], desired: W, entry: Entry) -> W | None
         return view(collection, reader_of(desired, collection.kind), entry)
     except DecodeError:
         return None
+
+
+def _version(found: Object | Dynamic) -> str:
+    """Which version of the object was read; raises `InvalidValueError` for one that was not."""
+    version = found.metadata.resource_version if isinstance(found, Object) else found.metadata.get("resourceVersion")
+    if not version:
+        raise InvalidValueError(f"expected an object that was read, got {found.kind} {found.name!r} without a version")
+    return str(version)
 
 
 def _has_no_other_manager(data: bytes, ours: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import builtins
 import logging
-from collections.abc import Awaitable, Iterable
+from collections.abc import Awaitable, Iterable, Mapping
 from concurrent.futures import CancelledError, Future
 from datetime import datetime
 from functools import partial
@@ -16,7 +16,16 @@ from navarch.client import Client
 from navarch.client.bodies import Propagation
 from navarch.client.core import FieldSelector, LabelSelector
 from navarch.client.target import Readable, kind_of
-from navarch.controller.access import Query, kind_of_object, namespace_for, namespaces_for, read_many, read_one
+from navarch.controller.access import (
+    Query,
+    kind_of_object,
+    namespace_for,
+    namespaces_for,
+    read_many,
+    read_one,
+    read_orphans,
+    read_owned,
+)
 from navarch.controller.applied import Child
 from navarch.controller.children import Children, Deletion
 from navarch.controller.identity import Identity
@@ -99,6 +108,20 @@ class Context:
         place = namespaces_for(kind_of(what), namespace, self.key.namespace)
         return await read_many(self._reach, what, Query(place, labels, fields, index))
 
+    def owned(self, what: Readable[T]) -> builtins.list[T]:
+        """The objects of a kind in `owns` that the owner controls, in no particular order, from the cache.
+
+        Raises `InvalidValueError` for a kind that is not in `owns`.
+        """
+        return read_owned(self._reach, what, self._owner.metadata.uid)
+
+    def orphans(self, what: Readable[T], labels: LabelSelector) -> builtins.list[T]:
+        """The objects of a kind in `owns`, of the owner's namespace, that match and have no controller, from the cache.
+
+        To make one the owner's, `patch` its `ownerReferences`. Raises `InvalidValueError` for a kind that is not in `owns`.
+        """
+        return read_orphans(self._reach, what, self.key.namespace, labels)
+
     # Writing
 
     async def apply(self, desired: W, *, owned: bool = True, force: bool = True) -> W:
@@ -137,6 +160,14 @@ class Context:
         """Creates the object, owned and placed as `apply` does; raises `AlreadyExists`."""
         children = self._children
         return await children.create(*await children.prepared(new, owned=owned))
+
+    async def patch(self, found: W, changes: Mapping[str, Any], *, subresource: str | None = None) -> W:
+        """Changes this very object as it was read, by a JSON merge patch: what is named is set, None removes.
+
+        For objects that are not yours alone, such as one to adopt or to scale; the one that is reconciled is among them.
+        Raises `Conflict` if it has changed since it was read, and `NotFound` if it is gone.
+        """
+        return await self._children.patch(found, changes, subresource)
 
     @overload
     async def delete(

@@ -34,14 +34,16 @@ class ControllerOptions:
 
     `owns` are the kinds of its children, `watches` maps other kinds to the primary objects they concern, `reads` are those
     it only looks at; all of them are kept in the cache. `when` says which changes of the primary object count: by default
-    those of what is asked of it, not of its status. So many objects are reconciled at once (`concurrency`), each for
-    `timeout` seconds at most.
+    those of what is asked of it, not of its status. With `until_gone` an object that is being deleted is still
+    reconciled, until it is gone. So many objects are reconciled at once (`concurrency`), each for `timeout` seconds at
+    most.
     """
 
     owns: tuple[Watchable, ...] = ()
     watches: Mapping[Watchable, Mapper] = field(default_factory=dict)
     reads: tuple[Watchable, ...] = ()
     when: Predicate = wanted_change
+    until_gone: bool = False
     concurrency: int = 16
     timeout: float = 300.0
     name: str = ""
@@ -108,6 +110,10 @@ class Declared(Generic[P, R]):
         """
         if self.on_deletion is not None:
             raise DefinitionError(f"{self.name}: expected one cleanup, got a second")
+        if self.options.until_gone:
+            raise DefinitionError(
+                f"{self.name}: expected a cleanup or until_gone, got both; the cleanup is called instead"
+            )
         self.on_deletion = cast(Handler[P], function)
         return function
 

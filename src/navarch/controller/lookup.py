@@ -11,7 +11,7 @@ from navarch.client.core import LabelSelector
 from navarch.client.target import Readable, kind_of
 from navarch.errors import DecodeError, InvalidValueError
 
-__all__ = ["Lookup", "matching"]
+__all__ = ["Lookup", "matching", "selector_of"]
 
 T = TypeVar("T")
 
@@ -55,7 +55,7 @@ def matching(
     collection: Collection[Any], namespace: str | None, labels: LabelSelector, index: tuple[str, str] | None
 ) -> list[Entry]:
     """What is kept of one namespace, or of all (None), with these labels and, if given, this value in an index."""
-    wanted = _labels(labels)
+    wanted = selector_of(labels)
     if index is None:
         return collection.entries(namespace=namespace, labels=wanted)
     return [
@@ -84,7 +84,8 @@ def _decoded(collection: Collection[T], entries: list[Entry]) -> Iterator[T]:
             continue
 
 
-def _labels(given: LabelSelector) -> Labels:
+def selector_of(given: LabelSelector) -> Labels:
+    """The selector that is given as a text, as equalities, as itself, or not at all."""
     if isinstance(given, Mapping):
         return Labels.of(given)
     return given if isinstance(given, Labels) else Labels(given or "")

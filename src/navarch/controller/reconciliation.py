@@ -8,9 +8,8 @@ from typing import Any
 
 from navarch._base.deadlines import Deadlines
 from navarch._base.tasks import is_cancelled
-from navarch.api import Object
 from navarch.cache import Collection, Entry
-from navarch.controller.access import tell, wire_of
+from navarch.controller.access import is_last, tell, wire_of
 from navarch.controller.context import Context
 from navarch.controller.contract import Result
 from navarch.controller.finalizers import Finalizer, Written
@@ -30,12 +29,14 @@ _AT_ONCE = Result(after=0)
 class Handlers:
     """What the user wrote for a kind: how it is reconciled and, where something has to be undone, how it is cleaned up.
 
-    A finalizer is there if and only if there is a cleanup.
+    A finalizer is there if and only if there is a cleanup. With `until_gone` there is none, and an object that is being
+    deleted is reconciled as before.
     """
 
     reconcile: AsyncReconciler
     cleanup: AsyncReconciler | None
     finalizer: Finalizer | None
+    until_gone: bool = False
 
 
 class Reconciliation:
@@ -50,7 +51,7 @@ class Reconciliation:
     async def of(self, entry: Entry, primary: Any, ctx: Context) -> Result | None:
         """What the reconciler, or for an object that is being deleted the cleanup, asks for; raises what it raises."""
         handlers = self._handlers
-        if entry.deleting:
+        if entry.deleting and not handlers.until_gone:
             return await self._clean_up(entry, primary, ctx)
         finalizer = handlers.finalizer
         if finalizer is None or finalizer.is_on(primary):
@@ -82,7 +83,7 @@ class Reconciliation:
         written = await finalizer.remove(self._reach.client, self._collection.fresh(now))
         if written is not None:
             self._tell_cache(now, written)
-            if _was_last(written.found):
+            if is_last(wire_of(written.found)):
                 self._collection.deleted(now.key, now.uid, writer=Writer(self._reach.controller, now.key))
 
     def _tell_cache(self, before: Entry, written: Written) -> Entry:
@@ -110,12 +111,6 @@ class Reconciliation:
             await status.write(self._reach, primary, succeeded=False)
         except Exception as second:  # noqa: BLE001 - the first error is the one to raise
             error.add_note(f"and its status could not be written: {second}")
-
-
-def _was_last(written: Object) -> bool:
-    """Whether nothing keeps the object any more: the server has deleted it with its last finalizer."""
-    metadata = written.metadata
-    return not metadata.finalizers and not metadata.deletion_grace_period_seconds
 
 
 async def _called(handler: AsyncReconciler, primary: Any, ctx: Context) -> Result | None:

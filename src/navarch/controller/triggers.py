@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from navarch.api import Key, Kind
@@ -14,13 +15,28 @@ from navarch.controller.reach import Version, Writer
 from navarch.errors import DecodeError, InvalidValueError
 from navarch.queue import LOW, WorkQueue
 
-__all__ = ["Mapper", "Predicate", "Triggers", "any_change", "wanted_change"]
+__all__ = ["ByMetadata", "Mapper", "Predicate", "Triggers", "any_change", "wanted_change"]
 
 Predicate = Callable[[Change], bool]
 """Whether a change of the primary object is a reason to reconcile it."""
 
 Mapper = Callable[[Any, Lookup], Iterable[Key]]
 """The primary objects that a change of another object concerns, found with the help of what is cached."""
+
+
+@dataclass(frozen=True, slots=True)
+class ByMetadata:
+    """A mapping of `watches` that needs no more of an object than its key, labels and owners.
+
+    The function is given the `Entry` instead of the object, which need not be decoded for it.
+    """
+
+    function: Callable[[Entry, Lookup], Iterable[Key]]
+
+    def __call__(self, entry: Entry, lookup: Lookup) -> Iterable[Key]:
+        """The primary objects that the change concerns."""
+        return self.function(entry, lookup)
+
 
 _log = logging.getLogger("navarch.controller")
 _AT_START = "the controller started"
@@ -102,7 +118,8 @@ class Triggers:
 
     def _mapped(self, collection: Collection[Any], entry: Entry, mapper: Mapper, lookup: Lookup) -> Iterable[Key]:
         try:
-            return _keys(mapper(collection.view(entry), lookup))
+            found = entry if isinstance(mapper, ByMetadata) else collection.view(entry)
+            return _keys(mapper(found, lookup))
         except DecodeError as error:
             _log.warning("%s is not mapped to %s: %s", entry.key, self._primary.resource, error)
         except Exception:  # noqa: BLE001 - a user's function may raise anything

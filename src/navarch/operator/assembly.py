@@ -177,6 +177,7 @@ class Workshop:
             reconcile=threads.awaitable(declared.reconcile),
             cleanup=None if cleanup is None else threads.awaitable(cleanup),
             finalizer=None if cleanup is None else Finalizer(name),
+            until_gone=declared.options.until_gone,
         )
 
 
