@@ -17,6 +17,7 @@ tokens, keys, passwords and the bodies of Secrets are left out.
     ├── ClosedError              a client that was closed is used again
     ├── QueueClosedError         a queue that was closed hands out nothing more
     ├── NotLeaderError           a write of a process that does not lead; it was not sent
+    ├── ContainerError           a container cannot be started, entered or found; in the words of Kubernetes' nodes
     ├── TransportError           no answer could be had
     │   ├── ConnectError         nobody answered at that address
     │   │   └── TlsError         whoever answered is not trusted, or does not speak TLS
@@ -131,6 +132,10 @@ class NotLeaderError(NavarchError):
 
     It is no `TransportError`: those may be tried again, and this one must not be.
     """
+
+
+class ContainerError(NavarchError):
+    """A container of the embedded cluster that cannot be started, entered or found; says why as Kubernetes' nodes do."""
 
 
 class TransportError(NavarchError):

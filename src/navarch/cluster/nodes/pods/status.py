@@ -1,0 +1,171 @@
+"""A pod's status from what is known of its containers: pure, as Kubernetes' nodes compute it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from navarch.api import truncate_to_seconds
+from navarch.cluster.nodes.pods.records import Record
+from navarch.k8s.core.v1 import Container, HostIP, Pod, PodCondition, PodIP, PodStatus
+
+__all__ = ["Situation", "is_sidecar", "phase_of", "pod_status"]
+
+Phase = Literal["Pending", "Running", "Succeeded", "Failed"]
+
+
+@dataclass(slots=True)
+class Situation:
+    """What is known of a pod beside its containers. `reason` is why it failed as a whole; `over` that none restarts."""
+
+    start_time: datetime
+    node_address: str
+    address: str = ""
+    prepared: bool = False
+    over: bool = False
+    reason: str | None = None
+    message: str | None = None
+
+
+def is_sidecar(container: Container) -> bool:
+    """Whether an init container stays while the others run."""
+    return container.restart_policy == "Always"
+
+
+def pod_status(
+    pod: Pod, records: Mapping[str, Record], situation: Situation, images: Mapping[str, str], now: datetime
+) -> PodStatus:
+    """The whole status, but for what the server and others set."""
+    init = [records[each.name] for each in pod.spec.init_containers or []]
+    main = [records[each.name] for each in pod.spec.containers]
+    phase = phase_of(pod, init, main, situation)
+    known = {condition.type: condition for condition in pod.status.conditions or []}
+    conditions = _conditions(pod, records, situation, phase, known)
+    return PodStatus(
+        phase=phase,
+        reason=situation.reason,
+        message=situation.message,
+        observed_generation=pod.metadata.generation or None,
+        conditions=[_dated(condition, known, pod, now) for condition in conditions],
+        host_ip=situation.node_address,
+        host_ips=[HostIP(ip=situation.node_address)],
+        pod_ip=situation.address or None,
+        pod_ips=[PodIP(ip=situation.address)] if situation.address else None,
+        start_time=truncate_to_seconds(situation.start_time),
+        init_container_statuses=[each.status(images.get(each.spec.name, "")) for each in init] or None,
+        container_statuses=[each.status(images.get(each.spec.name, "")) for each in main],
+    )
+
+
+def phase_of(pod: Pod, init: Sequence[Record], main: Sequence[Record], situation: Situation) -> Phase:
+    """Where the pod is in its life."""
+    if situation.reason is not None:
+        return "Failed"
+    policy = pod.spec.restart_policy or "Always"
+    if policy == "Never" and any(_has_failed(each) for each in init if not is_sidecar(each.spec)):
+        return "Failed"
+    if any(not _is_initialized(each) for each in init) and not situation.over:
+        return "Pending"
+    ended = [each for each in main if each.terminated is not None or _was_terminated(each)]
+    if any(each.is_running for each in main):
+        return "Running" if len(ended) + sum(each.is_running for each in main) == len(main) else "Pending"
+    if len(ended) < len(main):
+        return "Failed" if situation.over else "Pending"
+    succeeded = all(each.terminated is not None and each.terminated.exit_code == 0 for each in main)
+    if not situation.over and (policy == "Always" or any(each.is_running for each in init)):
+        return "Running"
+    if succeeded:
+        return "Succeeded"
+    return "Failed" if situation.over or policy == "Never" else "Running"
+
+
+def _has_failed(record: Record) -> bool:
+    return record.terminated is not None and record.terminated.exit_code != 0
+
+
+def _was_terminated(record: Record) -> bool:
+    return record.last_state is not None and record.last_state.terminated is not None
+
+
+def _is_initialized(record: Record) -> bool:
+    if is_sidecar(record.spec):
+        return record.started
+    return record.terminated is not None and record.terminated.exit_code == 0
+
+
+def _conditions(
+    pod: Pod,
+    records: Mapping[str, Record],
+    situation: Situation,
+    phase: Phase,
+    known: Mapping[str, PodCondition],
+) -> list[PodCondition]:
+    init = [records[each.name] for each in pod.spec.init_containers or []]
+    main = [records[each.name] for each in pod.spec.containers]
+    found = [
+        _condition("PodReadyToStartContainers", holds=situation.prepared and not situation.over),
+        _initialized(init, phase, situation),
+    ]
+    containers = _containers_ready([*(each for each in init if is_sidecar(each.spec)), *main], phase)
+    ready = _ready(pod, containers, known)
+    scheduled = known.get("PodScheduled") or _condition("PodScheduled", holds=True)
+    return [*found, ready, containers, PodCondition(type="PodScheduled", status=scheduled.status)]
+
+
+def _condition(kind: str, *, holds: bool, reason: str | None = None, message: str | None = None) -> PodCondition:
+    return PodCondition(type=kind, status="True" if holds else "False", reason=reason, message=message)
+
+
+def _initialized(init: Sequence[Record], phase: Phase, situation: Situation) -> PodCondition:
+    if phase == "Succeeded":
+        return _condition("Initialized", holds=True, reason="PodCompleted")
+    missing = [each.spec.name for each in init if not _is_initialized(each)]
+    if situation.over and all(each.has_run for each in init if each.spec.name in missing):
+        missing = [
+            name for name in missing if not any(is_sidecar(each.spec) for each in init if each.spec.name == name)
+        ]
+    if not missing:
+        return _condition("Initialized", holds=True)
+    message = f"containers with incomplete status: [{' '.join(missing)}]"
+    return _condition("Initialized", holds=False, reason="ContainersNotInitialized", message=message)
+
+
+def _containers_ready(records: Sequence[Record], phase: Phase) -> PodCondition:
+    if phase == "Succeeded":
+        return _condition("ContainersReady", holds=False, reason="PodCompleted")
+    if phase == "Failed":
+        return _condition("ContainersReady", holds=False, reason="PodFailed")
+    missing = [each.spec.name for each in records if not each.ready]
+    if not missing:
+        return _condition("ContainersReady", holds=True)
+    message = f"containers with unready status: [{' '.join(missing)}]"
+    return _condition("ContainersReady", holds=False, reason="ContainersNotReady", message=message)
+
+
+def _ready(pod: Pod, containers: PodCondition, known: Mapping[str, PodCondition]) -> PodCondition:
+    if containers.status != "True":
+        return _condition("Ready", holds=False, reason=containers.reason, message=containers.message)
+    faults = [_gate_fault(gate.condition_type, known) for gate in pod.spec.readiness_gates or []]
+    missing = [fault for fault in faults if fault]
+    if not missing:
+        return _condition("Ready", holds=True)
+    return _condition("Ready", holds=False, reason="ReadinessGatesNotReady", message="; ".join(missing))
+
+
+def _gate_fault(kind: str, known: Mapping[str, PodCondition]) -> str:
+    if kind not in known:
+        return f'corresponding condition of pod readiness gate "{kind}" does not exist.'
+    status = known[kind].status
+    return "" if status == "True" else f'the status of pod readiness gate "{kind}" is not "True", but {status}'
+
+
+def _dated(condition: PodCondition, known: Mapping[str, PodCondition], pod: Pod, now: datetime) -> PodCondition:
+    before = known.get(condition.type)
+    same = before is not None and before.status == condition.status
+    condition.last_transition_time = (before.last_transition_time if same and before else None) or truncate_to_seconds(
+        now
+    )
+    condition.observed_generation = pod.metadata.generation or None
+    return condition

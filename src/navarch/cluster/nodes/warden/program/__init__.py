@@ -1,0 +1,3 @@
+"""What runs in the warden's own process. Imports nothing but the standard library and itself: it must start in moments,
+stay small, and fork without a thread in sight.
+"""

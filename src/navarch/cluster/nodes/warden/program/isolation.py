@@ -1,0 +1,173 @@
+"""Which namespaces this machine gives to containers, found out by trying."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from typing import Final
+
+from navarch.cluster.nodes.warden.program import kernel, tree
+
+__all__ = ["Isolation"]
+
+_MEANS: Final = "volumes are not at their mount paths, and names of services do not resolve"
+
+
+class Isolation:
+    """What keeps containers apart from each other and from the machine.
+
+    `mounts`: they have file trees of their own; `processes`: process ids of their own, and all of them end with the first.
+    `limits` says in words what is not possible. The warden has namespaces of its own around those of its containers:
+    without root it may do nothing with others.
+    """
+
+    def __init__(self, base: str) -> None:
+        self._base = base
+        self._own = -1
+        self.is_root = os.geteuid() == 0
+        self.mounts = self.processes = False
+        self.limits: list[str] = (
+            [] if self.is_root else ["not root: runAsUser, runAsGroup and fsGroup are not honoured"]
+        )
+
+    def find_out(self) -> None:
+        """Tries what every container goes through, with nothing in it."""
+        fault = _attempt(self._try_processes)
+        if not fault:
+            self.mounts = self.processes = True
+            return
+        self.limits.append(f"no process namespaces ({fault}): containers see each other's processes")
+        fault = _attempt(self._try_mounts)
+        self.mounts = not fault
+        if fault:
+            self.limits.append(f"no mount namespaces ({fault}): containers see the machine as it is; {_MEANS}")
+
+    def _try_processes(self) -> None:
+        self._take(kernel.NEW_PROCESSES | kernel.NEW_MOUNTS)
+        _attempt_or_raise(self._try_inside)
+
+    def _try_inside(self) -> None:
+        _show_own_processes()
+        kernel.unshare(kernel.NEW_PROCESSES | kernel.NEW_MOUNTS | kernel.NEW_UTS)
+        _attempt_or_raise(lambda: tree.enter(self._base, [], own_processes=True))
+
+    def _try_mounts(self) -> None:
+        self._take(kernel.NEW_MOUNTS | kernel.NEW_UTS)
+        tree.enter(self._base, [], own_processes=False)
+
+    def _take(self, flags: int) -> None:
+        """Namespaces for this process, or for its children; where we are not root, in a user namespace of ours."""
+        if self.is_root:
+            kernel.unshare(flags)
+            return
+        user, group = os.geteuid(), os.getegid()
+        kernel.unshare(kernel.NEW_USER | flags)
+        for name, text in (("setgroups", "deny"), ("uid_map", f"{user} {user} 1"), ("gid_map", f"{group} {group} 1")):
+            with open(f"/proc/self/{name}", "w", encoding="ascii") as file:
+                file.write(text)
+
+    def settle(self) -> None:
+        """Moves the warden into its namespaces. With process ids of its own it goes on as a child, for which this process
+        only waits: whoever kills either kills all.
+        """
+        if not self.processes:
+            if self.mounts:
+                self._take(kernel.NEW_MOUNTS)
+            return
+        self._take(kernel.NEW_PROCESSES | kernel.NEW_MOUNTS)
+        outer = os.pidfd_open(os.getpid())
+        pid = os.fork()
+        if pid:
+            os.closerange(3, 1024)
+            os.waitpid(pid, 0)
+            os._exit(0)
+        kernel.with_parent(signal.SIGKILL)
+        if kernel.has_ended(outer):
+            os._exit(1)
+        os.close(outer)
+        _show_own_processes()
+        self._own = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
+
+    def fork(self) -> int:
+        """os.fork() of the first process of a container."""
+        if self.processes:
+            kernel.unshare(kernel.NEW_PROCESSES)
+        return self._forked()
+
+    def fork_into(self, pid: int) -> int:
+        """os.fork() of one more process of the container whose first process has that id."""
+        if self.processes:
+            _enter(pid, "pid", kernel.NEW_PROCESSES)
+        return self._forked()
+
+    def _forked(self) -> int:
+        try:
+            pid = os.fork()
+        except OSError:
+            self._return()
+            raise
+        if pid:
+            self._return()
+        return pid
+
+    def _return(self) -> None:
+        """The warden's next child is to be in the warden's own namespace again."""
+        if self.processes:
+            kernel.setns(self._own, kernel.NEW_PROCESSES)
+
+    def seclude(self, mounts: list[tuple[str, str, bool]], hostname: str) -> None:
+        """Gives this process, the first of a container, its own tree and name."""
+        if not self.mounts:
+            return
+        kernel.unshare(kernel.NEW_MOUNTS | kernel.NEW_UTS)
+        if hostname:
+            kernel.set_hostname(hostname)
+        tree.enter(self._base, mounts, own_processes=self.processes)
+
+    def join(self, pid: int) -> None:
+        """Moves this process into the tree of the container whose first process has that id."""
+        if self.mounts:
+            _enter(pid, "uts", kernel.NEW_UTS)
+            _enter(pid, "mnt", kernel.NEW_MOUNTS)
+
+
+def _show_own_processes() -> None:
+    kernel.mount("", "/", flags=kernel.RECURSIVE | kernel.PRIVATE)
+    kernel.mount("proc", "/proc", "proc")
+
+
+def _enter(pid: int, kind: str, flag: int) -> None:
+    fd = os.open(f"/proc/{pid}/ns/{kind}", os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        kernel.setns(fd, flag)
+    finally:
+        os.close(fd)
+
+
+def _attempt_or_raise(work: Callable[[], None]) -> None:
+    fault = _attempt(work)
+    if fault:
+        raise OSError(fault)
+
+
+def _attempt(work: Callable[[], None]) -> str:
+    """Does it in a process of its own; returns what went wrong, or nothing."""
+    read, write = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        _report(work, write)
+    os.close(write)
+    with open(read, "rb") as pipe:
+        fault = pipe.read().decode(errors="replace")
+    os.waitpid(pid, 0)
+    return fault
+
+
+def _report(work: Callable[[], None], write: int) -> None:
+    try:
+        work()
+    except OSError as error:
+        os.write(write, str(error).encode())
+    finally:
+        os._exit(0)

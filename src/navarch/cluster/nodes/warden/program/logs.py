@@ -1,0 +1,76 @@
+"""A container's log: lines as the container runtime interface has them, in a file that cannot grow without end."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Final
+
+__all__ = ["Log"]
+
+LARGEST: Final = 10 * 1024 * 1024
+_LONGEST_LINE: Final = 16384
+
+
+class Log:
+    """Takes what a container writes, line by line: `2030-01-01T00:00:00.000000000Z stdout F text`.
+
+    A line that is too long is written in parts (P). At 10 MB the file becomes `<name>.1`, and the one before is gone.
+    What the disk does not take is lost, as it would be on any node.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._partial = {"stdout": b"", "stderr": b""}
+        self._fd = _opened(path)
+        self._size = 0
+
+    def add(self, stream: str, data: bytes) -> None:
+        """One piece of output."""
+        *lines, rest = (self._partial[stream] + data).split(b"\n")
+        parts = [part for line in lines for part in _parts(line)]
+        while len(rest) >= _LONGEST_LINE:
+            parts.append(b"P " + rest[:_LONGEST_LINE])
+            rest = rest[_LONGEST_LINE:]
+        self._partial[stream] = rest
+        self._write(stream, parts)
+
+    def close(self) -> None:
+        """Writes what did not end with a line feed, and closes the file."""
+        for stream, rest in self._partial.items():
+            self._write(stream, [b"P " + rest] if rest else [])
+        os.close(self._fd)
+
+    def _write(self, stream: str, parts: list[bytes]) -> None:
+        head = f"{_now()} {stream} ".encode()
+        try:
+            self._size += os.write(self._fd, b"".join(b"%b%b\n" % (head, part) for part in parts))
+        except OSError:
+            return
+        if self._size >= LARGEST:
+            self._rotate()
+
+    def _rotate(self) -> None:
+        try:
+            os.replace(self._path, f"{self._path}.1")
+            fresh = _opened(self._path)
+        except OSError:
+            return
+        os.close(self._fd)
+        self._fd, self._size = fresh, 0
+
+
+def _opened(path: str) -> int:
+    return os.open(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC, 0o640)
+
+
+def _parts(line: bytes) -> list[bytes]:
+    """A whole line: in parts, if it is too long for one."""
+    starts = range(0, max(len(line) - 1, 0) // _LONGEST_LINE * _LONGEST_LINE, _LONGEST_LINE)
+    parts = [b"P " + line[start : start + _LONGEST_LINE] for start in starts]
+    return [*parts, b"F " + line[len(starts) * _LONGEST_LINE :]]
+
+
+def _now() -> str:
+    seconds, fraction = divmod(time.time_ns(), 1_000_000_000)
+    return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(seconds))}.{fraction:09d}Z"

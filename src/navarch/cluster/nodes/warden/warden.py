@@ -1,0 +1,250 @@
+"""`Warden`: the runtime whose containers are processes of this machine."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+
+from navarch.cluster.nodes.runtime import Exit, Launch, Process, ProcessOptions
+from navarch.cluster.nodes.warden import program
+from navarch.cluster.nodes.warden.link import Link, close_all
+from navarch.cluster.nodes.warden.process import WardenProcess
+from navarch.errors import ContainerError
+
+__all__ = ["Warden"]
+
+_PACKAGE: Final = program.__name__
+# Importing the package by its parents would import all of navarch: it is put in its place by hand.
+_BOOT: Final = f"""\
+import sys
+module = type(sys)
+sys.modules["navarch"] = module("navarch")
+sys.modules[{_PACKAGE!r}] = package = module({_PACKAGE!r})
+package.__path__ = [sys.argv[1]]
+from {_PACKAGE}.main import main
+main(int(sys.argv[2]), sys.argv[3])
+"""
+
+
+class WardenContainer:
+    """A container that was started."""
+
+    def __init__(self, warden: Warden, container: str, ended: asyncio.Future[Exit]) -> None:
+        self._warden = warden
+        self._ended = ended
+        self.id = container
+
+    async def wait(self) -> Exit:
+        """See `Started`."""
+        return await asyncio.shield(self._ended)
+
+    async def signal(self, number: int) -> None:
+        """See `Started`."""
+        self._warden.signal(self.id, number)
+
+
+class Warden:
+    """Runs containers as processes, by way of a process that ends them all when this one is gone.
+
+    `folder` is for its own use; `stop_seconds` is how long containers have to end when it is left.
+    """
+
+    def __init__(self, folder: Path, *, stop_seconds: float = 0.5) -> None:
+        self._folder = folder
+        self._stop_seconds = stop_seconds
+        self._process: subprocess.Popen[bytes] | None = None
+        self._link: Link | None = None
+        self._ready: asyncio.Future[dict[str, Any]] | None = None
+        self._beginning: dict[str, asyncio.Future[dict[str, Any]]] = {}
+        self._running: dict[str, asyncio.Future[Exit]] = {}
+        self.limits: tuple[str, ...] = ()
+        self.is_isolated = False
+        """Whether containers have file trees of their own."""
+
+    async def __aenter__(self) -> Self:
+        base = self._folder / "root"
+        base.mkdir(parents=True, exist_ok=True)
+        ours, theirs = socket.socketpair()
+        with theirs:
+            self._process = _spawned(theirs.fileno(), base)
+        self._ready = asyncio.get_running_loop().create_future()
+        self._link = Link(ours, self._heard)
+        told = await self._first_of(self._ready)
+        self.limits, self.is_isolated = tuple(told["limits"]), told["mounts"]
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        assert self._link is not None
+        self._link.send({"do": "stop", "seconds": self._stop_seconds})
+        try:
+            await self._link.closed.wait()
+        finally:
+            self._link.close()
+            await self._reaped()
+
+    async def lost(self) -> None:
+        """See `Runtime`."""
+        assert self._link is not None
+        await self._link.closed.wait()
+
+    async def start(self, launch: Launch) -> WardenContainer:
+        """See `Runtime`."""
+        ended: asyncio.Future[Exit] = asyncio.get_running_loop().create_future()
+        self._running[launch.id] = ended
+        try:
+            await self._begun({"do": "start", **_plan(launch)})
+        except BaseException:
+            self.signal(launch.id, signal.SIGKILL)
+            self._running.pop(launch.id, None)
+            raise
+        return WardenContainer(self, launch.id, ended)
+
+    async def exec(self, container: str, argv: tuple[str, ...], options: ProcessOptions) -> Process:
+        """See `Runtime`."""
+        identity = f"{container}-exec-{os.urandom(8).hex()}"
+        ended: asyncio.Future[Exit] = asyncio.get_running_loop().create_future()
+        self._running[identity] = ended
+        message = {"do": "exec", "id": identity, "container": container, "argv": list(argv)}
+        try:
+            told = await self._begun({**message, "stdin": options.stdin, "tty": options.tty})
+        except BaseException:
+            self.signal(identity, signal.SIGKILL)
+            self._running.pop(identity, None)
+            raise
+        return WardenProcess(_streams(told, options), ended, lambda: self.signal(identity, signal.SIGKILL), options)
+
+    async def attach(self, container: str, options: ProcessOptions) -> Process:
+        """See `Runtime`."""
+        identity = f"{container}-attach-{os.urandom(8).hex()}"
+        wanted = {"stdin": options.stdin, "stdout": options.stdout or options.tty, "stderr": options.stderr}
+        ended = self._running.get(container)
+        if ended is None:
+            raise ContainerError("container not running")
+        told = await self._begun({"do": "attach", "id": identity, "container": container, **wanted})
+        return WardenProcess(_streams(told, options), ended, lambda: None, options)
+
+    async def freeze(self, *, frozen: bool) -> None:
+        """See `Runtime`."""
+        if self._link is not None:
+            self._link.send({"do": "freeze", "frozen": frozen})
+
+    async def kill(self) -> None:
+        """See `Runtime`."""
+        if self._process is not None and self._link is not None:
+            self._process.kill()
+            await self._link.closed.wait()
+
+    def signal(self, identity: str, number: int) -> None:
+        """Sends a signal to a container or process; nothing happens if it is gone."""
+        if self._link is not None:
+            self._link.send({"do": "signal", "id": identity, "number": int(number)})
+
+    async def _begun(self, message: dict[str, Any]) -> dict[str, Any]:
+        """What the warden says of a start, when the program runs; raises `ContainerError` if it does not."""
+        assert self._link is not None
+        identity = message["id"]
+        answer = self._beginning[identity] = asyncio.get_running_loop().create_future()
+        self._link.send(message)
+        try:
+            told = await self._first_of(answer)
+        finally:
+            self._beginning.pop(identity, None)
+        if told["is"] == "failed":
+            raise ContainerError(told["fault"])
+        return told
+
+    async def _first_of(self, answer: asyncio.Future[dict[str, Any]]) -> dict[str, Any]:
+        """The answer, unless the warden dies first."""
+        assert self._link is not None
+        async with asyncio.TaskGroup() as group:
+            lost = group.create_task(self._link.closed.wait())
+            await asyncio.wait((answer, lost), return_when=asyncio.FIRST_COMPLETED)
+            lost.cancel()
+        if not answer.done():
+            raise ContainerError("the process that runs this node's containers has died")
+        return answer.result()
+
+    def _heard(self, message: dict[str, Any]) -> None:
+        match message["is"]:
+            case "ready":
+                assert self._ready is not None
+                self._ready.set_result(message)
+            case "started" | "failed":
+                self._answered(message)
+            case "ended":
+                ended = self._running.pop(message["id"], None)
+                if ended is not None and not ended.done():
+                    ended.set_result(Exit(message["code"], message["signal"]))
+
+    def _answered(self, message: dict[str, Any]) -> None:
+        answer = self._beginning.get(message["id"])
+        if answer is None or answer.done():
+            close_all(message["descriptors"])
+        else:
+            answer.set_result(message)
+
+    async def _reaped(self) -> None:
+        """Returns when the warden has ended, and all that it ran with it."""
+        assert self._process is not None
+        process, self._process, self._link = self._process, None, None
+        loop, over = asyncio.get_running_loop(), asyncio.Event()
+        pidfd = os.pidfd_open(process.pid)
+        loop.add_reader(pidfd, over.set)
+        try:
+            await over.wait()
+        finally:
+            loop.remove_reader(pidfd)
+            os.close(pidfd)
+            if not over.is_set():
+                process.kill()
+            process.wait()
+            self._forget_running()
+
+    def _forget_running(self) -> None:
+        """What ran was killed."""
+        running, self._running = self._running, {}
+        for ended in running.values():
+            if not ended.done():
+                ended.set_result(Exit(128 + signal.SIGKILL, signal.SIGKILL))
+
+
+def _spawned(fd: int, base: Path) -> subprocess.Popen[bytes]:
+    where = str(Path(program.__file__ or "").parent)
+    command = [sys.executable, "-I", "-S", "-c", _BOOT, where, str(fd), str(base)]
+    return subprocess.Popen(command, pass_fds=(fd,), stdin=subprocess.DEVNULL, cwd="/", process_group=0)  # noqa: S603 - our own
+
+
+def _plan(launch: Launch) -> dict[str, Any]:
+    account = launch.account
+    return {
+        "id": launch.id,
+        "argv": list(launch.argv),
+        "env": dict(launch.env),
+        "log": str(launch.log),
+        "folder": launch.folder,
+        "hostname": launch.hostname,
+        "mounts": [(str(mount.source), mount.target, mount.read_only) for mount in launch.mounts],
+        "account": (account.user, account.group, list(account.groups)),
+        "privileged": launch.privileged,
+        "stdin": launch.stdin,
+        "stdin_once": launch.stdin_once,
+        "tty": launch.tty,
+    }
+
+
+def _streams(told: Mapping[str, Any], options: ProcessOptions) -> dict[str, int]:
+    """The streams that are wanted, by name; the others are closed."""
+    found = dict(zip(told["streams"], told["descriptors"], strict=True))
+    unwanted = [] if options.tty else [name for name in ("stdout", "stderr") if not getattr(options, name)]
+    close_all([found.pop(name) for name in unwanted if name in found])
+    return found
