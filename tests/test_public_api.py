@@ -37,8 +37,8 @@ PUBLIC = {
     """,
     "navarch.errors": """
         AlreadyExists ApiError BadAnswerError BadRequest Cause ClosedError ConfigError Conflict ConnectError
-        ConnectionLostError CrdError CredentialError DeadlineError DecodeError DefinitionError EtcdAccessError
-        EtcdCompactedError EtcdError EtcdExhaustedError EtcdNotFoundError EtcdRefusedError EtcdUnavailableError
+        ConnectionLostError ContainerError CrdError CredentialError DeadlineError DecodeError DefinitionError
+        EtcdAccessError EtcdCompactedError EtcdError EtcdExhaustedError EtcdNotFoundError EtcdRefusedError EtcdUnavailableError
         EtcdUncertainError Forbidden Gone Invalid InvalidValueError MalformedJsonError MethodNotAllowed
         MissingPermissionsError NavarchError NotAcceptable NotFound NotLeaderError PatchError QueueClosedError
         ServerError TlsError TooLarge TooManyRequests TransportError Unauthorized Unavailable
