@@ -13,7 +13,7 @@ from rich.table import Table
 
 from navarch.cli.kubeconfigs import merged
 from navarch.cluster.embedded.starting import remove, start
-from navarch.cluster.embedded.state import ClusterFolder, folders, state_root
+from navarch.cluster.embedded.state import ClusterFolder, Store, folders, state_root
 from navarch.errors import ConfigError
 
 __all__ = ["cluster"]
@@ -28,16 +28,19 @@ Output = Annotated[Literal["table", "json"], typer.Option("--output", "-o", help
 def up(
     name: Name = "default",
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port; the one it had, or any that is free.")] = 0,
+    store: Annotated[
+        Store | None, typer.Option(help="What keeps a new cluster's objects: a file, if nothing else is said.")
+    ] = None,
 ) -> None:
-    """Start a cluster in the background; what it held before is there again."""
+    """Start a cluster in the background; what it held before is there again, unless it was in memory."""
     folder, console = _folder(name), Console(stderr=True, highlight=False)
     if (running := folder.running()) is not None:
         console.print(f"cluster {name!r} is already up at {running.url}")
     else:
         with console.status(f"starting cluster {name!r} ..."):
-            running = start(folder, port)
+            running = start(folder, port, store)
         console.print(f"cluster {name!r} is up at {running.url}")
-    typer.echo(f"export KUBECONFIG={folder.kubeconfig}")
+    typer.echo(folder.environment(), nl=False)
 
 
 @cluster.command()

@@ -65,18 +65,28 @@ class Authority:
         names = [x509.DNSName(host) for host in _HOSTS]
         addresses = [x509.IPAddress(ipaddress.ip_address(address)) for address in _ADDRESSES]
         extension = x509.SubjectAlternativeName([*names, *addresses])
-        return self._issued(clock, _name("kube-apiserver"), ExtendedKeyUsageOID.SERVER_AUTH, extension)
+        return self._issued(clock, _name("kube-apiserver"), [ExtendedKeyUsageOID.SERVER_AUTH], extension)
+
+    def peer_pair(self, clock: Clock, name: str) -> Pair:
+        """For both ends of connections within this machine."""
+        extension = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address(_ADDRESSES[0]))])
+        usages = [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]
+        return self._issued(clock, _name(name), usages, extension)
 
     def client_pair(self, clock: Clock, user: User) -> Pair:
         """Proves this user."""
-        return self._issued(clock, _name(user.name, *user.groups), ExtendedKeyUsageOID.CLIENT_AUTH, None)
+        return self._issued(clock, _name(user.name, *user.groups), [ExtendedKeyUsageOID.CLIENT_AUTH], None)
 
     def _issued(
-        self, clock: Clock, name: x509.Name, usage: x509.ObjectIdentifier, extension: x509.SubjectAlternativeName | None
+        self,
+        clock: Clock,
+        name: x509.Name,
+        usages: list[x509.ObjectIdentifier],
+        extension: x509.SubjectAlternativeName | None,
     ) -> Pair:
         key = _new_key()
         builder = _builder(clock, name, self._name, key.public_key())
-        builder = builder.add_extension(x509.ExtendedKeyUsage([usage]), critical=False)
+        builder = builder.add_extension(x509.ExtendedKeyUsage(usages), critical=False)
         builder = builder.add_extension(
             x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()), critical=False
         )

@@ -19,13 +19,13 @@ from navarch.cluster.embedded.certificates import Authority, Pair
 from navarch.cluster.embedded.cluster import EmbeddedCluster
 from navarch.cluster.embedded.served import new_loop, serving
 from navarch.cluster.embedded.state import ClusterFolder, Identity, Running
+from navarch.cluster.embedded.stores import opened
 from navarch.cluster.server.access import SigningKey
 from navarch.cluster.storage import StorageError
-from navarch.cluster.storage.file import FileStorage
 from navarch.errors import NavarchError
 from navarch.observe import logs
 
-__all__ = ["main"]
+__all__ = ["collect_seldom", "main"]
 
 _log = logging.getLogger("navarch.cluster")
 
@@ -49,10 +49,12 @@ async def _serve(folder: ClusterFolder, port: int, ready: int) -> None:
     clock, stop, loop = SystemClock(), asyncio.Event(), asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    storage = await FileStorage.open(folder.data)
     key, authority = _key(folder), _authority(folder, clock)
-    cluster = EmbeddedCluster(storage, clock=clock, key=key, audit_file=folder.audit_log)
-    async with cluster, serving(cluster, name=f"navarch-{folder.name}", authority=authority, port=port) as access:
+    async with (
+        opened(folder, clock) as storage,
+        EmbeddedCluster(storage, clock=clock, key=key, audit_file=folder.audit_log) as cluster,
+        serving(cluster, name=f"navarch-{folder.name}", authority=authority, port=port) as access,
+    ):
         folder.write("kubeconfig", access.kubeconfig_file())
         identity = Identity.of(os.getpid())
         assert identity is not None
@@ -60,12 +62,12 @@ async def _serve(folder: ClusterFolder, port: int, ready: int) -> None:
         _log.info("serving at %s", access.url)
         with os.fdopen(ready, "w") as file:
             file.write("ready\n")
-        _collect_seldom()
+        collect_seldom()
         await stop.wait()
         _log.info("stopping")
 
 
-def _collect_seldom() -> None:
+def collect_seldom() -> None:
     """What is stored makes no cycles, and there is much of it: it is looked through seldom, what was imported never."""
     gc.freeze()
     gc.set_threshold(*_COLLECTION)

@@ -11,7 +11,7 @@ import sys
 from typing import Final
 from urllib.parse import urlsplit
 
-from navarch.cluster.embedded.state import ClusterFolder, Running
+from navarch.cluster.embedded.state import ClusterFolder, Running, Store
 from navarch.errors import ConfigError
 
 __all__ = ["remove", "start"]
@@ -27,13 +27,14 @@ _START_SECONDS: Final = 30.0
 _SHOWN_LINES: Final = 10
 
 
-def start(folder: ClusterFolder, port: int = 0) -> Running:
+def start(folder: ClusterFolder, port: int = 0, store: Store | None = None) -> Running:
     """Starts the process that serves the folder, and returns when it does.
 
-    Without a port it takes the one it had, if that is free. The process has a session of its own: it goes on when the
+    Without a port it takes the one it had, if that is free; a new one keeps its objects in `store`, usually a file. The process has a session of its own: it goes on when the
     terminal is closed. Raises `ConfigError` with the end of its log if it cannot run.
     """
     folder.make()
+    folder.choose(store)
     reader, writer = os.pipe()
     try:
         process = _spawned(folder, port or _port_before(folder), writer)

@@ -4,7 +4,8 @@ $XDG_STATE_HOME/navarch/clusters/<name>/
     process.json     who serves it: process id, start time, boot
     kubeconfig       how it is reached; readable by its owner alone, like everything here
     ca.pem, key.pem  its authority, and the key of its ServiceAccount tokens
-    data/            its objects
+    store            what keeps its objects: memory, file or etcd
+    data/, etcd/     its objects, in a file or in an etcd
     cluster.log, audit.log
 """
 
@@ -15,16 +16,25 @@ import select
 import signal
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final, Self
+from shlex import quote
+from typing import Final, Literal, Self
 
 import msgspec
 
 from navarch.api.names import DNS_LABEL
-from navarch.errors import InvalidValueError
+from navarch.errors import ConfigError, InvalidValueError
 
-__all__ = ["ClusterFolder", "Identity", "Running", "folders", "state_root"]
+__all__ = ["ETCDCTL", "ClusterFolder", "Identity", "Running", "Store", "folders", "state_root"]
+
+Store = Literal["memory", "file", "etcd"]
+"""What keeps a cluster's objects."""
+
+ETCDCTL: Final = "etcdctl.env"
+"""The file in the folder of an etcd with the variables that etcdctl reads."""
 
 _PROCESS: Final = "process.json"
+_STORE: Final = "store"
+_USUAL_STORE: Final = b"file"
 _MOST_SECONDS: Final = 15.0
 
 
@@ -101,8 +111,27 @@ class ClusterFolder:
 
     @property
     def data(self) -> Path:
-        """The objects."""
+        """The objects, if they are in a file."""
         return self.path / "data"
+
+    @property
+    def etcd(self) -> Path:
+        """The objects, if they are in an etcd, and how it is reached."""
+        return self.path / "etcd"
+
+    def environment(self) -> str:
+        """Lines for a shell in which kubectl is to reach the cluster, and etcdctl its etcd if it has one."""
+        etcd = self.read(f"{self.etcd.name}/{ETCDCTL}") or b""
+        return f"export KUBECONFIG={quote(str(self.kubeconfig))}\n{etcd.decode()}"
+
+    @property
+    def store(self) -> Store:
+        """What keeps the objects."""
+        try:
+            kept: Store = msgspec.convert((self.read(_STORE) or _USUAL_STORE).decode().strip(), type=Store)
+        except (UnicodeDecodeError, msgspec.ValidationError) as error:
+            raise ConfigError(f"expected memory, file or etcd in {self.path / _STORE}: {error}") from None
+        return kept
 
     def exists(self) -> bool:
         """Whether there is such a cluster, running or not."""
@@ -111,6 +140,17 @@ class ClusterFolder:
     def make(self) -> None:
         """Makes the folder, for its owner alone."""
         self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    def choose(self, store: Store | None) -> None:
+        """Settles what keeps the objects, of a new cluster; raises `ConfigError` if an old one has chosen otherwise."""
+        if (self.path / _STORE).exists() or self.data.exists():
+            if store is not None and store != self.store:
+                raise ConfigError(
+                    f"cluster {self.name!r} keeps its objects in {self.store!r}, not in {store!r}; take another name, or "
+                    f"remove it first with `navarch cluster down --delete --name {self.name}`"
+                )
+            return
+        self.write(_STORE, (store or _USUAL_STORE.decode()).encode())
 
     def running(self) -> Running | None:
         """The process that serves it, if it is alive."""

