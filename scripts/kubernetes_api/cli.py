@@ -12,6 +12,7 @@ import rig
 from kubernetes_api import files
 from kubernetes_api.fetch import fetch
 from kubernetes_api.modules import generate
+from kubernetes_api.protobuf import stale_messages
 from kubernetes_api.server import Server, ServerError
 from navarch.errors import ConfigError
 from navarch.k8s.published import DATA, published
@@ -38,7 +39,7 @@ def _parser() -> argparse.ArgumentParser:
     for name, command, summary in (
         ("fetch", _fetch, "Read what an API server publishes into the data files, then generate."),
         ("generate", _generate, "Write the typed kinds from the data files."),
-        ("check", _check, "Fail if the typed kinds are not what the data files make of them."),
+        ("check", _check, "Fail if the typed kinds or the protobuf messages are not what the data files make of them."),
     ):
         added = commands.add_parser(name, help=summary, description=summary)
         added.set_defaults(command=command)
@@ -72,7 +73,10 @@ def _check(_: argparse.Namespace) -> int:
     stale = stale_modules()
     for path in stale:
         print(f"{path} is stale: run `PYTHONPATH=scripts python -m kubernetes_api generate`", file=sys.stderr)
-    return 1 if stale else 0
+    unlike = stale_messages(published())
+    for name in unlike:
+        print(f"{name} is stale: run `PYTHONPATH=scripts python -m kubernetes_api.protobuf`", file=sys.stderr)
+    return 1 if stale or unlike else 0
 
 
 def stale_modules() -> list[str]:

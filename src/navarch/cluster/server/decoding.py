@@ -1,0 +1,188 @@
+"""Bodies as values: JSON, YAML or protobuf, of the kind that is expected."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+
+from navarch.cluster.server import causes
+from navarch.cluster.server.refusal import Refusal, bad_request, invalid
+from navarch.cluster.server.request import Json
+from navarch.cluster.server.types import ResourceType
+
+__all__ = ["LIMIT_BYTES", "decode_json", "decode_of", "is_json", "refuse_too_large"]
+
+LIMIT_BYTES: Final = 3 * 1024 * 1024
+_JSON: Final = "application/json"
+_YAML: Final = "application/yaml"
+_APPLY: Final = "application/apply-patch+yaml"
+_PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
+_SCHEME: Final = "pkg/runtime/scheme.go:111"
+_SHOWN_BYTES: Final = 30
+_TYPE_META: Final = (
+    r'struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }'
+)
+
+
+class _UnreadableError(Refusal):
+    """A body that is not what its media type says; `kind` and `version` are what it says of itself, if it does."""
+
+    def __init__(self, why: str, version: str = "", kind: str = "") -> None:
+        super().__init__(400, "BadRequest", why)
+        self.version = version
+        self.kind = kind
+
+    def instead_of(self, expected: str, body: bytes) -> Refusal:
+        """The refusal of an object that should have been of the expected kind."""
+        if self.kind:
+            return bad_request(
+                f'{self.kind} in version "{self.version}" cannot be handled as a {expected}: {self.message}'
+            )
+        return bad_request(
+            f"the object provided is unrecognized (must be of type {expected}): {self.message} ({_summary(body)})"
+        )
+
+
+def refuse_too_large(body: bytes) -> None:
+    """413 beyond Kubernetes' own limit."""
+    if len(body) > LIMIT_BYTES:
+        raise Refusal(413, "RequestEntityTooLarge", f"Request entity too large: limit is {LIMIT_BYTES}")
+
+
+def is_json(media_type: str) -> bool:
+    """Whether a body is JSON, which it is also if nobody says what it is."""
+    return _plain(media_type) in {_JSON, ""}
+
+
+def decode_of(body: bytes, media_type: str, resource: ResourceType, kind: str = "") -> Json:
+    """The object of a resource that a body is; refuses with 400 or 415 what is no such object, or none at all.
+
+    `kind` is that of a subresource, where it differs.
+    """
+    if resource.is_custom and _plain(media_type) == _PROTOBUF:
+        raise _unsupported(_JSON, _YAML)
+    try:
+        value = decode_json(body, media_type, resource.api_version, kind or resource.kind)
+        return _identified(value, resource, kind)
+    except _UnreadableError as error:
+        raise error.instead_of(kind or resource.kind, body) from None
+
+
+def decode_json(body: bytes, media_type: str = _JSON, api_version: str = "", kind: str = "") -> Any:
+    """The value that a body is, as JSON; refuses with 400 or 415.
+
+    Protobuf that does not say of which kind it is, is of the one that is given.
+    """
+    refuse_too_large(body)
+    written = _plain(media_type)
+    if written in {_JSON, ""}:
+        return _from_json(body)
+    if written in {_YAML, _APPLY}:
+        return _from_yaml(body)
+    if written == _PROTOBUF:
+        return _from_protobuf(body, api_version, kind)
+    raise _unsupported(_JSON, _YAML, _PROTOBUF)
+
+
+def _plain(media_type: str) -> str:
+    return media_type.split(";", maxsplit=1)[0].strip().lower()
+
+
+def _unsupported(*accepted: str) -> Refusal:
+    why = f"the body of the request was in an unknown format - accepted media types include: {', '.join(accepted)}"
+    return Refusal(415, "UnsupportedMediaType", why)
+
+
+def _from_json(body: bytes) -> Any:
+    try:
+        return msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        from navarch.cluster.server.fields.json_faults import json_fault  # noqa: PLC0415 - most bodies have none
+
+        raise _UnreadableError(f"couldn't get version/kind; json parse error: {json_fault(body) or error}") from None
+
+
+def _from_yaml(body: bytes) -> Any:
+    from navarch.cluster.server.fields import applied_object  # noqa: PLC0415 - most bodies are JSON
+
+    return applied_object(body)
+
+
+def _from_protobuf(body: bytes, api_version: str, kind: str) -> Json:
+    from navarch.cluster.server.protobuf import MalformedError, opened  # noqa: PLC0415 - only Go clients send it
+
+    found_version, found_kind = "", ""
+    try:
+        envelope = opened(body)
+        found_version, found_kind = envelope.api_version or api_version, envelope.kind or kind
+        return envelope.read(found_version, found_kind)
+    except MalformedError as error:
+        raise _UnreadableError(str(error), found_version.rpartition("/")[2], found_kind) from None
+
+
+def _identified(value: Any, resource: ResourceType, kind: str) -> Json:
+    """The object, which says of which kind it is; refused if that is another one."""
+    if value is None:
+        value = {}
+    if not isinstance(value, dict):
+        raise _no_type(f"{_go_kind(value)} into Go value of type {_TYPE_META}")
+    for name in ("apiVersion", "kind"):
+        if not isinstance(value.get(name) or "", str):
+            raise _no_type(f"{_go_kind(value[name])} into Go struct field .{name} of type string")
+    if resource.is_custom:
+        _check_custom(value, resource)
+    else:
+        _check_built_in(value, resource, kind)
+    return value
+
+
+def _no_type(what: str) -> Refusal:
+    return _UnreadableError(f"couldn't get version/kind; json parse error: json: cannot unmarshal {what}")
+
+
+def _go_kind(value: Any) -> str:
+    from navarch.cluster.server.fields.json_faults import go_kind  # noqa: PLC0415 - most bodies are objects
+
+    return go_kind(value)
+
+
+def _check_custom(value: Json, resource: ResourceType) -> None:
+    """A custom object must say of which kind it is."""
+    found_version, found_kind = value.get("apiVersion") or "", value.get("kind")
+    if not found_kind:
+        raise _UnreadableError(f"Object 'Kind' is missing in '{msgspec.json.encode(value).decode()}'")
+    if found_version != resource.api_version:
+        raise bad_request(
+            f"the API version in the data ({found_version}) does not match the expected API version "
+            f"({resource.api_version})"
+        )
+    if found_kind != resource.kind:
+        metadata = value.get("metadata")
+        name = metadata.get("name", "") if isinstance(metadata, dict) else ""
+        cause = causes.invalid("kind", found_kind, f"must be {resource.kind}")
+        raise invalid(resource.group, found_kind, name, [cause])
+
+
+def _check_built_in(value: Json, resource: ResourceType, kind: str) -> None:
+    """One that does not say of which kind it is, is of the one that is expected."""
+    found_version = value["apiVersion"] = value.get("apiVersion") or resource.api_version
+    found_kind = value["kind"] = value.get("kind") or kind or resource.kind
+    if kind or (found_version, found_kind) == (resource.api_version, resource.kind):
+        return
+    from navarch.cluster.server.protobuf import message_of  # noqa: PLC0415 - most objects are of the right kind
+
+    version = found_version.rpartition("/")[2]
+    why = f'no kind "{found_kind}" is registered for version "{found_version}" in scheme "{_SCHEME}"'
+    if message_of(found_version, found_kind):
+        internal = resource.group.split(".", maxsplit=1)[0].replace("events", "core") or "core"
+        why = f"converting ({version}.{found_kind}) to ({internal}.{resource.kind}): unknown conversion"
+    raise _UnreadableError(why, version, found_kind)
+
+
+def _summary(body: bytes) -> str:
+    if not body:
+        return "<empty>"
+    shown = body[:_SHOWN_BYTES]
+    text = shown.decode(errors="replace") if body.startswith(b"{") else shown.hex()
+    return f"{text} ..." if len(body) > _SHOWN_BYTES else text
