@@ -1,0 +1,16 @@
+"""The one operator of the built-in controllers."""
+
+from __future__ import annotations
+
+from navarch.cluster.controllers.workloads import deployments, replicasets
+from navarch.operator import Operator
+
+__all__ = ["builtin_operator"]
+
+
+def builtin_operator() -> Operator:
+    """What kube-controller-manager does, as one operator: each kind is watched once."""
+    operator = Operator("navarch-controllers", crds="ignore", election=False, check_permissions=False)
+    deployments.declare(operator)
+    replicasets.declare(operator)
+    return operator

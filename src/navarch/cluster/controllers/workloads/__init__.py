@@ -1,0 +1,1 @@
+"""What keeps pods running: Deployment, ReplicaSet, StatefulSet, DaemonSet, Job, CronJob."""

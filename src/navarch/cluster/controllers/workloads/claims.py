@@ -1,0 +1,104 @@
+"""Which objects are an owner's: it takes in what matches its selector and is nobody's, and lets go of what no longer does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+from navarch.api import Key, Labels, Object, owner_reference, to_builtins
+from navarch.cache import Entry
+from navarch.client.target import Readable
+from navarch.cluster.controllers.workloads.pods import is_deleting
+from navarch.controller import Context, Lookup, Retry
+from navarch.errors import NotFound
+from navarch.k8s.meta.v1 import LabelSelector
+
+__all__ = ["adopters", "claimed", "selector_of"]
+
+T = TypeVar("T", bound=Object)
+
+
+def selector_of(selector: LabelSelector | None) -> Labels:
+    """The labels that are meant; nothing if none is given."""
+    return Labels.from_wire(to_builtins(selector))
+
+
+def adopters(what: Readable[Any]) -> Callable[[Entry, Lookup], Iterable[Key]]:
+    """A mapping from an object that nobody controls to those of the kind `what` whose selector it matches."""
+
+    def mapped(entry: Entry, lookup: Lookup) -> Iterable[Key]:
+        if entry.controller is not None:
+            return ()
+        labels = entry.labels
+        return [
+            Key(owner.namespace, owner.name)
+            for owner in lookup.list(what, namespace=entry.key.namespace)
+            if (selector := selector_of(owner.spec.selector)).requirements and selector.matches(labels)
+        ]
+
+    return mapped
+
+
+def _everything(_: Object) -> bool:
+    return True
+
+
+async def claimed(
+    ctx: Context,
+    owner: Object,
+    what: type[T],
+    selector: Labels,
+    *,
+    fits: Callable[[T], bool] = _everything,
+    adopts: Callable[[T], bool] = _everything,
+) -> list[T]:
+    """The objects that are the owner's from now on; an owner that is being deleted neither takes nor gives.
+
+    What does not `fits` is not the owner's, whatever its labels; of what is nobody's, it takes in what it `adopts`.
+    """
+
+    def is_meant(found: T) -> bool:
+        return selector.matches(found.labels) and fits(found)
+
+    owned = ctx.owned(_readable(what))
+    kept = [found for found in owned if is_meant(found)]
+    if is_deleting(owner):
+        return kept
+    if len(kept) < len(owned):
+        for found in owned:
+            if not is_meant(found):
+                await _release(ctx, owner, found)
+    orphans = ctx.orphans(_readable(what), selector)
+    return kept + await _adopted(ctx, owner, [each for each in orphans if fits(each) and adopts(each)])
+
+
+async def _adopted(ctx: Context, owner: Object, orphans: Iterable[T]) -> list[T]:
+    """Whoever stays from now on. The owner may be gone already, which only the server knows for sure."""
+    staying = [found for found in orphans if not is_deleting(found)]
+    if not staying:
+        return []
+    await _refuse_gone(ctx, owner)
+    return [await _adopt(ctx, owner, found) for found in staying]
+
+
+async def _refuse_gone(ctx: Context, owner: Object) -> None:
+    live = await ctx.client.get(_readable(type(owner)), owner.name, namespace=owner.namespace)
+    if live.metadata.uid != owner.metadata.uid or is_deleting(live):
+        raise Retry(f"{owner.kind} {owner.name} is going, or another one by now: it adopts nothing")
+
+
+async def _adopt(ctx: Context, owner: Object, found: T) -> T:
+    references = [*found.metadata.owner_references, owner_reference(owner)]
+    return await ctx.patch(found, {"metadata": {"ownerReferences": to_builtins(references)}})
+
+
+async def _release(ctx: Context, owner: Object, found: Object) -> None:
+    left = [each for each in found.metadata.owner_references if each.uid != owner.metadata.uid]
+    try:
+        await ctx.patch(found, {"metadata": {"ownerReferences": to_builtins(left) or None}})
+    except NotFound:
+        return
+
+
+def _readable(what: type[T]) -> Readable[T]:
+    return what  # type: ignore[return-value]  # every class of objects is one

@@ -1,0 +1,113 @@
+"""Making and deleting pods, many at a time, and telling of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from navarch.api import Object, ObjectMeta
+from navarch.controller import Context
+from navarch.controller.together import together
+from navarch.errors import ApiError, Forbidden, NavarchError
+from navarch.k8s.core.v1 import Pod, PodTemplateSpec
+
+__all__ = [
+    "create_pods",
+    "delete_pod",
+    "delete_pods",
+    "is_ending",
+    "pod_of",
+    "prefix_of",
+    "reason_of",
+    "slow_start_batches",
+]
+
+_AT_ONCE = 64
+_TOLD_ONE_BY_ONE = 10
+"""As many of one burst are told one by one; the rest is summed up, as Kubernetes does."""
+
+
+def pod_of(template: PodTemplateSpec, *, prefix: str = "", name: str = "") -> Pod:
+    """A pod as the template says, with a name that begins with the prefix, or with that very name."""
+    asked = template.metadata
+    metadata = ObjectMeta(
+        name=name,
+        generate_name=prefix,
+        labels=dict(asked.labels),
+        annotations=dict(asked.annotations),
+        finalizers=list(asked.finalizers),
+    )
+    return Pod(metadata=metadata, spec=template.spec).copy()
+
+
+def is_ending(error: Exception) -> bool:
+    """Whether nothing can be made because the whole namespace is being deleted."""
+    return isinstance(error, Forbidden) and any(cause.reason == "NamespaceTerminating" for cause in error.causes)
+
+
+def slow_start_batches(count: int) -> list[int]:
+    """How many to make at a time: one, then twice as many each time, so that what cannot succeed fails once.
+
+    >>> slow_start_batches(10)
+    [1, 2, 4, 3]
+    """
+    batches, size = [], 1
+    while count > 0:
+        batches.append(min(size, count))
+        count -= batches[-1]
+        size *= 2
+    return batches
+
+
+async def create_pods(ctx: Context, pods: Sequence[Callable[[], Pod]]) -> list[Pod]:
+    """Makes the pods, slowly at first; raises the first error, and leaves those that were not begun."""
+    made: list[Pod] = []
+    for size in slow_start_batches(len(pods)):
+        batch = pods[len(made) : len(made) + size]
+        work = [partial(_created, ctx, pod, len(made) + number) for number, pod in enumerate(batch)]
+        made.extend(await together(work, at_once=_AT_ONCE))
+    return made
+
+
+async def _created(ctx: Context, make: Callable[[], Pod], number: int) -> Pod:
+    try:
+        pod = await ctx.create(make())
+    except NavarchError as error:
+        if not is_ending(error):
+            ctx.event("FailedCreate", f"Error creating: {reason_of(error)}", type="Warning")
+        raise
+    _tell(ctx, "SuccessfulCreate", f"Created pod: {pod.name}", number)
+    return pod
+
+
+async def delete_pods(ctx: Context, pods: Sequence[Pod]) -> None:
+    """Deletes all of them, also when one cannot be; raises the first error."""
+    await together([partial(delete_pod, ctx, pod, number) for number, pod in enumerate(pods)], at_once=_AT_ONCE)
+
+
+async def delete_pod(ctx: Context, pod: Pod, number: int = 0) -> None:
+    """Deletes the pod, if it is still there."""
+    try:
+        there = await ctx.delete(pod)
+    except NavarchError as error:
+        ctx.event("FailedDelete", f"Error deleting: {reason_of(error)}", type="Warning")
+        raise
+    if there:
+        _tell(ctx, "SuccessfulDelete", f"Deleted pod: {pod.name}", number)
+
+
+def _tell(ctx: Context, reason: str, note: str, number: int) -> None:
+    if number < _TOLD_ONE_BY_ONE:
+        ctx.event(reason, note)
+    elif number == _TOLD_ONE_BY_ONE:
+        ctx.event(reason, f"(combined from similar events): {note}")
+
+
+def reason_of(error: Exception) -> str:
+    """What the server said: an error's text begins with what was asked of it."""
+    return str(error).partition(": ")[2] if isinstance(error, ApiError) else str(error)
+
+
+def prefix_of(owner: Object) -> str:
+    """What the names of an owner's pods begin with."""
+    return f"{owner.name}-"

@@ -1,0 +1,139 @@
+"""ReplicaSet: as many pods as are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from functools import partial
+
+from navarch.api import Labels, controller_of, truncate_to_seconds
+from navarch.cluster.controllers.workloads.claims import adopters, claimed, selector_of
+from navarch.cluster.controllers.workloads.making import (
+    create_pods,
+    delete_pods,
+    is_ending,
+    pod_of,
+    prefix_of,
+    reason_of,
+)
+from navarch.cluster.controllers.workloads.pods import (
+    is_active,
+    is_available,
+    is_deleting,
+    is_ready,
+    is_terminating,
+    seconds_until_available,
+)
+from navarch.cluster.controllers.workloads.ranking import least_loss_first
+from navarch.controller import ByMetadata, Context, Result
+from navarch.errors import NavarchError
+from navarch.k8s.apps.v1 import ReplicaSet, ReplicaSetCondition, ReplicaSetStatus
+from navarch.k8s.core.v1 import Pod
+from navarch.operator import Operator
+
+__all__ = ["declare"]
+
+_BURST = 500
+_FAILURE = "ReplicaFailure"
+_AT_ONCE = Result(after=0)
+
+
+def declare(operator: Operator) -> None:
+    """Adds the controller of ReplicaSets."""
+    operator.controller(
+        ReplicaSet, owns=(Pod,), watches={Pod: ByMetadata(adopters(ReplicaSet))}, until_gone=True, name="replicaset"
+    )(_reconcile)
+
+
+async def _reconcile(replica_set: ReplicaSet, ctx: Context) -> Result | None:
+    selector = selector_of(replica_set.spec.selector)
+    pods = await claimed(ctx, replica_set, Pod, selector, adopts=is_active)
+    failure, short = None, False
+    if not is_deleting(replica_set):
+        failure, short = await _scaled(replica_set, [pod for pod in pods if is_active(pod)], ctx)
+    pods = [pod for pod in ctx.owned(Pod) if selector.matches(pod.labels)]
+    now = ctx.now()
+    replica_set.status = _status(replica_set, pods, now)
+    _set_failure(replica_set, failure, now)
+    if failure is not None:
+        raise failure
+    return _AT_ONCE if short else _again(replica_set, pods, now)
+
+
+async def _scaled(replica_set: ReplicaSet, active: list[Pod], ctx: Context) -> tuple[NavarchError | None, bool]:
+    """Makes or deletes pods: what went wrong, and whether more have to follow."""
+    excess = len(active) - (replica_set.spec.replicas or 0)
+    count = min(abs(excess), _BURST)
+    try:
+        if excess < 0:
+            await _create(replica_set, count, ctx)
+        elif excess > 0:
+            await delete_pods(ctx, (await _dispensable(replica_set, active, excess, ctx))[:count])
+    except NavarchError as error:
+        return (None, False) if is_ending(error) else (error, False)
+    return None, abs(excess) > count
+
+
+async def _create(replica_set: ReplicaSet, count: int, ctx: Context) -> None:
+    template = replica_set.spec.template
+    assert template is not None
+    await create_pods(ctx, [partial(pod_of, template, prefix=prefix_of(replica_set))] * count)
+
+
+async def _dispensable(replica_set: ReplicaSet, active: list[Pod], excess: int, ctx: Context) -> list[Pod]:
+    """The pods in the order in which they should go; if all have to go, in any."""
+    if excess >= len(active):
+        return active
+    return least_loss_first(active, await _related(replica_set, ctx), ctx.now())
+
+
+async def _related(replica_set: ReplicaSet, ctx: Context) -> list[Pod]:
+    """The pods of all ReplicaSets that have the same controller: they should not crowd on one node."""
+    controller = controller_of(replica_set)
+    if controller is None:
+        return ctx.owned(Pod)
+    relatives = [
+        each
+        for each in await ctx.list(ReplicaSet)
+        if (other := controller_of(each)) is not None and other.uid == controller.uid
+    ]
+    return [pod for each in relatives for pod in await ctx.list(Pod, labels=selector_of(each.spec.selector))]
+
+
+def _status(replica_set: ReplicaSet, pods: Sequence[Pod], now: datetime) -> ReplicaSetStatus:
+    template, wait = replica_set.spec.template, replica_set.spec.min_ready_seconds
+    asked = Labels.of(template.metadata.labels if template else {})
+    active = [pod for pod in pods if is_active(pod)]
+    return ReplicaSetStatus(
+        replicas=len(active),
+        fully_labeled_replicas=sum(asked.matches(pod.labels) for pod in active) or None,
+        ready_replicas=sum(map(is_ready, active)) or None,
+        available_replicas=sum(is_available(pod, wait, now) for pod in active) or None,
+        terminating_replicas=sum(map(is_terminating, pods)),
+        observed_generation=replica_set.metadata.generation,
+        conditions=replica_set.status.conditions,
+    )
+
+
+def _set_failure(replica_set: ReplicaSet, failure: NavarchError | None, now: datetime) -> None:
+    """The condition that says that pods cannot be made or deleted stays as it first was until they can."""
+    status = replica_set.status
+    others = [each for each in status.conditions or () if each.type != _FAILURE]
+    if failure is None:
+        status.conditions = others or None
+    elif len(others) == len(status.conditions or ()):
+        lacking = status.replicas < (replica_set.spec.replicas or 0)
+        condition = ReplicaSetCondition(
+            type=_FAILURE,
+            status="True",
+            reason="FailedCreate" if lacking else "FailedDelete",
+            message=reason_of(failure),
+            last_transition_time=truncate_to_seconds(now),
+        )
+        status.conditions = [*others, condition]
+
+
+def _again(replica_set: ReplicaSet, pods: Sequence[Pod], now: datetime) -> Result | None:
+    """When the next pod will have been ready for long enough."""
+    seconds = seconds_until_available(filter(is_active, pods), replica_set.spec.min_ready_seconds, now)
+    return None if seconds is None else Result(after=seconds)
