@@ -45,7 +45,8 @@ def main() -> None:
         report.rows += _lists(Field(cluster, COUNT), size)
         stock.fill(COUNT)
         report.rows += _writes(Field(cluster, COUNT))
-        report.rows += _latencies(Field(cluster, COUNT))
+        stock.fill(COUNT)  # without a status: ours would keep its observedGeneration up to date, which nobody else does
+        report.rows += _latencies(Field(cluster, COUNT), stock)
     report.publish()
 
 
@@ -82,36 +83,41 @@ def _counting_calls(field: Field, work: Callable[[], Run]) -> Callable[[], Run]:
     return run
 
 
-def _latencies(field: Field) -> list[Row]:
-    """From the moment at which an update is sent: the API server's part is in it, and is the same for all."""
-    claim = f"{RATE:g} updates a second for {SECONDS:g} s: update sent to reconcile begun"
-    runs = in_turns({name: partial(_follow, field, name) for name in (OURS, *PEERS)}, FOLLOW_ROUNDS, claim)
+def _latencies(field: Field, stock: Stock) -> list[Row]:
+    """From the moment at which an update is stored: the API server's part is in it, and is the same for all.
+
+    Updates go straight to etcd, as objects did when they were made: written through the API server, 500 a second would be
+    more than it can do on a small machine, and its queue all that is measured.
+    """
+    claim = f"{RATE:g} updates a second for {SECONDS:g} s: update stored to reconcile begun"
+    follow = {name: partial(_follow, field, stock, name) for name in (OURS, *PEERS)}
+    runs = in_turns(follow, FOLLOW_ROUNDS, claim)
     return [
         _row(f"{claim}, p50", "ms", runs, "p50", None),
         _row(f"{claim}, p99", "ms", runs, "p99", 2.0),
-        _row(f"{claim}: updates a second that the load reached", "1/s", runs, "rate", None),
+        _row(f"{claim}: updates a second that were stored", "1/s", runs, "rate", None),
         _row(f"{claim}: CPU", "s", runs, "cpu", None),
     ]
 
 
-def _follow(field: Field, name: str) -> Run:
+def _follow(field: Field, stock: Stock, name: str) -> Run:
     with field.start_ready(name, "follow") as worker:
-        load = field.load(RATE, SECONDS)
+        updates = stock.update(COUNT, RATE, SECONDS)
         time.sleep(_LAST_EVENTS_SECONDS)
         found = worker.finish()
-    rate, seen = load.figure("rate"), found.more.get("updates", 0)
-    console.print(f"{name}: {rate:.0f} updates a second, {seen:.0f} of {load.count} reconciled")
-    return replace(found, more={**found.more, "rate": rate})
+    seen = found.more.get("updates", 0)
+    console.print(f"{name}: {seen:.0f} of {updates} updates reconciled")
+    return replace(found, more={**found.more, "rate": updates / SECONDS})
 
 
 def _lists(field: Field, size: float) -> list[Row]:
-    """How the cache gets its objects: the stream is the only way whose memory is bounded by what is kept."""
-    claim = f"initial list of {COUNT:,} custom resources of {size / 1000:.1f} KB, streamed"
-    names = {"stream": OURS, "pages": "pages", "one": "one answer"}
+    """How the cache gets its objects: in pages, which this server has in its cache; from older ones as a stream."""
+    claim = f"initial list of {COUNT:,} custom resources of {size / 1000:.1f} KB, in pages"
+    names = {"pages": OURS, "stream": "stream", "one": "one answer"}
     runs = in_turns({name: partial(field.list_all, way) for way, name in names.items()}, ROUNDS, claim)
     return [
-        _row(f"{claim}: time", "s", runs, "wall", None, beside="pages"),
-        _row(f"{claim}: peak memory", "MB", runs, "peak_mb", None, beside="pages"),
+        _row(f"{claim}: time", "s", runs, "wall", None, beside="stream"),
+        _row(f"{claim}: peak memory", "MB", runs, "peak_mb", None, beside="stream"),
     ]
 
 

@@ -23,6 +23,7 @@ from widgets import GROUP, NAMESPACE, PLURAL, VERSION, create, declare, manifest
 _PREFIX = f"/registry/{GROUP}/{PLURAL}/{NAMESPACE}/"
 _AT_ONCE = 100
 _LIMIT_SECONDS = 300
+_NOW = b"(now)"
 
 
 class Stock:
@@ -32,6 +33,7 @@ class Stock:
         self._cluster = cluster
         self._etcd = _Etcd(cluster.etcd_url)
         asyncio.run(_declare(cluster))
+        self._updates = 0
         self._pattern: dict[str, Any] = json.loads(self._etcd.get(_PREFIX + "widget-00000"))
 
     def fill(self, count: int, note_bytes: int = 120) -> float:
@@ -39,9 +41,22 @@ class Stock:
         with console.status(f"storing {count:,} widgets"):
             for first in range(0, count, _AT_ONCE):
                 numbers = range(first, min(first + _AT_ONCE, count))
-                written = dict(_stored(self._pattern, number, note_bytes) for number in numbers)
+                written = dict(_stored(self._pattern, number, note="x" * note_bytes) for number in numbers)
                 self._etcd.put(written)
             return _await_served(self._cluster, max(written))
+
+    def update(self, count: int, rate: float, seconds: float) -> int:
+        """Updates the widgets in turns, so many a second, each with the time at which it was stored in its note.
+
+        Returns how many updates that were.
+        """
+        began, turn = time.monotonic(), 0
+        while time.monotonic() < began + seconds:
+            key, value = _stored(self._pattern, turn % count, generation=2 + self._updates)
+            time.sleep(max(0.0, began + turn / rate - time.monotonic()))
+            self._etcd.put({key: value.replace(_NOW, str(time.time_ns()).encode())})
+            turn, self._updates = turn + 1, self._updates + 1
+        return turn
 
 
 async def _declare(cluster: rig.Cluster) -> None:
@@ -50,11 +65,12 @@ async def _declare(cluster: rig.Cluster) -> None:
         await create(client, widget(0))
 
 
-def _stored(pattern: dict[str, Any], number: int, note_bytes: int) -> tuple[str, bytes]:
+def _stored(pattern: dict[str, Any], number: int, note: str = _NOW.decode(), generation: int = 1) -> tuple[str, bytes]:
     """The key and the value of one widget."""
-    wanted = manifest(number, note="x" * note_bytes)
+    wanted = manifest(number, note=note)
     name = wanted["metadata"]["name"]
-    metadata = pattern["metadata"] | wanted["metadata"] | {"uid": str(uuid.uuid5(uuid.NAMESPACE_DNS, name))}
+    own = {"uid": str(uuid.uuid5(uuid.NAMESPACE_DNS, name)), "generation": generation}
+    metadata = pattern["metadata"] | wanted["metadata"] | own
     value = json.dumps(pattern | wanted | {"metadata": metadata}, separators=(",", ":"))
     return _PREFIX + name, value.encode() + b"\n"
 

@@ -167,6 +167,11 @@ def streamed_lists(request: Request) -> bool:
     return request.query.get("sendInitialEvents") == "true"
 
 
+def versions(request: Request) -> bool:
+    """Questions for the server's version, by which the cache decides how to list: without an answer it streams."""
+    return request.path == "/version"
+
+
 def lists(request: Request) -> bool:
     """Requests for a list of a namespace or of all; every page counts."""
     return request.method == "GET" and not watches(request)

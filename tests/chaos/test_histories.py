@@ -48,6 +48,7 @@ thorough = settings(max_examples=max(settings().max_examples, 200), phases=[Phas
 async def play(history: list[Step], *, streams_lists: bool) -> None:
     world, cache = new_world()
     world.server.streams_lists = streams_lists
+    world.server.version = "v1.33.4" if streams_lists else "v1.36.4"
     async with running(cache.run()):
         for step in history:
             await step(world)

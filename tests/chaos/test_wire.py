@@ -20,6 +20,7 @@ from chaos.faults import (
     anything,
     lists,
     streamed_lists,
+    versions,
     watches,
 )
 from chaos.proxy import FaultyProxy
@@ -102,6 +103,7 @@ async def test_list_that_breaks_in_the_middle_is_begun_anew(
     client: Client, faulty: Client, wire: FaultyTransport
 ) -> None:
     """Half of a streamed list deletes nothing."""
+    wire.inject(Answered(404), on=versions, times=None)
     async with campaign(client, faulty, CONFIG_MAP) as world:
         wire.inject(GoneEvent(), on=watches)
         cut = wire.inject(CutInMidObject(), on=streamed_lists, times=3)
@@ -137,6 +139,7 @@ async def test_storm_of_refusals_hits_lists_too(client: Client, faulty: Client, 
 async def test_pages_are_listed_where_lists_cannot_be_streamed(client: Client, wire: FaultyTransport) -> None:
     """From an older server, slowly, with refusals between the pages."""
     faulty = Client(wire, Options(namespace=client.options.namespace, page_size=3))
+    wire.inject(Answered(404), on=versions, times=None)
     wire.inject(Answered(422), on=streamed_lists, times=None)
     async with campaign(client, faulty, CONFIG_MAP) as world:
         wire.inject(GoneEvent(), on=watches)

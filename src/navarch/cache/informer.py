@@ -54,7 +54,7 @@ class Informer:
         self._namespace = namespace
         self._clock = clock
         self._delays = Delays(_BACKOFF, rng)
-        self._streams_lists = True
+        self._can_stream = True
         self._resume_from = ""
         self._watch: Watch[Any] | None = None
         self._synced = asyncio.Event()
@@ -106,9 +106,9 @@ class Informer:
 
     def _note(self, error: Exception) -> None:
         """Remembers why it ended, and whether it can go on from there."""
-        if self.state is State.LISTING and self._streams_lists and isinstance(error, (Invalid, BadRequest)):
+        if self.state is State.LISTING and self._can_stream and isinstance(error, (Invalid, BadRequest)):
             _log.info("watch of %s: the server does not stream lists; they come page by page", self.name)
-            self._streams_lists = False
+            self._can_stream = False
             return
         if isinstance(error, (Gone, NotFound)) or not isinstance(error, (ApiError, TransportError, ConfigError)):
             self._resume_from = ""
@@ -118,17 +118,22 @@ class Informer:
     async def _list_and_watch(self) -> None:
         if self._resume_from:
             watch = self._open(self._resume_from)
-        elif self._streams_lists:
-            self.state = State.LISTING
-            watch = self._open("", initial=True)
         else:
             self.state = State.LISTING
-            watch = self._open(await self._list_pages())
+            streamed = self._can_stream and await self._is_stream_better()
+            watch = self._open("", initial=True) if streamed else self._open(await self._list_pages())
         async with watch:
             self._watch = watch
             if watch.in_initial:
                 await self._take_initial(watch)
             await self._follow(watch)
+
+    async def _is_stream_better(self) -> bool:
+        """Kubernetes has pages of one revision in its own cache since 1.34; before that it reads each from etcd."""
+        try:
+            return not (await self._client.discovery.version()).reaches(1, 34)
+        except ApiError:
+            return True
 
     async def _follow(self, watch: Watch[Any]) -> None:
         self.state, self.error = State.WATCHING, ""

@@ -17,6 +17,7 @@ from navarch.errors import InvalidValueError, NotFound
 __all__ = ["ApiResource", "Discovery", "Version"]
 
 _API_VERSION = re.compile(r"^(?:[a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[a-z0-9]+$")
+_NUMBERS = re.compile(r"v(\d+)\.(\d+)")
 _AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"
 
 
@@ -48,6 +49,15 @@ class Version(msgspec.Struct, rename="camel", frozen=True):
     minor: str
     git_version: str
     platform: str = ""
+
+    def reaches(self, major: int, minor: int) -> bool:
+        """Whether it is that version or a newer one; one that cannot be told is not.
+
+        >>> Version("1", "34+", "v1.34.2-eks-1").reaches(1, 34)
+        True
+        """
+        found = _NUMBERS.match(self.git_version)
+        return found is not None and (int(found[1]), int(found[2])) >= (major, minor)
 
 
 class _Resource(msgspec.Struct, rename="camel"):
@@ -125,18 +135,22 @@ class Discovery:
         self._caller = caller
         self._timeout = timeout
         self._known: dict[str, tuple[ApiResource, ...]] = {}
+        self._version: Version | None = None
 
     def forget(self) -> None:
         """Asks the server anew from now on."""
         self._known.clear()
+        self._version = None
 
     async def version(self) -> Version:
         """The server's version."""
-        answer = await self._get("/version", "read the server's version")
-        found = answer.decoded(partial(decode, Version))
-        if not found.git_version:
-            raise answer.bad("it names no version")
-        return found
+        if self._version is None:
+            answer = await self._get("/version", "read the server's version")
+            found = answer.decoded(partial(decode, Version))
+            if not found.git_version:
+                raise answer.bad("it names no version")
+            self._version = found
+        return self._version
 
     async def kind(self, api_version: str, kind: str) -> Kind:
         """The kind of that name in that group and version; raises `NotFound` saying what there is instead.
