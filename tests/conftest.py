@@ -46,6 +46,13 @@ def rig_cluster() -> Iterator[rig.Cluster]:
 
 
 @pytest.fixture(scope="session")
+def rig_cluster_with_scheduler() -> Iterator[rig.Cluster]:
+    """A real Kubernetes with a scheduler, and no nodes but those that tests write, for the whole session."""
+    with rig.running(scheduler=True) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="session")
 def rig_cluster_with_node() -> Iterator[rig.Cluster]:
     """A real Kubernetes with one node that runs containers, for the whole session."""
     with rig.running(node=True) as cluster:

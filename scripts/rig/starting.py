@@ -33,6 +33,7 @@ class Options:
     node: bool = False
     etcd: Path | None = None
     apiserver_flags: tuple[str, ...] = ()
+    scheduler: bool = False
 
 
 @contextmanager
@@ -41,16 +42,17 @@ def running(
     node: bool = False,
     etcd: Path | None = None,
     apiserver_flags: tuple[str, ...] = (),
+    scheduler: bool = False,
     folder: Path | None = None,
     progress: build.Report = build.report,
 ) -> Iterator[Cluster]:
     """Run a cluster for the length of a `with` block; nothing of it remains afterwards.
 
-    `node` adds a scheduler and a real node (needs root); `etcd` is another etcd program than the rig's own. `folder`
-    is made for the cluster and removed with it; by default it is a temporary one. Programs that are missing are built
-    first, which takes minutes once. Raises RigError, with everything stopped, if the cluster does not come up.
+    `node` adds a scheduler and a real node (needs root), `scheduler` a scheduler alone; `etcd` is another etcd program
+    than the rig's own. `folder` is made for the cluster and removed with it; by default it is a temporary one. Programs
+    that are missing are built first, which takes minutes once. Raises RigError, with everything stopped, if the cluster does not come up.
     """
-    build.build(programs.ALL if node else programs.CONTROL_PLANE, progress=progress)
+    build.build(_programs(node=node, scheduler=scheduler), progress=progress)
     if node:
         packages.ensure(progress)
     folder = _make(folder)
@@ -58,7 +60,13 @@ def running(
         janitor = Janitor(folder)
         stack.callback(janitor.dismiss)
         janitor.start()
-        yield _start(stack, folder, Options(node, etcd, apiserver_flags))
+        yield _start(stack, folder, Options(node, etcd, apiserver_flags, scheduler))
+
+
+def _programs(*, node: bool, scheduler: bool) -> tuple[programs.Program, ...]:
+    if node:
+        return programs.ALL
+    return (*programs.CONTROL_PLANE, programs.SCHEDULER) if scheduler else programs.CONTROL_PLANE
 
 
 def _make(folder: Path | None) -> Path:
@@ -137,7 +145,7 @@ def _start_control_plane(stack: ExitStack, plan: Plan, authority: Authority, opt
     server = launch("kube-apiserver", commands.apiserver(plan, options.apiserver_flags))
     wait_for(f"{plan.url}/readyz", lambda: cluster.get("/readyz"), seconds=STEP_LIMIT, daemon=server)
     manager = launch("kube-controller-manager", commands.controller_manager(plan))
-    if options.node:
+    if options.node or options.scheduler:
         launch("kube-scheduler", commands.scheduler(plan))
     account = "/api/v1/namespaces/default/serviceaccounts/default"
     wait_for("the default service account", lambda: cluster.get(account), seconds=STEP_LIMIT, daemon=manager)

@@ -95,6 +95,15 @@ class Subresources(Core):
         answer = await self._caller.call(request, self._what("evict", PODS, namespace, name), once=True)
         answer.type()
 
+    async def bind(self, name: str, node: str, *, namespace: str | None = None, uid: str | None = None) -> None:
+        """Puts a pod that has no node on that one; raises `Conflict` if it has one, or is not the one of that uid."""
+        metadata = {"name": name, "namespace": namespace or self.options.namespace, **({"uid": uid} if uid else {})}
+        target = {"apiVersion": "v1", "kind": "Node", "name": node}
+        body = {"apiVersion": "v1", "kind": "Binding", "metadata": metadata, "target": target}
+        request = self._request("POST", PODS, name, "binding", namespace, body=encode(body))
+        answer = await self._caller.call(request, self._what(f"bind to {node}", PODS, namespace, name))
+        answer.type()
+
     def _request(
         self,
         method: str,

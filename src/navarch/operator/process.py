@@ -37,15 +37,15 @@ _PATIENCE = 10.0
 _AGAIN = Backoff(initial=1.0, maximum=60.0)
 
 
-async def serve(client: Client, *operators: Operator) -> None:
+async def serve(client: Client, *operators: Operator, cache: Cache | None = None) -> None:
     """Runs the operators, which share one cache, until it is cancelled.
 
-    Raises what keeps one from starting: `ConfigError`, `MissingPermissionsError`, `DefinitionError`.
+    A `cache` that others read too can be given; it is kept here. Raises what keeps one from starting: `ConfigError`, `MissingPermissionsError`, `DefinitionError`.
     """
     _refuse_twins(operators)
     requests = RequestMetrics(client.origin)
     client = client.through(lambda transport: InstrumentedTransport(transport, requests))
-    cache = Cache(client, client.clock, client.rng)
+    cache = cache or Cache(client, client.clock, client.rng)
     processes = [Process(operator, client, cache, requests) for operator in operators]
     for process in processes:
         await process.prepare()

@@ -1,0 +1,1 @@
+"""Who belongs to whom: garbage collection, and the end of namespaces."""

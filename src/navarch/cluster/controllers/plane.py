@@ -1,0 +1,88 @@
+"""`ControlPlane`: every built-in controller, the scheduler, and what else kube-controller-manager does, on one cache."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from navarch.cache import Cache
+from navarch.client import Client
+from navarch.cluster.controllers.accounts import defaults
+from navarch.cluster.controllers.builtin import builtin_operator
+from navarch.cluster.controllers.ownership.collector import GarbageCollector
+from navarch.cluster.controllers.ownership.namespaces import NamespaceDeletion
+from navarch.cluster.controllers.parts import Around
+from navarch.cluster.controllers.scheduling.scheduler import Scheduler
+from navarch.cluster.controllers.volumes import claims, reclaiming
+from navarch.cluster.controllers.volumes.local import LocalVolumes, standard_class
+from navarch.cluster.controllers.volumes.protection import StorageProtection
+from navarch.controller.events import Recorder
+from navarch.errors import AlreadyExists
+from navarch.operator import Operator, serve
+
+__all__ = ["ControlPlane", "PlaneOptions"]
+
+_NAME: Final = "navarch-controllers"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlaneOptions:
+    """What may differ between clusters: the certificate that pods know the API server by, in PEM; where volumes of claims
+    are on the machine, and none are made if it is not said; and whether pods are scheduled.
+    """
+
+    root_certificate: str = ""
+    volumes: LocalVolumes | None = None
+    scheduler: bool = True
+
+
+class _Part(Protocol):
+    async def run(self) -> None: ...
+
+
+class ControlPlane:
+    """What Kubernetes runs beside its API server. `run` it; it sees the cluster through the client alone."""
+
+    def __init__(self, client: Client, options: PlaneOptions | None = None) -> None:
+        self._client = client
+        self._options = options or PlaneOptions()
+        self._cache = Cache(client, client.clock, client.rng)
+        recorder = Recorder(client, _NAME, socket.gethostname(), client.clock, client.rng)
+        self._around = Around(client, self._cache, recorder)
+        self._operator = self._declared()
+
+    def _declared(self) -> Operator:
+        operator = builtin_operator()
+        defaults.declare(operator, self._options.root_certificate)
+        if self._options.volumes is not None:
+            claims.declare(operator, self._options.volumes)
+            reclaiming.declare(operator, self._options.volumes)
+        return operator
+
+    async def run(self) -> None:
+        """Works until it is cancelled."""
+        await self._prepare()
+        parts = tuple(self._parts())
+        async with asyncio.TaskGroup() as group:
+            group.create_task(serve(self._client, self._operator, cache=self._cache), name="controllers")
+            group.create_task(self._around.recorder.run(), name="events")
+            await self._cache.wait_synced()
+            for part in parts:
+                group.create_task(part.run(), name=type(part).__name__)
+
+    async def _prepare(self) -> None:
+        if self._options.volumes is not None:
+            with contextlib.suppress(AlreadyExists):
+                await self._client.create(standard_class())
+
+    def _parts(self) -> Iterator[_Part]:
+        around = self._around
+        yield GarbageCollector(around)
+        yield NamespaceDeletion(around)
+        yield StorageProtection(around)
+        if self._options.scheduler:
+            yield Scheduler(around)

@@ -1,0 +1,198 @@
+"""Pods as the scheduler sees them."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Final
+
+import msgspec
+
+from navarch.api import Key
+from navarch.cluster.controllers.scheduling.amounts import Amounts, Container, Containers, at_least, requested
+from navarch.k8s.core.v1 import Affinity, Toleration, TopologySpreadConstraint
+
+__all__ = ["DEFAULT_SCHEDULER", "PodInfo", "Port", "affinity_of", "constraints_of", "pod_info", "tolerations_of"]
+
+DEFAULT_SCHEDULER: Final = "default-scheduler"
+_FINISHED: Final = frozenset({"Succeeded", "Failed"})
+_NOTHING: Final = msgspec.Raw(b"")
+
+Port = tuple[str, str, int]
+"""Address, protocol and number on the node."""
+
+
+class _Owner(msgspec.Struct):
+    uid: str = ""
+    controller: bool | None = None
+
+
+class _Metadata(msgspec.Struct, rename="camel"):
+    name: str
+    uid: str = ""
+    namespace: str = ""
+    creation_timestamp: str = ""
+    deletion_timestamp: str | None = None
+    labels: dict[str, str] | None = None
+    owner_references: tuple[_Owner, ...] | None = None
+
+
+class _Port(msgspec.Struct, rename="camel"):
+    host_port: int | None = None
+    host_ip: str | None = msgspec.field(name="hostIP", default=None)
+    protocol: str | None = None
+
+
+class _Container(Container, rename="camel"):
+    ports: list[_Port] | None = None
+
+
+class _Claim(msgspec.Struct, rename="camel"):
+    claim_name: str = ""
+
+
+class _Volume(msgspec.Struct, rename="camel"):
+    name: str = ""
+    persistent_volume_claim: _Claim | None = None
+    ephemeral: dict[str, object] | None = None
+
+
+class _Spec(Containers, rename="camel"):
+    containers: list[_Container] = []  # type: ignore[assignment]  # with its ports
+    node_name: str = ""
+    node_selector: dict[str, str] | None = None
+    affinity: msgspec.Raw = _NOTHING
+    tolerations: msgspec.Raw = _NOTHING
+    topology_spread_constraints: msgspec.Raw = _NOTHING
+    scheduler_name: str = DEFAULT_SCHEDULER
+    scheduling_gates: list[dict[str, object]] | None = None
+    priority: int = 0
+    preemption_policy: str | None = None
+    volumes: list[_Volume] | None = None
+
+
+class _Status(msgspec.Struct, rename="camel"):
+    phase: str = ""
+    nominated_node_name: str = ""
+
+
+class _Pod(msgspec.Struct):
+    metadata: _Metadata
+    spec: _Spec
+    status: _Status = msgspec.field(default_factory=_Status)
+
+
+_decoder = msgspec.json.Decoder(_Pod)
+
+
+class PodInfo(msgspec.Struct, eq=False, gc=False):
+    """One version of a pod, with what it asks for already added up.
+
+    `affinity`, `tolerations` and `constraints` are JSON: pods of one template have the same, and it is read once for all
+    of them.
+    """
+
+    key: Key
+    uid: str
+    created: str
+    labels: dict[str, str]
+    owner: str
+    node: str
+    priority: int
+    may_preempt: bool
+    is_deleting: bool
+    is_finished: bool
+    is_gated: bool
+    scheduler: str
+    requests: Amounts
+    at_least: Amounts
+    ports: tuple[Port, ...]
+    claims: tuple[str, ...]
+    selector: tuple[tuple[str, str], ...]
+    affinity: bytes
+    tolerations: bytes
+    constraints: bytes
+    nominated: str
+
+    @property
+    def namespace(self) -> str:
+        """Where it is."""
+        return self.key.namespace
+
+    @property
+    def shape(self) -> tuple[tuple[tuple[str, str], ...], bytes, bytes]:
+        """All that decides whether a node suits the pod, whatever else is on it; the same for pods of one template."""
+        return (self.selector, self.affinity, self.tolerations)
+
+    @property
+    def wishes(self) -> tuple[object, ...]:
+        """All that decides where the pod can be; two versions that are equal here can be on the same nodes."""
+        return (self.shape, self.requests, self.labels, self.constraints, self.claims, self.ports, self.priority)
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether it needs a node, and may have one."""
+        return not (self.node or self.is_finished or self.is_deleting or self.is_gated)
+
+
+def pod_info(data: bytes) -> PodInfo:
+    """The pod that is in `data`; raises `msgspec.DecodeError`."""
+    pod = _decoder.decode(data)
+    metadata, spec, status = pod.metadata, pod.spec, pod.status
+    return PodInfo(
+        key=Key(metadata.namespace, metadata.name),
+        uid=metadata.uid,
+        created=metadata.creation_timestamp,
+        labels=metadata.labels or {},
+        owner=next((each.uid for each in metadata.owner_references or () if each.controller), ""),
+        node=spec.node_name,
+        priority=spec.priority,
+        may_preempt=spec.preemption_policy != "Never",
+        is_deleting=metadata.deletion_timestamp is not None,
+        is_finished=status.phase in _FINISHED,
+        is_gated=bool(spec.scheduling_gates),
+        scheduler=spec.scheduler_name,
+        requests=requested(spec),
+        at_least=at_least(spec),
+        ports=_ports(spec),
+        claims=_claims(metadata.name, spec),
+        selector=tuple(sorted((spec.node_selector or {}).items())),
+        affinity=bytes(spec.affinity),
+        tolerations=bytes(spec.tolerations),
+        constraints=bytes(spec.topology_spread_constraints),
+        nominated=status.nominated_node_name,
+    )
+
+
+def _ports(spec: _Spec) -> tuple[Port, ...]:
+    return tuple(
+        (port.host_ip or "0.0.0.0", port.protocol or "TCP", port.host_port)  # noqa: S104 - as Kubernetes reads it
+        for container in spec.containers
+        for port in container.ports or ()
+        if port.host_port
+    )
+
+
+def _claims(pod: str, spec: _Spec) -> tuple[str, ...]:
+    named = (volume for volume in spec.volumes or () if volume.persistent_volume_claim or volume.ephemeral)
+    return tuple(
+        volume.persistent_volume_claim.claim_name if volume.persistent_volume_claim else f"{pod}-{volume.name}"
+        for volume in named
+    )
+
+
+@lru_cache(maxsize=1024)
+def affinity_of(data: bytes) -> Affinity:
+    """The affinity that is in `data`: shared, not to be changed."""
+    return msgspec.json.decode(data, type=Affinity) if data and data != b"null" else Affinity()
+
+
+@lru_cache(maxsize=1024)
+def tolerations_of(data: bytes) -> tuple[Toleration, ...]:
+    """The tolerations that are in `data`."""
+    return tuple(msgspec.json.decode(data, type=list[Toleration] | None) or ()) if data else ()
+
+
+@lru_cache(maxsize=1024)
+def constraints_of(data: bytes) -> tuple[TopologySpreadConstraint, ...]:
+    """The constraints on spreading that are in `data`."""
+    return tuple(msgspec.json.decode(data, type=list[TopologySpreadConstraint] | None) or ()) if data else ()

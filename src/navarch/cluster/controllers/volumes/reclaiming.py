@@ -1,0 +1,54 @@
+"""Volumes: whose they are, and what becomes of them when nobody needs them any more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from navarch.api import Key
+from navarch.cluster.controllers.volumes.local import LocalVolumes
+from navarch.cluster.controllers.volumes.words import LOCAL, PROVISIONED_BY
+from navarch.controller.context import Context
+from navarch.controller.lookup import Lookup
+from navarch.controller.triggers import any_change
+from navarch.k8s.core.v1 import PersistentVolume, PersistentVolumeClaim
+from navarch.operator import Operator
+
+__all__ = ["declare"]
+
+_DELETE: Final = "Delete"
+
+
+def declare(operator: Operator, volumes: LocalVolumes) -> None:
+    """Adds the controller that says which phase volumes are in, and deletes those that are to go with their claims."""
+
+    @operator.controller(
+        PersistentVolume, watches={PersistentVolumeClaim: _volume_of}, when=any_change, name="persistentvolume"
+    )
+    async def reclaim(volume: PersistentVolume, ctx: Context) -> None:
+        reference = volume.spec.claim_ref
+        if reference is None or not reference.uid:
+            volume.status.phase = "Available"
+            return
+        claim = await ctx.get(PersistentVolumeClaim, reference.name or "", namespace=reference.namespace or "")
+        if claim is not None and claim.metadata.uid == reference.uid:
+            volume.status.phase = "Bound" if claim.spec.volume_name == volume.name else volume.status.phase
+            return
+        volume.status.phase = "Released"
+        if volume.spec.persistent_volume_reclaim_policy == _DELETE and _is_local(volume):
+            await volumes.remove(_path(volume))
+            await ctx.delete(volume)
+
+
+def _volume_of(claim: PersistentVolumeClaim, lookup: Lookup) -> Iterable[Key]:  # noqa: ARG001 - the form of a mapping
+    name = claim.spec.volume_name
+    return (Key("", name),) if name else ()
+
+
+def _is_local(volume: PersistentVolume) -> bool:
+    return (volume.annotations or {}).get(PROVISIONED_BY) == LOCAL
+
+
+def _path(volume: PersistentVolume) -> str:
+    source = volume.spec.local or volume.spec.host_path
+    return source.path if source is not None else ""
