@@ -6,14 +6,14 @@ import json
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import msgspec
+
 from navarch.cluster.server.decoding import LIMIT_BYTES, decode_json, decode_of, is_json, refuse_too_large
 from navarch.cluster.server.refusal import Refusal, bad_request
 from navarch.cluster.server.request import ApiRequest, Json
 from navarch.cluster.server.types import ResourceType
 
-__all__ = ["LIMIT_BYTES", "decode_json", "decode_object", "refuse_too_large", "strict_faults"]
-
-_VALIDATIONS = ("Ignore", "Warn", "Strict")
+__all__ = ["LIMIT_BYTES", "decode_json", "decode_object", "duplicates_in", "refuse_too_large", "strict_faults"]
 
 
 def decode_object(request: ApiRequest, resource: ResourceType, *, kind: str = "") -> tuple[Json, list[str]]:
@@ -24,7 +24,7 @@ def decode_object(request: ApiRequest, resource: ResourceType, *, kind: str = ""
     """
     media_type = request.headers.get("content-type", "")
     value = decode_of(request.body, media_type, resource, kind)
-    faults = strict_faults(request, value, resource, duplicates=_duplicates(request, media_type))
+    faults = strict_faults(request, value, resource, duplicates=duplicates_in(request, media_type))
     return value, faults
 
 
@@ -41,12 +41,6 @@ def strict_faults(
     `refused` makes the refusal of the reason; by default it is a 400 about the body.
     """
     validation = request.parameter("fieldValidation") or "Warn"
-    if validation not in _VALIDATIONS:
-        raise Refusal(
-            422,
-            "Invalid",
-            f'fieldValidation: Unsupported value: "{validation}": supported values: "Ignore", "Warn", "Strict"',
-        )
     unknown = [f'unknown field "{path}"' for path in resource.schema.unknown_fields(value)]
     if validation == "Ignore":
         return []
@@ -79,9 +73,14 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return repeating
 
 
-def _duplicates(request: ApiRequest, media_type: str) -> list[str]:
-    """The paths of what is there more than once; not looked for where nobody wants to know."""
+def duplicates_in(request: ApiRequest, media_type: str = "application/json") -> list[str]:
+    """The paths of what is there more than once; not looked for where nobody wants to know.
+
+    Most bodies are written as their value is written again: nothing of them got lost.
+    """
     if request.parameter("fieldValidation") == "Ignore" or not is_json(media_type):
+        return []
+    if msgspec.json.encode(msgspec.json.decode(request.body)) == request.body.rstrip():
         return []
     return list(_repeated_paths(json.loads(request.body, object_pairs_hook=_object), ""))
 

@@ -56,7 +56,7 @@ def invalid(field: str, value: Any, detail: str) -> Cause:
     return Cause(field, "FieldValueInvalid", f"Invalid value: {shown(value)}: {detail}")
 
 
-def unsupported(field: str, value: str, supported: Iterable[str]) -> Cause:
+def unsupported(field: str, value: Any, supported: Iterable[str]) -> Cause:
     """A value is none of those that are known.
 
     >>> str(unsupported("spec.type", "X", ["A", "B"]))

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import base64
-import binascii
+import re
 from dataclasses import dataclass
 
 import msgspec
 
+from navarch.cluster.server.fields.json_faults import json_fault
 from navarch.cluster.server.refusal import Refusal, bad_request, gone
 from navarch.cluster.server.request import ApiRequest, Json
 from navarch.cluster.server.selection import Selection
 from navarch.cluster.server.types import ResourceType
 from navarch.cluster.storage import CompactedError, Page, Storage, Stored
 
-__all__ = ["Listed", "list_page", "parsed_version"]
+__all__ = ["Listed", "list_page", "parsed_version", "refuse_future"]
 
 _EXPIRED = (
     "The provided continue parameter is too old to display a consistent list result. You can start a new list without "
@@ -23,14 +24,16 @@ _EXPIRED = (
     "between the time the first chunk was returned and now may show up in the list."
 )
 _CHUNK = 500
+_VERSION = "meta.k8s.io/v1"
+_NOT_BASE64 = re.compile(r"[^A-Za-z0-9_-]")
 
 
 class _Token(msgspec.Struct):
     """As Kubernetes writes it; a revision of -1 asks for the newest."""
 
-    v: str
-    rv: int
-    start: str
+    v: str = ""
+    rv: int = 0
+    start: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +50,7 @@ def parsed_version(text: str) -> int:
         return 0
     if not (text.isascii() and text.isdecimal()):
         raise bad_request(
-            f'resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": invalid syntax'
+            f'invalid resource version: resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": invalid syntax'
         )
     return int(text)
 
@@ -62,10 +65,11 @@ async def list_page(
         found, page = await _matching(storage, place, selection, limit)
     except CompactedError:
         raise _expired(place) from None
-    metadata: Json = {"resourceVersion": str(page.revision)}
+    metadata: Json = {"continue": ""} if resource.is_custom else {}
+    metadata["resourceVersion"] = str(page.revision)
     if page.remaining:
         last = page.items[-1].key.removeprefix(place.prefix)
-        metadata["continue"] = _encoded(_Token("meta.k8s.io/v1", page.revision, f"{last}\0"))
+        metadata["continue"] = _encoded(_Token(_VERSION, page.revision, f"{last}\0"))
         if not selection:
             metadata["remainingItemCount"] = page.remaining
     return Listed(found, metadata)
@@ -83,39 +87,26 @@ async def _place(storage: Storage, resource: ResourceType, request: ApiRequest, 
     prefix, token = resource.prefix(namespace), request.parameter("continue")
     version, match = request.parameter("resourceVersion"), request.parameter("resourceVersionMatch")
     if token:
+        found = _decoded(token)
         if version not in {"", "0"}:
             raise bad_request("specifying resource version is not allowed when using continue")
-        found = _decoded(token)
         return _Place(prefix, max(found.rv, 0), prefix + found.start.rstrip("\0"), from_token=found.rv > 0)
-    _check_match(version, match)
     wanted = parsed_version(version)
     if match == "Exact":
         return _Place(prefix, wanted)
     if wanted:
-        await _refuse_future(storage, wanted)
+        await refuse_future(storage, wanted)
     return _Place(prefix)
 
 
-def _check_match(version: str, match: str) -> None:
-    if match and match not in {"Exact", "NotOlderThan"}:
-        raise _invalid_match(f'Unsupported value: "{match}": supported values: "Exact", "NotOlderThan"')
-    if match and not version:
-        raise _invalid_match("Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided")
-    if match == "Exact" and version == "0":
-        raise _invalid_match('Forbidden: resourceVersionMatch "exact" is forbidden for resourceVersion "0"')
-
-
-def _invalid_match(why: str) -> Refusal:
-    return Refusal(422, "Invalid", f'ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: {why}')
-
-
-async def _refuse_future(storage: Storage, wanted: int) -> None:
+async def refuse_future(storage: Storage, wanted: int) -> None:
+    """504 for a revision that has not come yet: Kubernetes waits for it, and gives up."""
     current = await storage.revision()
     if wanted > current:
         raise Refusal(
             504,
             "Timeout",
-            f"Too large resource version: {wanted}, current: {current}",
+            f"Timeout: Too large resource version: {wanted}, current: {current}",
             details={
                 "causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}],
                 "retryAfterSeconds": 1,
@@ -159,7 +150,7 @@ def _expired(place: _Place) -> Refusal:
     if not place.from_token:
         return gone("The resourceVersion for the provided list is too old.")
     start = place.after.removeprefix(place.prefix)
-    return gone(_EXPIRED, continue_token=_encoded(_Token("meta.k8s.io/v1", -1, f"{start}\0")))
+    return gone(_EXPIRED, continue_token=_encoded(_Token(_VERSION, -1, f"{start}\0")))
 
 
 def _encoded(token: _Token) -> str:
@@ -167,11 +158,31 @@ def _encoded(token: _Token) -> str:
 
 
 def _decoded(text: str) -> _Token:
-    padded = text + "=" * (-len(text) % 4)
+    data = _from_base64(text)
+    if fault := json_fault(data):
+        raise _odd_token(fault)
     try:
-        token = msgspec.json.decode(base64.urlsafe_b64decode(padded), type=_Token)
-    except (binascii.Error, msgspec.DecodeError, ValueError) as error:
-        raise bad_request(f"continue key is not valid: {error}") from None
-    if token.v != "meta.k8s.io/v1" or not token.start or ".." in token.start.split("/"):
-        raise bad_request("continue key is not valid: incorrect encoded start or version")
+        token = msgspec.json.decode(data, type=_Token)
+    except msgspec.ValidationError as error:
+        raise _odd_token(str(error)) from None
+    if token.v != _VERSION:
+        raise _odd_token(f"server does not recognize this encoded version {token.v}")
+    if not token.rv:
+        raise _odd_token(f"incorrect encoded start resourceVersion (version {_VERSION})")
+    if not token.start:
+        raise _odd_token(f"encoded start key empty (version {_VERSION})")
+    if {"..", ".", ""} & set(token.start.removeprefix("/").removesuffix("\0").split("/")):
+        raise _odd_token(token.start)
     return token
+
+
+def _odd_token(why: str) -> Refusal:
+    return bad_request(f"invalid continue token: continue key is not valid: {why}")
+
+
+def _from_base64(text: str) -> bytes:
+    """What is written without padding, and with the letters of URLs."""
+    odd = _NOT_BASE64.search(text)
+    if odd or len(text) % 4 == 1:
+        raise _odd_token(f"illegal base64 data at input byte {odd.start() if odd else len(text) - 1}")
+    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from navarch.cluster.server.refusal import Refusal, method_not_allowed
+from navarch.cluster.server.refusal import Refusal, method_not_allowed, not_found
 from navarch.cluster.server.request import ApiRequest, RequestInfo
 from navarch.cluster.server.types import ResourceType
 
-__all__ = ["check_route", "has_route", "no_such_resource"]
+__all__ = ["check_route", "has_route", "no_such_resource", "refuse_unknown_part"]
 
 _ACROSS: Final[dict[str, tuple[str, ...]]] = {"GET": ("list", "watch")}
 _COLLECTION: Final[dict[str, tuple[str, ...]]] = {
@@ -46,6 +46,12 @@ def has_route(request: ApiRequest, info: RequestInfo, resource: ResourceType) ->
         return info.subresource in resource.subresources
     methods = _methods(info, resource)
     return any(verb in resource.verbs for verbs in methods.values() for verb in verbs)
+
+
+def refuse_unknown_part(info: RequestInfo, resource: ResourceType) -> None:
+    """404 for a subresource that a custom kind does not have: it is the object that is not found then."""
+    if resource.is_custom and info.subresource and info.subresource not in resource.subresources:
+        raise not_found(resource.group, resource.plural, info.name)
 
 
 def check_route(request: ApiRequest, info: RequestInfo, resource: ResourceType) -> None:

@@ -9,6 +9,7 @@ import msgspec
 from navarch.api import Fields, Labels
 from navarch.cluster.server.refusal import bad_request
 from navarch.cluster.server.request import ApiRequest, Json
+from navarch.cluster.server.selector_faults import field_selector_fault, label_selector_fault
 from navarch.cluster.server.types import ResourceType
 from navarch.errors import InvalidValueError
 
@@ -60,20 +61,16 @@ def selection_of(request: ApiRequest, resource: ResourceType) -> Selection:
     try:
         labels = Labels(request.parameter("labelSelector"))
     except InvalidValueError as error:
-        raise bad_request(f"unable to parse requirement: {error}") from None
+        text = request.parameter("labelSelector")
+        raise bad_request(label_selector_fault(text) or f"unable to parse requirement: {error}") from None
     try:
         fields = Fields(request.parameter("fieldSelector"))
     except InvalidValueError as error:
-        raise bad_request(f"invalid field selector: {error}") from None
+        raise bad_request(field_selector_fault(request.parameter("fieldSelector")) or str(error)) from None
     known = _ALWAYS | set(resource.strategy.selectable_fields(_EMPTY)) if fields else _ALWAYS
     for requirement in fields.requirements:
         if requirement.path not in known:
-            if resource.is_custom:
-                raise bad_request(f"field label not supported: {requirement.path}")
-            raise bad_request(
-                f'Unable to find "{resource.api_version}, Resource={resource.plural}" that match label selector '
-                f'"{labels}", field selector "{fields}": field label not supported: {requirement.path}'
-            )
+            raise bad_request(f"field label not supported: {requirement.path}")
     return Selection(resource, labels, fields)
 
 

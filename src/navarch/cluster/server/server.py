@@ -16,7 +16,7 @@ from navarch.cluster.server.endpoints.call import Call, Kernel
 from navarch.cluster.server.endpoints.patch import patch
 from navarch.cluster.server.refusal import Refusal, forbidden, unauthorized
 from navarch.cluster.server.request import ApiRequest, Reply, RequestInfo, User, request_info
-from navarch.cluster.server.routing import check_route, has_route
+from navarch.cluster.server.routing import check_route, has_route, refuse_unknown_part
 from navarch.cluster.storage import StorageError
 
 __all__ = ["ApiServer", "Endpoint", "Page", "Parts", "RecordedStream"]
@@ -138,10 +138,13 @@ class ApiServer:
         if why_not is not None:
             raise _forbidden(info, why_not)
         resource = self._parts.kernel.catalog.find(info.group, info.version, info.resource)
+        if resource is not None:
+            refuse_unknown_part(info, resource)
         if resource is None or not has_route(request, info, resource):
             return self._parts.pages(request)
         check_route(request, info, resource)
-        call = Call(self._parts.kernel, request, _placed(info, resource.namespaced), resource, user)
+        placed = _placed(info, resource.namespaced)
+        call = Call(self._parts.kernel, request, placed, resource, user, exchange.warnings)
         return await self._endpoint(call)(call)
 
     def _endpoint(self, call: Call) -> Endpoint:
@@ -169,25 +172,29 @@ def _forbidden(info: RequestInfo, why: str) -> Refusal:
 class _Exchange:
     """One request, who makes it, and its records in the audit log."""
 
-    __slots__ = ("_audit", "_began", "_clock", "_reason", "asker", "info", "request", "user")
+    __slots__ = ("_audit", "_began", "_clock", "_reason", "asker", "info", "request", "user", "warnings")
 
     def __init__(self, request: ApiRequest, info: RequestInfo, audit: Audit, clock: Clock) -> None:
         self.request = request
         self.info = info
         self.asker: User | None = None
         self.user: User | None = None
+        self.warnings: list[str] = []
         self._audit = audit
         self._clock = clock
         self._began = clock.monotonic()
         self._reason = ""
 
     def refused(self, refusal: Refusal) -> Reply:
-        """The refusal as an answer."""
+        """The refusal as an answer; what the client should know goes with it."""
         self._reason = refusal.reason
-        return Reply(refusal.code, msgspec.json.encode(refusal.status()), headers=refusal.headers)
+        body = msgspec.json.encode(refusal.status())
+        return Reply(refusal.code, body, headers=refusal.headers, warnings=self.warnings)
 
     def recorded(self, reply: Reply) -> Reply:
-        """The reply, on record; a stream is complete when it is closed."""
+        """The reply, on record, with no warning twice; a stream is complete when it is closed."""
+        if reply.warnings:
+            reply.warnings = list(dict.fromkeys(reply.warnings))
         if reply.stream is None:
             self.complete(reply.status)
             return reply

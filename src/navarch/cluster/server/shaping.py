@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from navarch.cluster.server.negotiation import Form
-from navarch.cluster.server.refusal import bad_request
+from navarch.cluster.server.refusal import Refusal, bad_request
 from navarch.cluster.server.request import ApiRequest, Json
 from navarch.cluster.server.types import ResourceType
 
@@ -35,7 +35,17 @@ def shaped(data: bytes, resource: ResourceType, form: Form, request: ApiRequest)
     value: Json = msgspec.json.decode(data)
     if form.kind == "Table":
         return written(_table(resource, [value], {"resourceVersion": _version(value)}, request), form)
+    if form.kind == "PartialObjectMetadataList":
+        raise _not_acceptable(form, resource, "is not a list", resource.kind)
     return written(_partial(value, form.version), form)
+
+
+def _not_acceptable(form: Form, resource: ResourceType, is_what: str, kind: str) -> Refusal:
+    """406 for the metadata of a list as that of an object, or the other way round; in the words of Go's types."""
+    package = resource.group.partition(".")[0] or "core"
+    types = "unstructured.Unstructured" if resource.is_custom else f"{package}.{resource.kind}"
+    told = f"*{types}{'List' if kind.endswith('List') else ''}"
+    return Refusal(406, "NotAcceptable", f"you requested {form.kind}, but the requested object {is_what} ({told})")
 
 
 def list_reply(
@@ -45,8 +55,11 @@ def list_reply(
     if not form.kind:
         return written(_joined(items, metadata, resource), form)
     values: list[Json] = [msgspec.json.decode(item) for item in items]
+    metadata = {name: value for name, value in metadata.items() if value}
     if form.kind == "Table":
         return written(_table(resource, values, metadata, request), form)
+    if form.kind == "PartialObjectMetadata":
+        raise _not_acceptable(form, resource, "is a list", f"{resource.kind}List")
     partial: Json = {
         "kind": "PartialObjectMetadataList",
         "apiVersion": f"meta.k8s.io/{form.version}",
@@ -60,7 +73,18 @@ def _joined(items: Sequence[bytes], metadata: Json, resource: ResourceType) -> b
     """Put together from the bytes of the objects: none is decoded."""
     kind = resource.list_kind or f"{resource.kind}List"
     head = msgspec.json.encode({"kind": kind, "apiVersion": resource.api_version, "metadata": metadata})
+    if not resource.is_custom:
+        items = [_without_kind(item, resource) for item in items]
     return b'%b,"items":[%b]}' % (head[:-1], b",".join(items))
+
+
+def _without_kind(item: bytes, resource: ResourceType) -> bytes:
+    """An object of a built-in kind in a list does not say what it is: the list does."""
+    own = b'{"apiVersion":"%b","kind":"%b",' % (resource.api_version.encode(), resource.kind.encode())
+    if item.startswith(own):
+        return b"{" + item[len(own) :]
+    value = msgspec.json.decode(item)
+    return msgspec.json.encode({name: part for name, part in value.items() if name not in {"apiVersion", "kind"}})
 
 
 def _partial(value: Json, version: str) -> Json:

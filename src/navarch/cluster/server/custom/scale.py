@@ -11,7 +11,8 @@ from navarch.cluster.server.bodies import decode_json
 from navarch.cluster.server.custom.scale_paths import AccessError, ScalePaths, integer_at, put_at, text_at
 from navarch.cluster.server.custom.strategy import CustomStrategy
 from navarch.cluster.server.endpoints.call import Call
-from navarch.cluster.server.endpoints.write import metadata_of, request_options, store_update
+from navarch.cluster.server.endpoints.options import write_options
+from navarch.cluster.server.endpoints.write import metadata_of, store_update
 from navarch.cluster.server.fields import entries_from_scale, entries_of_scale, patched
 from navarch.cluster.server.negotiation import asked_form
 from navarch.cluster.server.refusal import Refusal, bad_request, conflict, not_found
@@ -36,7 +37,7 @@ async def scale(call: Call) -> Reply:
     found = await call.kernel.registry.get(call.resource, call.info.namespace, call.info.name)
     value = await value_of(call.resource, found.stored)
     if call.info.verb == "get":
-        return _reply(call, _scale_of(value, paths))
+        return _reply(call, _scale_to_read(value, paths))
     return await _write(call, found, value, paths)
 
 
@@ -48,7 +49,7 @@ async def _write(call: Call, found: Found, value: Json, paths: ScalePaths) -> Re
     _own(call, value, changed, paths)
     plain = replace(call.request, headers={**call.request.headers, "accept": "application/json"})
     inner = Call(call.kernel, plain, replace(call.info, subresource=""), call.resource, call.user, call.warnings)
-    reply = await store_update(inner, found, changed, request_options("UpdateOptions", call), owned=True)
+    reply = await store_update(inner, found, changed, write_options("UpdateOptions", call.request), owned=True)
     return _reply(call, _scale_of(msgspec.json.decode(reply.body), paths))
 
 
@@ -107,14 +108,20 @@ def _own(call: Call, value: Json, changed: Json, paths: ScalePaths) -> None:
     )
 
 
+def _scale_to_read(value: Json, paths: ScalePaths) -> Json:
+    """The Scale of an object that says how many replicas it wants; others can be scaled, but not be read."""
+    found = _scale_of(value, paths)
+    if integer_at(value, paths.spec) is None:
+        raise _internal(f'the spec replicas field "{paths.spec}" does not exist')
+    return found
+
+
 def _scale_of(value: Json, paths: ScalePaths) -> Json:
     try:
         wanted, actual = integer_at(value, paths.spec), integer_at(value, paths.status)
         selector = text_at(value, paths.selector) if paths.selector else None
     except AccessError as error:
         raise _internal(str(error)) from None
-    if wanted is None:
-        raise _internal(f'the spec replicas field "{paths.spec}" does not exist')
     metadata = {name: value["metadata"][name] for name in _METADATA if name in value["metadata"]}
     return {
         "kind": "Scale",

@@ -125,4 +125,6 @@ def _order(path: str) -> int:
 
 def _is_plain(metadata: Json) -> bool:
     """Whether Go would write the metadata as it read it: nothing null or empty, and nothing with a form of its own."""
-    return all(metadata.values()) and "ownerReferences" not in metadata and "managedFields" not in metadata
+    if not all(metadata.values()) or "ownerReferences" in metadata or "managedFields" in metadata:
+        return False
+    return all(None not in metadata[name].values() for name in ("labels", "annotations") if name in metadata)

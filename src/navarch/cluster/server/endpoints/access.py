@@ -9,7 +9,8 @@ from navarch.cluster.server.access import REVIEWS, Reviews, ServiceAccountTokens
 from navarch.cluster.server.bodies import decode_json, decode_object
 from navarch.cluster.server.builtin.schema import schema_of
 from navarch.cluster.server.endpoints.call import Call
-from navarch.cluster.server.endpoints.write import metadata_of, own, refuse_unfit, request_options
+from navarch.cluster.server.endpoints.options import write_options
+from navarch.cluster.server.endpoints.write import metadata_of, own, refuse_unfit
 from navarch.cluster.server.refusal import bad_request
 from navarch.cluster.server.request import Json, Reply
 
@@ -59,5 +60,5 @@ def _token_request(call: Call) -> Json:
 
 
 async def _pass_admission(call: Call, value: Json) -> None:
-    attributes = await call.admitted("CREATE", value, None, request_options("CreateOptions", call))
+    attributes = await call.admitted("CREATE", value, None, write_options("CreateOptions", call.request))
     await call.validated(attributes, value)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import msgspec
@@ -12,7 +11,6 @@ from navarch._base.clock import Clock
 from navarch.api import format_time, truncate_to_seconds
 from navarch.cluster.server.admission.attributes import Admission, Attributes
 from navarch.cluster.server.negotiation import Form, asked_form
-from navarch.cluster.server.refusal import Refusal, bad_request
 from navarch.cluster.server.registry import Registry
 from navarch.cluster.server.request import ApiRequest, Json, Reply, RequestInfo, User
 from navarch.cluster.server.shaping import shaped
@@ -21,7 +19,7 @@ from navarch.cluster.server.views import seen
 from navarch.cluster.server.watching import Watches
 from navarch.cluster.storage import Stored
 
-__all__ = ["Call", "Kernel", "is_dry_run"]
+__all__ = ["Call", "Kernel"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +48,7 @@ class Call:
     """Whether nothing is to be stored."""
 
     def __post_init__(self) -> None:
-        self.dry_run = is_dry_run(self.request.query.get("dryRun", ()))
+        self.dry_run = "All" in self.request.query.get("dryRun", ())
         if self.resource.deprecation:
             self.warnings.append(self.resource.deprecation)
 
@@ -58,8 +56,6 @@ class Call:
     def manager(self) -> str:
         """Who owns the fields that are written: as the request says, else the first word of its user agent."""
         given = self.request.parameter("fieldManager")
-        if len(given) > 128:
-            raise bad_request("fieldManager: Too long: may not be more than 128 bytes")
         return given or self.request.headers.get("user-agent", "").split("/")[0] or "unknown"
 
     @property
@@ -112,14 +108,6 @@ class Call:
             dry_run=self.dry_run,
             user=self.user,
         )
-
-
-def is_dry_run(given: Sequence[str]) -> bool:
-    """Whether a dry run is asked for; refuses with 422 what is neither asked nor not asked."""
-    for value in given:
-        if value not in {"", "All"}:
-            raise Refusal(422, "Invalid", f'dryRun: Unsupported value: "{value}": supported values: "All"')
-    return "All" in given
 
 
 def _name(value: Json | None) -> str:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from navarch.cluster.server.endpoints.call import Call
-from navarch.cluster.server.listing import list_page, parsed_version
+from navarch.cluster.server.endpoints.options import refuse_list_options, refuse_watch_options
+from navarch.cluster.server.listing import list_page, parsed_version, refuse_future
 from navarch.cluster.server.refusal import Refusal, bad_request
-from navarch.cluster.server.request import ApiRequest, Reply
+from navarch.cluster.server.request import Reply
 from navarch.cluster.server.selection import selection_of
 from navarch.cluster.server.shaping import list_reply
 from navarch.cluster.server.views import seen_all
@@ -18,32 +19,25 @@ _LEAST_SECONDS = 1800.0
 
 async def get(call: Call) -> Reply:
     """One object."""
+    try:
+        wanted = parsed_version(call.request.parameter("resourceVersion"))
+    except Refusal as refusal:
+        raise Refusal(500, "", refusal.message.removeprefix("invalid resource version: ")) from None
+    if wanted:
+        await refuse_future(call.kernel.registry.storage, wanted)
     found = await call.kernel.registry.get(call.resource, call.info.namespace, call.info.name)
-    wanted = parsed_version(call.request.parameter("resourceVersion"))
-    current = await call.kernel.registry.storage.revision() if wanted else 0
-    if wanted > current:
-        raise Refusal(504, "Timeout", f"Too large resource version: {wanted}, current: {current}")
     return await call.answer(found.stored)
 
 
 async def list_all(call: Call) -> Reply:
     """The objects that are meant, or a page of them."""
-    _refuse_watch_options(call.request)
+    refuse_list_options(call.request)
     selection, form = selection_of(call.request, call.resource), call.form()
     storage = call.kernel.registry.storage
     listed = await list_page(storage, call.resource, call.request, selection, call.info.namespace)
     items = await seen_all(call.resource, listed.items)
     body = list_reply(items, listed.metadata, call.resource, form, call.request)
     return Reply(200, body, content_type=form.media_type, warnings=call.warnings)
-
-
-def _refuse_watch_options(request: ApiRequest) -> None:
-    if request.parameter("sendInitialEvents"):
-        raise Refusal(
-            422,
-            "Invalid",
-            'ListOptions.meta.k8s.io "" is invalid: sendInitialEvents: Forbidden: sendInitialEvents is forbidden for list',
-        )
 
 
 async def watch(call: Call) -> Reply:
@@ -56,7 +50,7 @@ async def watch(call: Call) -> Reply:
 def _watch_request(call: Call) -> WatchRequest:
     request = call.request
     version, initial = request.parameter("resourceVersion"), request.flag("sendInitialEvents")
-    _check_initial(request)
+    refuse_watch_options(request)
     after = parsed_version(version)
     bookmarks = request.flag("allowWatchBookmarks")
     return WatchRequest(
@@ -70,17 +64,6 @@ def _watch_request(call: Call) -> WatchRequest:
         marks_initial_end=initial and bookmarks,
         seconds=_seconds(call),
     )
-
-
-def _check_initial(request: ApiRequest) -> None:
-    given, match = request.parameter("sendInitialEvents"), request.parameter("resourceVersionMatch")
-    where = 'ListOptions.meta.k8s.io "" is invalid: '
-    if given and match != "NotOlderThan":
-        why = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
-        raise Refusal(422, "Invalid", f"{where}resourceVersionMatch: Forbidden: {why}")
-    if match and not given:
-        why = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
-        raise Refusal(422, "Invalid", f"{where}resourceVersionMatch: Forbidden: {why}")
 
 
 def _seconds(call: Call) -> float:

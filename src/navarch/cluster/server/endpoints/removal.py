@@ -10,20 +10,25 @@ import msgspec
 
 from navarch.api import format_time, truncate_to_seconds
 from navarch.cluster.server.bodies import decode_json
-from navarch.cluster.server.endpoints.call import Call, is_dry_run
+from navarch.cluster.server.builtin.schema import schema_of
+from navarch.cluster.server.causes import invalid, unsupported
+from navarch.cluster.server.endpoints.call import Call
+from navarch.cluster.server.endpoints.options import boolean, dry_run_faults, refusal_of
 from navarch.cluster.server.listing import list_page
 from navarch.cluster.server.refusal import Refusal, bad_request, conflict
-from navarch.cluster.server.registry import Found, decoded
+from navarch.cluster.server.registry import Found
 from navarch.cluster.server.request import Json, Reply
 from navarch.cluster.server.selection import selection_of
 from navarch.cluster.server.shaping import list_reply
-from navarch.cluster.server.views import seen_all, stored_form
+from navarch.cluster.server.views import seen_all, stored_form, value_of
 from navarch.cluster.storage import Stored
+from navarch.k8s.published import META
 
 __all__ = ["delete", "delete_all", "is_ripe", "removed"]
 
 _ORPHAN = "orphan"
 _FOREGROUND = "foregroundDeletion"
+_DELETE_OPTIONS = f"{META}.DeleteOptions"
 _POLICIES = {"Orphan": _ORPHAN, "Foreground": _FOREGROUND, "Background": ""}
 
 
@@ -71,7 +76,7 @@ async def delete(call: Call) -> Reply:
     """Deletes an object, or marks it to be deleted when its finalizers and its grace period let it go."""
     deletion = _deletion(call)
     found = await call.kernel.registry.get(call.resource, call.info.namespace, call.info.name)
-    return await _delete_one(call, found, deletion)
+    return await _delete_one(call, found.stored, deletion)
 
 
 async def delete_all(call: Call) -> Reply:
@@ -81,7 +86,7 @@ async def delete_all(call: Call) -> Reply:
     listed = await list_page(storage, call.resource, call.request, selection, call.info.namespace)
     for stored in listed.items:
         try:
-            await _delete_one(call, Found(decoded(stored), stored), deletion)
+            await _delete_one(call, stored, deletion)
         except Refusal as refusal:
             if refusal.code != 404:
                 raise
@@ -90,9 +95,9 @@ async def delete_all(call: Call) -> Reply:
     return Reply(200, body, content_type=form.media_type, warnings=call.warnings)
 
 
-async def _delete_one(call: Call, found: Found, deletion: _Deletion) -> Reply:
-    metadata = found.value["metadata"]
-    _check_preconditions(call, metadata, deletion.options.preconditions)
+async def _delete_one(call: Call, stored: Stored, deletion: _Deletion) -> Reply:
+    found = Found(await value_of(call.resource, stored), stored)
+    _check_preconditions(call, found.value["metadata"], deletion.options.preconditions)
     attributes = await call.admitted("DELETE", None, found.value, deletion.document)
     await call.validated(attributes, None)
     marked = _marked(call, found.value, deletion)
@@ -153,31 +158,41 @@ async def _gone(call: Call, found: Found) -> Reply:
 def _check_preconditions(call: Call, metadata: Json, wanted: _Preconditions | None) -> None:
     if wanted is None:
         return
-    for what, field, asked in (
-        ("UID", "uid", wanted.uid),
-        ("ResourceVersion", "resourceVersion", wanted.resource_version),
+    for what, field, asked, since in (
+        ("UID", "uid", wanted.uid, "deleted and then recreated"),
+        ("ResourceVersion", "resourceVersion", wanted.resource_version, "modified"),
     ):
         if asked is not None and asked != metadata[field]:
-            why = f"Precondition failed: {what} in precondition: {asked}, {what} in object meta: {metadata[field]}"
-            raise conflict(call.resource.group, call.resource.plural, metadata["name"], why)
+            record = f"the {what} in record ({metadata[field]}). The object might have been {since}"
+            why = f"the {what} in the precondition ({asked}) does not match {record}"
+            if _is_namespace(call):
+                why = f"Precondition failed: {what} in precondition: {asked}, {what} in object meta: {metadata[field]}"
+                raise conflict("", call.resource.plural, metadata["name"], why)
+            raise conflict(call.resource.group, call.resource.kind, metadata["name"], why)
+
+
+def _is_namespace(call: Call) -> bool:
+    return call.resource.plural == "namespaces" and not call.resource.group
 
 
 def _deletion(call: Call) -> _Deletion:
     """The options of the body, and where there is none, of the query."""
     document: Json = {"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/v1"}
-    if call.request.body:
-        body = decode_json(call.request.body, call.request.headers.get("content-type", ""))
-        if not isinstance(body, dict):
-            raise bad_request("expected DeleteOptions in the body")
-        document.update({key: value for key, value in body.items() if key not in {"kind", "apiVersion"}})
-    document.update(_from_query(call))
-    try:
-        options = msgspec.convert(document, _Options)
-    except msgspec.ValidationError as error:
-        raise bad_request(f"json: cannot unmarshal into Go value of type v1.DeleteOptions: {error}") from None
-    _check_policy(options)
-    call.dry_run = call.dry_run or is_dry_run(options.dry_run or ())
+    given = _from_body(call) if call.request.body else _from_query(call)
+    document.update({key: value for key, value in given.items() if key not in document})
+    if faults := schema_of(_DELETE_OPTIONS).faults(document):
+        raise bad_request(faults[0].message)
+    options = msgspec.convert(document, _Options)
+    _refuse_options(options)
+    call.dry_run = "All" in (options.dry_run or ())
     return _Deletion(options, document)
+
+
+def _from_body(call: Call) -> Json:
+    body = decode_json(call.request.body, call.request.headers.get("content-type", ""))
+    if not isinstance(body, dict):
+        raise bad_request("expected DeleteOptions in the body")
+    return body
 
 
 def _from_query(call: Call) -> Json:
@@ -188,19 +203,19 @@ def _from_query(call: Call) -> Json:
         found["gracePeriodSeconds"] = int(text)
     if policy := call.request.parameter("propagationPolicy"):
         found["propagationPolicy"] = policy
-    if call.dry_run:
-        found["dryRun"] = ["All"]
+    if text := call.request.parameter("orphanDependents"):
+        found["orphanDependents"] = boolean(text)
+    if dry_run := call.request.query.get("dryRun"):
+        found["dryRun"] = list(dry_run)
     return found
 
 
-def _check_policy(options: _Options) -> None:
-    where = 'DeleteOptions.meta.k8s.io "" is invalid: '
-    if options.propagation_policy is not None and options.orphan_dependents is not None:
+def _refuse_options(options: _Options) -> None:
+    faults, policy = [], options.propagation_policy
+    if policy is not None and options.orphan_dependents is not None:
         why = "orphanDependents and deletionPropagation cannot be both set"
-        raise Refusal(422, "Invalid", f"{where}propagationPolicy: Invalid value: {why}")
-    policy: Any = options.propagation_policy
+        faults.append(invalid("propagationPolicy", policy, why))
     if policy is not None and policy not in _POLICIES:
-        supported = '"Foreground", "Background", "Orphan", "nil"'
-        raise Refusal(
-            422, "Invalid", f'{where}propagationPolicy: Unsupported value: "{policy}": supported values: {supported}'
-        )
+        faults.append(unsupported("propagationPolicy", policy, ["Foreground", "Background", "Orphan", "nil"]))
+    if faults := [*faults, *dry_run_faults(options.dry_run or ())]:
+        raise refusal_of("DeleteOptions", faults)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import uuid
 
+from navarch.api.json_patch import copy_json
+from navarch.cluster.server.admission.attributes import Attributes
 from navarch.cluster.server.bodies import decode_object
 from navarch.cluster.server.endpoints.call import Call
+from navarch.cluster.server.endpoints.options import write_options
 from navarch.cluster.server.endpoints.removal import is_ripe, removed
 from navarch.cluster.server.fields import settled, shape_of, updated
 from navarch.cluster.server.refusal import Refusal, bad_request, conflict, invalid, not_found
@@ -16,12 +19,12 @@ from navarch.cluster.server.views import stored_form, value_of
 from navarch.cluster.storage import Stored
 from navarch.errors import Cause
 
-__all__ = ["create", "metadata_of", "own", "refuse_unfit", "request_options", "store_new", "store_update", "update"]
+__all__ = ["check_version", "create", "metadata_of", "own", "refuse_unfit", "store_new", "store_update", "update"]
 
 _SUFFIX = "bcdfghjklmnpqrstvwxz2456789"
 _LONGEST_BASE = 58
 _TRIES = 8
-_OF_SERVER = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "selfLink")
+_OF_SERVER = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
 
 
 def strategy_of(call: Call) -> Strategy:
@@ -42,10 +45,11 @@ def metadata_of(value: Json) -> Json:
 
 async def create(call: Call) -> Reply:
     """A new object."""
+    options = write_options("CreateOptions", call.request)
     value, warnings = decode_object(call.request, call.resource)
     call.warnings += warnings
     refuse_unfit(call.resource, value)
-    stored = await store_new(call, value, request_options("CreateOptions", call))
+    stored = await store_new(call, value, options)
     if isinstance(stored, dict):
         return call.answer_value(stored, 201)
     return await call.answer(stored, 201)
@@ -68,15 +72,20 @@ async def store_new(call: Call, value: Json, options: Json, *, owned: bool = Fal
     if metadata.get("resourceVersion"):
         raise Refusal(500, "InternalError", "resourceVersion should not be set on objects to be created")
     _place(call, metadata)
-    if metadata.get("name") or not metadata.get("generateName"):
-        return await _store_one(call, value, options, owned=owned)
-    for _ in range(_TRIES - 1):
-        try:
-            return await _store_one(call, _with_made_up_name(call, value), options, owned=owned)
-        except Refusal as refusal:
-            if refusal.reason != "AlreadyExists":
-                raise
-    return await _store_one(call, _with_made_up_name(call, value), options, owned=owned)
+    for field in _OF_SERVER:
+        metadata.pop(field, None)
+    strategy = call.resource.strategy
+    strategy.default(value)
+    if not owned:
+        own(call, None, value)
+    attributes = await call.admitted("CREATE", value, None, options)
+    if attributes.value is not value:
+        assert attributes.value is not None
+        value = attributes.value
+        strategy.default(value)
+    if value["metadata"].get("name") or not value["metadata"].get("generateName"):
+        return await _store_one(call, value, attributes)
+    return await _store_generated(call, value, attributes)
 
 
 def _place(call: Call, metadata: Json) -> None:
@@ -90,22 +99,27 @@ def _place(call: Call, metadata: Json) -> None:
         metadata["namespace"] = wanted
 
 
+async def _store_generated(call: Call, value: Json, attributes: Attributes) -> Stored | Json:
+    """Under a name that is made up now: who changes objects on their way in sees none, who checks them does."""
+    for _ in range(_TRIES - 1):
+        try:
+            return await _store_one(call, _with_made_up_name(call, value), attributes)
+        except Refusal as refusal:
+            if refusal.reason != "AlreadyExists":
+                raise
+    return await _store_one(call, _with_made_up_name(call, value), attributes)
+
+
 def _with_made_up_name(call: Call, value: Json) -> Json:
     base = value["metadata"]["generateName"][:_LONGEST_BASE]
     suffix = "".join(call.kernel.rng.choices(_SUFFIX, k=5))
-    return {**value, "metadata": {**value["metadata"], "name": base + suffix}}
+    named: Json = copy_json(value)
+    named["metadata"]["name"] = base + suffix
+    return named
 
 
-async def _store_one(call: Call, value: Json, options: Json, *, owned: bool) -> Stored | Json:
+async def _store_one(call: Call, value: Json, attributes: Attributes) -> Stored | Json:
     strategy = call.resource.strategy
-    strategy.default(value)
-    if not owned:
-        own(call, None, value)
-    attributes = await call.admitted("CREATE", value, None, options)
-    if attributes.value is not value:
-        assert attributes.value is not None
-        value = attributes.value
-        strategy.default(value)
     _begin(call, value)
     strategy.prepare_create(value, call.operation)
     _refuse_invalid(call.resource, value, strategy.validate_create(value))
@@ -150,6 +164,7 @@ def own(call: Call, old: Json | None, value: Json) -> None:
 
 async def update(call: Call) -> Reply:
     """A new version of an object: as a whole, or of the part that a subresource is."""
+    options = write_options("UpdateOptions", call.request)
     value, warnings = decode_object(call.request, call.resource)
     call.warnings += warnings
     refuse_unfit(call.resource, value)
@@ -157,16 +172,16 @@ async def update(call: Call) -> Reply:
     _check_identity(call, metadata)
     found = await call.kernel.registry.find(call.resource, call.info.namespace, call.info.name)
     if found is None:
-        return await _create_by_update(call, value)
+        return await _create_by_update(call, value, options)
     _check_version(call, found, metadata)
-    return await store_update(call, found, value, request_options("UpdateOptions", call))
+    return await store_update(call, found, value, options)
 
 
-async def _create_by_update(call: Call, value: Json) -> Reply:
+async def _create_by_update(call: Call, value: Json, options: Json) -> Reply:
     if not call.resource.create_on_update or call.info.subresource:
         raise not_found(call.resource.group, call.resource.plural, call.info.name)
     value["metadata"].pop("resourceVersion", None)
-    stored = await store_new(call, value, request_options("UpdateOptions", call))
+    stored = await store_new(call, value, options)
     return call.answer_value(stored, 201) if isinstance(stored, dict) else await call.answer(stored, 201)
 
 
@@ -182,10 +197,17 @@ def _check_identity(call: Call, metadata: Json) -> None:
         )
 
 
+def check_version(text: str) -> None:
+    """500 for a version of an object that is no number, as the real server has it."""
+    if text and not (text.isascii() and text.isdecimal()):
+        raise Refusal(500, "", f'strconv.ParseUint: parsing "{text}": invalid syntax')
+
+
 def _check_version(call: Call, found: Found, metadata: Json) -> None:
     """Whoever read an older version, or another object of that name, has to read again."""
     resource, given = call.resource, metadata.get("resourceVersion", "")
     current = found.value["metadata"]
+    check_version(given)
     if not given and not resource.unconditional_update:
         why = "Invalid value: 0: must be specified for an update"
         cause = Cause("metadata.resourceVersion", "FieldValueInvalid", why)
@@ -241,14 +263,3 @@ def _keep_what_is_the_servers(old: Json, value: Json) -> None:
         metadata["namespace"] = known["namespace"]
     if "managedFields" not in metadata and "managedFields" in known:
         metadata["managedFields"] = known["managedFields"]
-
-
-def request_options(kind: str, call: Call) -> Json:
-    options: Json = {"kind": kind, "apiVersion": "meta.k8s.io/v1"}
-    if call.request.parameter("fieldManager"):
-        options["fieldManager"] = call.request.parameter("fieldManager")
-    if call.request.parameter("fieldValidation"):
-        options["fieldValidation"] = call.request.parameter("fieldValidation")
-    if call.dry_run:
-        options["dryRun"] = ["All"]
-    return options

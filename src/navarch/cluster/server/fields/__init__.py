@@ -1,11 +1,11 @@
 """Managed fields: who owns which field of an object, server-side apply, and patches."""
 
+from navarch.cluster.server.fields.applied_bodies import applied_object
 from navarch.cluster.server.fields.applying import applied
 from navarch.cluster.server.fields.kinds import KindShape, builtin_shape, custom_shape, shape_of
 from navarch.cluster.server.fields.managers import settled, updated
-from navarch.cluster.server.fields.patches import patched, unfit_patch
+from navarch.cluster.server.fields.patches import patched, unfit_patch, unsupported
 from navarch.cluster.server.fields.scaling import entries_from_scale, entries_of_scale
-from navarch.cluster.server.fields.yaml_bodies import applied_object
 
 __all__ = [
     "KindShape",
@@ -19,5 +19,6 @@ __all__ = [
     "settled",
     "shape_of",
     "unfit_patch",
+    "unsupported",
     "updated",
 ]

@@ -7,7 +7,7 @@ from typing import Final
 
 from navarch.cluster.server.builtin.endpoints.bodies import sent, success
 from navarch.cluster.server.endpoints.call import Call
-from navarch.cluster.server.endpoints.write import request_options
+from navarch.cluster.server.endpoints.options import write_options
 from navarch.cluster.server.refusal import Refusal, bad_request, conflict
 from navarch.cluster.server.registry import CHANGED
 from navarch.cluster.server.request import Json, Reply
@@ -37,7 +37,7 @@ async def bind_by_name(call: Call) -> Reply:
 
 async def _bind(call: Call, binding: Json) -> Reply:
     node = _node(binding)
-    attributes = await call.admitted("CREATE", binding, None, request_options("CreateOptions", call))
+    attributes = await call.admitted("CREATE", binding, None, write_options("CreateOptions", call.request))
     await call.validated(attributes, binding)
     found = await call.kernel.registry.get(call.resource, call.info.namespace, call.info.name)
     _check(call, found.value, binding["metadata"])

@@ -10,8 +10,8 @@ import msgspec
 from navarch.cluster.server.builtin.checks.common import selects
 from navarch.cluster.server.builtin.endpoints.bodies import sent, success
 from navarch.cluster.server.endpoints.call import Call
+from navarch.cluster.server.endpoints.options import write_options
 from navarch.cluster.server.endpoints.removal import delete
-from navarch.cluster.server.endpoints.write import request_options
 from navarch.cluster.server.refusal import Refusal, bad_request
 from navarch.cluster.server.registry import Found, decoded
 from navarch.cluster.server.request import Json, Reply
@@ -36,7 +36,7 @@ async def evict(call: Call) -> Reply:
     eviction = sent(call, _EVICTION)
     if eviction["metadata"].get("name") != call.info.name:
         raise bad_request("name in URL does not match name in Eviction object")
-    attributes = await call.admitted("CREATE", eviction, None, request_options("CreateOptions", call))
+    attributes = await call.admitted("CREATE", eviction, None, write_options("CreateOptions", call.request))
     await call.validated(attributes, eviction)
     found = await call.kernel.registry.get(call.resource, call.info.namespace, call.info.name)
     if not _is_unprotected(found.value):

@@ -11,7 +11,8 @@ from navarch.cluster.server.builtin.cells.texts import selector as selector_text
 from navarch.cluster.server.builtin.endpoints.bodies import checked, sent
 from navarch.cluster.server.causes import invalid as invalid_cause
 from navarch.cluster.server.endpoints.call import Call
-from navarch.cluster.server.endpoints.write import request_options, store_update
+from navarch.cluster.server.endpoints.options import write_options
+from navarch.cluster.server.endpoints.write import store_update
 from navarch.cluster.server.fields import entries_from_scale, entries_of_scale, patched
 from navarch.cluster.server.negotiation import asked_form
 from navarch.cluster.server.refusal import bad_request, conflict, invalid
@@ -67,7 +68,7 @@ async def _store(call: Call, found: Found, value: Json, replicas: int) -> Reply:
     _own(call, value, changed)
     plain = replace(call.request, headers={**call.request.headers, "accept": "application/json"})
     inner = Call(call.kernel, plain, replace(call.info, subresource=""), call.resource, call.user, call.warnings)
-    reply = await store_update(inner, found, changed, request_options("UpdateOptions", call), owned=True)
+    reply = await store_update(inner, found, changed, write_options("UpdateOptions", call.request), owned=True)
     return _reply(call, _scale_of(msgspec.json.decode(reply.body)))
 
 

@@ -1,0 +1,90 @@
+"""Answers without what no two servers have in common: uids, times, versions, generated names, addresses."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from differential.engines import Answer
+from differential.steps import Json
+
+_UUID = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}\b")
+_TIME = re.compile(r"\b20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
+_AGE = re.compile(r"^(\d+[smhd])+$|^<invalid>$")
+_NUMBER = re.compile(r"\b\d+\b")
+_MADE_UP = re.compile(r"\b(kube-api-access-|[a-z0-9-]*\bg-|Bad_)[bcdfghjklmnpqrstvwxz2456789]{5}\b")
+_ADMIN = re.compile(r"\b(rig|kubernetes)-admin\b")
+_ADDRESSES = frozenset({"clusterIP", "clusterIPs", "nodePort", "healthCheckNodePort"})
+
+
+class Normal:
+    """The eye with which the answers of one server in one sequence are read; it remembers what it has seen."""
+
+    def __init__(self) -> None:
+        self._uids: dict[str, str] = {}
+        self._versions: dict[str, str] = {}
+
+    def answer(self, answer: Answer) -> Json:
+        """The answer as it is compared."""
+        body = answer.body
+        if isinstance(body, list):
+            body = [self._value(event) for event in body if event.get("type") != "BOOKMARK"]
+        elif isinstance(body, dict) and body.get("kind") == "Status":
+            body = self._status(body)
+        else:
+            body = self._value(body)
+        return {
+            "status": answer.status,
+            "type": answer.content_type,
+            "warnings": [self._text(each) for each in answer.warnings],
+            "body": body,
+        }
+
+    def _status(self, body: Json) -> Json:
+        """Causes about one field come in the order of a Go map: in any."""
+        body = self._value(body)
+        causes = (body.get("details") or {}).get("causes")
+        if causes and " is invalid: [" in body.get("message", ""):
+            said = [f"{cause.get('field')}: {cause.get('message')}" for cause in causes]
+            causes.sort(key=lambda cause: (str(cause.get("field")), str(cause.get("message"))))
+            if body["message"].endswith(f"[{', '.join(said)}]"):
+                body["message"] = body["message"].partition(" is invalid: [")[0] + " is invalid: [the causes]"
+        return body
+
+    def _value(self, value: Any, key: str = "") -> Any:
+        if isinstance(value, dict):
+            return self._object(value)
+        if key == "managedFields" and isinstance(value, list):
+            return sorted((self._value(each) for each in value), key=_manager)
+        if key in _ADDRESSES and value not in (None, "None", ["None"]):
+            return f"<{key}>"
+        if isinstance(value, list):
+            return [self._value(each, key) for each in value]
+        return self._text(value, key) if isinstance(value, str) else value
+
+    def _object(self, value: Json) -> Json:
+        if "items" in value or value.get("kind") == "Table":
+            value = {**value, "metadata": _of_list(value.get("metadata") or {})}
+        # Metadata first: its versions are seen in the order of the objects, whatever the order of their fields.
+        return {name: self._value(value[name], name) for name in sorted(value)}
+
+    def _text(self, text: str, key: str = "") -> str:
+        if key == "resourceVersion":
+            return self._versions.setdefault(text, f"<version {len(self._versions)}>") if text.isdecimal() else text
+        if key == "cells" and _AGE.match(text):
+            return "<age>"
+        text = _UUID.sub(lambda found: self._uids.setdefault(found[0], f"<uid {len(self._uids)}>"), text)
+        text = _MADE_UP.sub(r"\1<any>", _ADMIN.sub("admin", _TIME.sub("<time>", text)))
+        if "ersion" in text:
+            text = _NUMBER.sub(lambda found: self._versions.get(found[0], found[0]), text)
+        return text
+
+
+def _of_list(metadata: Json) -> Json:
+    """A list is of whatever version the server was at."""
+    known = {"resourceVersion": "<any>", "continue": "<token>"}
+    return {name: known.get(name, value) if value else value for name, value in metadata.items()}
+
+
+def _manager(entry: Json) -> tuple[str, ...]:
+    return tuple(str(entry.get(name, "")) for name in ("manager", "operation", "subresource", "apiVersion"))
