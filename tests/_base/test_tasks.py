@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from navarch._base.clock import ManualClock
-from navarch._base.tasks import acquire, cancel_and_wait, is_cancelled, unless, within
+from navarch._base.tasks import acquire, cancel_and_wait, is_cancelled, one_ahead, unless, within
 
 
 async def test_within_returns_the_result_and_leaves_no_alarm() -> None:
@@ -211,3 +211,26 @@ async def test_cancellation_is_told_from_an_error_that_looks_like_one() -> None:
         await ManualClock().settle()
         task.cancel()
     assert seen == [False, True, True]
+
+
+async def test_one_ahead_asks_for_the_next_while_the_last_is_used() -> None:
+    """Results come in order, one question is always on its way, and the last one is taken back."""
+    asked: list[int] = []
+    taken_back: list[int] = []
+
+    async def ask() -> int:
+        number = len(asked)
+        asked.append(number)
+        try:
+            if number == 3:
+                await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            taken_back.append(number)
+            raise
+        return number
+
+    async with one_ahead(ask) as following:
+        for number in range(3):
+            assert await following() == number
+            assert asked == list(range(number + 2))
+    assert taken_back == [3]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
 from navarch._base.clock import Clock
@@ -81,3 +82,24 @@ async def unless(stop: Coroutine[Any, Any, object], work: Coroutine[Any, Any, T]
         return task.result()
     finally:
         await cancel_and_wait(end, task)
+
+
+@asynccontextmanager
+async def one_ahead(ask: Callable[[], Coroutine[Any, Any, T]]) -> AsyncIterator[Callable[[], Awaitable[T]]]:
+    """What `ask` gives, one after the other: the next is asked for while the caller is busy with the last.
+
+    What was asked for and is not wanted any more is cancelled at the end of the block.
+    """
+    coming = asyncio.create_task(ask())
+
+    async def following() -> T:
+        nonlocal coming
+        found = await coming
+        coming = asyncio.create_task(ask())
+        await asyncio.sleep(0)  # it is on its way before the caller gets busy
+        return found
+
+    try:
+        yield following
+    finally:
+        await cancel_and_wait(coming)

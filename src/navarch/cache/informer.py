@@ -19,6 +19,7 @@ from typing import Any, cast
 
 from navarch._base.backoff import Backoff, Delays
 from navarch._base.clock import Clock
+from navarch._base.tasks import one_ahead
 from navarch.api import Fields, Key, Kind, Labels
 from navarch.cache.collection import Collection
 from navarch.client import ALL, Client, Listing, Watch, WatchEvent, WatchOptions
@@ -162,9 +163,10 @@ class Informer:
 
     async def _list_pages(self) -> str:
         missing, pages = self._collection.keys(self._namespace), self._listing().pages()
-        while (page := await pages.next()) is not None:
-            for data in page:
-                missing.discard(self._take_listed(data))
+        async with one_ahead(pages.next) as next_page:
+            while (page := await next_page()) is not None:
+                for data in page:
+                    missing.discard(self._take_listed(data))
         self._list_is_complete(missing, pages.resource_version)
         return pages.resource_version
 
