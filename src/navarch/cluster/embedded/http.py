@@ -6,21 +6,28 @@ import asyncio
 import gzip
 import re
 import ssl
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from types import TracebackType
 from typing import Any, Final, Self
 from urllib.parse import unquote, unquote_plus
 
-from aiohttp import web
+import msgspec
 from aiohttp.abc import AbstractStreamWriter
 from aiohttp.http_parser import RawRequestMessage
+from aiohttp.http_writer import StreamWriter
 from aiohttp.streams import StreamReader
+from aiohttp.web_exceptions import HTTPRequestEntityTooLarge
 from aiohttp.web_protocol import RequestHandler
+from aiohttp.web_request import BaseRequest
+from aiohttp.web_response import Response, StreamResponse
+from aiohttp.web_server import Server
 from multidict import CIMultiDict
 
 from navarch._base.clock import SystemClock
 from navarch.cluster.embedded.transport import warning_header
+from navarch.cluster.embedded.wire import BACKLOG, Connection, listening, plain_answer
 from navarch.cluster.server.bodies import LIMIT_BYTES
+from navarch.cluster.server.refusal import Refusal
 from navarch.cluster.server.request import ApiRequest, Reply, request_info
 from navarch.cluster.server.server import ApiServer, RecordedStream
 
@@ -33,10 +40,18 @@ _IDLE_SECONDS: Final = 90.0
 _DRAIN_SECONDS: Final = 5.0
 _TURNS_TO_CLOSE: Final = 5
 _LONGEST_HEAD: Final = 2**20
+_MOST_HEADERS: Final = 10_000
+_BODY_SECONDS: Final = 60.0
+"""What a body may take to come; Kubernetes gives a whole request that long."""
+_CONTINUE: Final = "100-continue"
 _READING: Final = frozenset({"GET", "HEAD"})
+_ABSOLUTE: Final = re.compile("^https?://[^/?]*(?=/)")
+"""What stands before the path in a request through a proxy."""
 _BROKEN_ESCAPE: Final = re.compile("%(?![0-9a-fA-F]{2})")
 _TOO_LARGE: Final = b" " * (LIMIT_BYTES + 1)
 """Stands for every body beyond the limit; the server says what is to be said about it."""
+
+Handler = Callable[[BaseRequest], Awaitable[StreamResponse]]
 
 
 class HttpServer:
@@ -50,9 +65,8 @@ class HttpServer:
         self._context = context
         self._host = host
         self._port = port
-        self._web: web.Server | None = None
+        self._web: _Connections | None = None
         self._listener: asyncio.Server | None = None
-        self._streaming: set[asyncio.Task[Any]] = set()
 
     @property
     def url(self) -> str:
@@ -61,17 +75,18 @@ class HttpServer:
         return f"https://{self._host}:{self._listener.sockets[0].getsockname()[1]}"
 
     async def __aenter__(self) -> Self:
-        self._web = web.Server(
+        self._web = _Connections(
             self._answer,
             request_factory=_bounded_request,
-            handler_cancellation=True,
             access_log=None,
+            auto_decompress=False,
             keepalive_timeout=_IDLE_SECONDS,
             max_line_size=_LONGEST_HEAD,
             max_field_size=_LONGEST_HEAD,
+            max_headers=_MOST_HEADERS,
         )
         self._listener = await asyncio.get_running_loop().create_server(
-            self._web, self._host, self._port, ssl=self._context, backlog=1024
+            self._web, sock=listening(self._host, self._port), ssl=self._context, backlog=BACKLOG
         )
         return self
 
@@ -81,41 +96,94 @@ class HttpServer:
         assert self._listener is not None
         assert self._web is not None
         self._listener.close()
-        for task in self._streaming:
+        for task in self._web.streaming.values():
             task.cancel()
         transports = [handler.transport for handler in self._web.connections]
         self._web.pre_shutdown()
         await self._web.shutdown(_DRAIN_SECONDS)
         await _aborted(transports)
 
-    async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
+    async def _answer(self, request: BaseRequest) -> StreamResponse:
+        if (refused := _not_taken(request)) is not None:
+            return refused
         try:
-            body = b"" if request.method in _READING else await request.read()
-        except web.HTTPRequestEntityTooLarge:
-            body = _TOO_LARGE
+            body = b"" if request.method in _READING else await _body(request)
+        except TimeoutError:
+            return _late()
         asked = _asked(request, body)
-        work = self._server.handle(asked)
-        # A client that leaves cuts off what it reads, but nothing that is being written.
-        reply = await (work if request.method in _READING else asyncio.shield(work))
+        reply = await self._server.handle(asked)
         if reply.stream is not None:
             return await self._streamed(request, reply)
         return _whole(asked, reply)
 
-    async def _streamed(self, request: web.BaseRequest, reply: Reply) -> web.StreamResponse:
+    async def _streamed(self, request: BaseRequest, reply: Reply) -> StreamResponse:
         """Chunk by chunk, as fast as the client reads; one that does not read for long is cut off."""
         assert isinstance(reply.stream, RecordedStream)
+        assert self._web is not None
         task = asyncio.current_task()
         assert task is not None
-        self._streaming.add(task)
+        self._web.streaming[request.protocol] = task
         try:
-            response = web.StreamResponse(status=reply.status, headers=_headers(reply))
+            response = StreamResponse(status=reply.status, headers=_headers(reply))
             await response.prepare(request)
             async for chunk in reply.stream:
                 await _written(request, response, chunk)
         finally:
-            self._streaming.discard(task)
+            del self._web.streaming[request.protocol]
             await reply.stream.aclose()
         return response
+
+
+class _Connections(Server):
+    """A client that leaves cuts off the stream that it reads, but nothing else: what is being written is written.
+
+    `streaming` has the tasks that send streams, by connection.
+    """
+
+    def __init__(self, handler: Handler, **options: Any) -> None:
+        super().__init__(handler, **options)
+        self.streaming: dict[RequestHandler, asyncio.Task[Any]] = {}
+
+    def __call__(self) -> RequestHandler:
+        return Connection(self, loop=self._loop, **self._kwargs)
+
+    def connection_lost(self, handler: RequestHandler, exc: BaseException | None = None) -> None:
+        super().connection_lost(handler, exc)
+        if (task := self.streaming.get(handler)) is not None:
+            task.cancel()
+
+
+def _not_taken(request: BaseRequest) -> Response | None:
+    """What Go's server does not hand on."""
+    if request.version.major != 1:
+        return plain_answer(505, "unsupported protocol version")
+    if _BROKEN_ESCAPE.search(request.raw_path.partition("?")[0]):
+        return plain_answer(400)
+    if request.headers.get("Expect", _CONTINUE).lower() != _CONTINUE:
+        return plain_answer(417)
+    return None
+
+
+async def _body(request: BaseRequest) -> bytes:
+    if "Expect" in request.headers:
+        assert isinstance(request.writer, StreamWriter)
+        await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        request.writer.output_size = 0
+    async with asyncio.timeout(_BODY_SECONDS):
+        try:
+            return await request.read()
+        except HTTPRequestEntityTooLarge:
+            return _TOO_LARGE
+
+
+def _late() -> Response:
+    """What Kubernetes says to a request that does not come to its end."""
+    refusal = Refusal(504, "Timeout", "Timeout: request did not complete within the allotted timeout", details={})
+    response = Response(
+        body=msgspec.json.encode(refusal.status()), status=refusal.code, content_type="application/json"
+    )
+    response.force_close()
+    return response
 
 
 async def _aborted(transports: Sequence[asyncio.Transport | None]) -> None:
@@ -127,7 +195,7 @@ async def _aborted(transports: Sequence[asyncio.Transport | None]) -> None:
         await SystemClock().sleep(0)
 
 
-async def _written(request: web.BaseRequest, response: web.StreamResponse, chunk: bytes) -> None:
+async def _written(request: BaseRequest, response: StreamResponse, chunk: bytes) -> None:
     try:
         async with asyncio.timeout(_PATIENCE):
             await response.write(chunk)
@@ -143,12 +211,12 @@ def _bounded_request(
     protocol: RequestHandler,
     writer: AbstractStreamWriter,
     task: asyncio.Task[None],
-) -> web.BaseRequest:
-    return web.BaseRequest(message, payload, protocol, writer, task, task.get_loop(), client_max_size=LIMIT_BYTES)
+) -> BaseRequest:
+    return BaseRequest(message, payload, protocol, writer, task, task.get_loop(), client_max_size=LIMIT_BYTES)
 
 
-def _asked(request: web.BaseRequest, body: bytes) -> ApiRequest:
-    path, _, query = request.raw_path.partition("?")
+def _asked(request: BaseRequest, body: bytes) -> ApiRequest:
+    path, _, query = _ABSOLUTE.sub("", request.raw_path).partition("?")
     return ApiRequest(
         method=request.method,
         path=unquote(path),
@@ -173,7 +241,7 @@ def _parameters(text: str) -> dict[str, list[str]]:
     return found
 
 
-def _lower_headers(request: web.BaseRequest) -> dict[str, str]:
+def _lower_headers(request: BaseRequest) -> dict[str, str]:
     headers: dict[str, str] = {}
     for name, value in request.headers.items():
         lower = name.lower()
@@ -181,19 +249,19 @@ def _lower_headers(request: web.BaseRequest) -> dict[str, str]:
     return headers
 
 
-def _certificate(request: web.BaseRequest) -> bytes | None:
+def _certificate(request: BaseRequest) -> bytes | None:
     """The client's, if it showed one: TLS has verified it."""
     secured = request.get_extra_info("ssl_object")
     return secured.getpeercert(binary_form=True) if secured is not None else None
 
 
-def _whole(asked: ApiRequest, reply: Reply) -> web.Response:
+def _whole(asked: ApiRequest, reply: Reply) -> Response:
     body, headers = reply.body, _headers(reply)
     if len(body) >= _COMPRESSED_FROM and _is_compressed(asked):
         body = gzip.compress(body, compresslevel=1)
         headers["Content-Encoding"] = "gzip"
         headers["Vary"] = "Accept-Encoding"
-    return web.Response(body=body, status=reply.status, headers=headers)
+    return Response(body=body, status=reply.status, headers=headers)
 
 
 def _is_compressed(asked: ApiRequest) -> bool:

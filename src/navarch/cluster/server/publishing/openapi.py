@@ -77,7 +77,16 @@ def _in_version_2(schema: Any) -> Any:
     if isinstance(single, list) and len(single) == 1 and "$ref" in single[0]:
         schema = {**{key: value for key, value in schema.items() if key not in {"allOf", "default"}}, **single[0]}
     return {
-        key: value.replace(_REFERENCE, "#/definitions/") if key == "$ref" else _in_version_2(value)
+        key: _keyword_in_version_2(key, value)
         for key, value in schema.items()
         if key not in _SCHEMA_KEYWORDS_ONLY_IN_V3
     }
+
+
+def _keyword_in_version_2(keyword: str, value: Any) -> Any:
+    """Of properties only the schemas are looked into: they may be called `$ref` or `not`."""
+    if keyword == "$ref":
+        return value.replace(_REFERENCE, "#/definitions/")
+    if keyword == "properties":
+        return {name: _in_version_2(schema) for name, schema in value.items()}
+    return _in_version_2(value)

@@ -20,6 +20,8 @@ Health = Callable[[], str | None]
 
 _TEXT = "text/plain; charset=utf-8"
 _HEALTH = frozenset({"healthz", "livez", "readyz"})
+_ANY_METHOD = frozenset({"/", "/openapi/v2"})
+"""What Kubernetes serves without looking at the method."""
 _CHECKS = ("ping", "log", "etcd")
 
 
@@ -39,11 +41,13 @@ class Pages:
         reply = self._reply(request)
         if reply is None:
             return self._absent(request.path)
-        if request.method != "GET":
+        if request.method != "GET" and request.path not in _ANY_METHOD:
             raise method_not_allowed()
         return reply
 
     def _reply(self, request: ApiRequest) -> Reply | None:
+        if request.path.startswith("//"):
+            return None
         path = request.path.rstrip("/") or "/"
         if path == "/version":
             return Reply(200, msgspec.json.encode(self._published.version()))

@@ -1,0 +1,164 @@
+"""Requests that no client would send: an answer, the same from both, and the cluster goes on."""
+
+from __future__ import annotations
+
+import pytest
+
+from navarch.client import Client, Config
+from navarch.k8s.core.v1 import ConfigMap
+from wire import SECONDS, Answer, Wire, answer_in, everything
+
+MAPS = "/api/v1/namespaces/default/configmaps"
+NOWHERE = Answer(404, "404 page not found")
+UNKNOWN = Answer(404, "the server could not find the requested resource")
+NOT_ALLOWED = Answer(405, "the server does not allow this method on the requested resource")
+NO_REQUEST = Answer(400, "400 Bad Request")
+LIST = Answer(200, "ConfigMapList")
+
+
+@pytest.fixture
+def wire(config: Config) -> Wire:
+    return Wire(config)
+
+
+def compared(wire: Wire, expected: dict[str, Answer]) -> None:
+    """All of them, so that a failure shows every difference."""
+    assert {line: wire.ask(line) for line in expected} == expected
+
+
+async def test_paths_lead_where_they_lead_in_kubernetes(client: Client, wire: Wire) -> None:
+    """Doubled and missing slashes, dots, escapes, other letters, and very long ones."""
+    expected = {
+        "GET //": NOWHERE,
+        "GET //api": NOWHERE,
+        "GET /../../etc/passwd": NOWHERE,
+        "GET /%2e%2e/etc/passwd": NOWHERE,
+        "GET /healthz/..": NOWHERE,
+        f"GET /{'x/' * 20_000}": NOWHERE,
+        "GET /api//v1": UNKNOWN,
+        "GET /api/../api/v1": UNKNOWN,
+        "GET /api/v1//namespaces": UNKNOWN,
+        f"GET {MAPS};x": UNKNOWN,
+        f"GET {MAPS}#x": UNKNOWN,
+        f"GET {MAPS}%3fwatch=1": UNKNOWN,
+        f"GET {MAPS}/..%2f..%2fx": UNKNOWN,
+        f"GET {MAPS}/x/y/z": UNKNOWN,
+        f"GET {MAPS}/": LIST,
+        f"GET {MAPS}??": LIST,
+        f"GET {MAPS}?a=%": LIST,
+        f"GET {MAPS}/%": NO_REQUEST,
+        f"GET {MAPS}/%zz": NO_REQUEST,
+        f"GET {MAPS}/{'x' * 5000}": Answer(404, f'configmaps "{"x" * 5000}" not found'),
+        "GET /api/v1/namespaces/NOT_A_NAME/configmaps": LIST,
+    }
+    compared(wire, expected)
+
+
+async def test_what_is_no_request_is_told(client: Client, wire: Wire) -> None:
+    """In a line of text, and the connection is closed."""
+    expected = {
+        "GET x": NO_REQUEST,
+        "GET ?": NO_REQUEST,
+        "GET ": NO_REQUEST,
+        "GET http://[::1": NO_REQUEST,
+        "GET /api v1": NO_REQUEST,
+        '" /version': NO_REQUEST,
+        "G\xe9T /version": NO_REQUEST,
+        "GET /version HTTP/1": NO_REQUEST,
+        "GET /version HTTP/x": NO_REQUEST,
+        "GET /version HTTP/2.0": Answer(505, "505 HTTP Version Not Supported: unsupported protocol version"),
+    }
+    compared(wire, expected)
+
+
+async def test_methods_are_taken_or_not(client: Client, wire: Wire) -> None:
+    """Those of HTTP that mean nothing here are not allowed; health and OpenAPI do not look at them."""
+    expected = {f"{method} {MAPS}": NOT_ALLOWED for method in ("OPTIONS", "TRACE", "PROPFIND", "PUT", "PATCH")}
+    expected |= {f"{method} /version": NOT_ALLOWED for method in ("POST", "OPTIONS", "DELETE")}
+    expected |= {"HEAD /version": Answer(405, ""), "HEAD /healthz": Answer(200, ""), "POST /healthz": Answer(200, "ok")}
+    expected |= {"GET http://elsewhere/api": Answer(200, "APIVersions"), "POST /nope": NOWHERE}
+    compared(wire, expected)
+    assert wire.ask("POST /openapi/v2").status == 200
+
+
+@pytest.mark.parametrize(
+    ("header", "status"),
+    [
+        (f"X: {'y' * 900_000}", 200),
+        (f"X: {'y' * 1_100_000}", 431),
+        ("X y: z", 400),
+        ("no colon", 400),
+        (": nothing", 400),
+        ("X\x00: y", 400),
+        ("X: \x01", 400),
+        ("Host: twice", 400),
+        ("Expect: the unexpected", 417),
+        ("Upgrade: websocket", 200),
+        ("Range: bytes=0-1", 200),
+        ("Accept: ;;;", 406),
+        ("Accept: text/html", 406),
+        ("Impersonate-Group: g", 400),
+        ("X-Remote-User: eve", 200),
+        ("User-Agent: \xff", 200),
+        ("\r\n".join(f"X-{number}: y" for number in range(5000)), 200),
+    ],
+    ids=lambda value: str(value)[:20].encode("unicode_escape").decode(),
+)
+async def test_headers_are_taken_or_refused(client: Client, wire: Wire, header: str, status: int) -> None:
+    """Large ones, many, and what is none."""
+    assert wire.ask(f"GET {MAPS}", [header]).status == status
+
+
+async def test_body_over_the_limit_is_refused(client: Client, wire: Wire) -> None:
+    """With every verb that has one, and whether its length is told before or not."""
+    refused = Answer(413, "Request entity too large: limit is 3145728")
+    too_large = b" " * (3 * 1024 * 1024 + 1)
+    for line in (f"POST {MAPS}", f"PUT {MAPS}/x", f"DELETE {MAPS}/x"):
+        assert wire.ask(line, body=too_large) == refused, line
+    with wire.connected() as connection:
+        connection.sendall(wire.head(f"POST {MAPS}", ["Transfer-Encoding: chunked", "Connection: close"]))
+        connection.sendall(b"%x\r\n%b\r\n0\r\n\r\n" % (len(too_large), too_large))
+        assert answer_in(everything(connection)) == refused
+
+
+async def test_old_http_is_answered(client: Client, wire: Wire) -> None:
+    """And the connection closed after it."""
+    with wire.connected() as connection:
+        connection.sendall(wire.head(f"GET {MAPS} HTTP/1.0"))
+        assert answer_in(everything(connection)) == LIST
+
+
+async def test_requests_one_after_the_other_without_waiting_are_answered_in_order(client: Client, wire: Wire) -> None:
+    """All of them, also when the client sends no more after the last."""
+    with wire.connected() as connection:
+        asked = [wire.head(f"GET {MAPS}/x{number}") for number in range(50)]
+        connection.sendall(b"".join(asked) + wire.head("GET /version", ["Connection: close"]))
+        received = everything(connection).decode()
+    places = [received.index(f'configmaps \\"x{number}\\" not found') for number in range(50)]
+    assert places == sorted(places)
+
+
+async def test_half_a_request_harms_nobody(client: Client, wire: Wire) -> None:
+    """The head or the body that does not come is one connection's affair; a body that is cut off is not carried out."""
+    body = b'{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"half"}}'
+    with wire.connected() as head, wire.connected() as slow:
+        head.sendall(wire.head(f"GET {MAPS}")[:-4])
+        slow.sendall(wire.head(f"POST {MAPS}", ["Content-Type: application/json", "Content-Length: 1000"]) + body)
+        assert wire.ask(f"GET {MAPS}") == LIST
+    with wire.connected() as patient:
+        patient.sendall(wire.head("GET /version", ["Expect: 100-continue", "Connection: close"]))
+        assert answer_in(everything(patient)).status == 200
+    assert "half" not in {each.name for each in await client.list(ConfigMap, namespace="default")}
+
+
+async def test_client_that_waits_to_be_asked_for_its_body_is(client: Client, wire: Wire) -> None:
+    """As curl does before it sends much."""
+    body = b'{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"asked"}}'
+    with wire.connected() as connection:
+        length = ["Content-Type: application/json", f"Content-Length: {len(body)}"]
+        headers = [*length, "Expect: 100-continue", "Connection: close"]
+        connection.sendall(wire.head(f"POST {MAPS}?dryRun=All", headers))
+        connection.settimeout(SECONDS)
+        assert connection.recv(1000).startswith(b"HTTP/1.1 100 Continue\r\n")
+        connection.sendall(body)
+        assert answer_in(everything(connection)) == Answer(201, "ConfigMap")
