@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from navarch.cluster.controllers.workloads import deployments, replicasets
+from navarch.cluster.controllers.workloads import deployments, replicasets, statefulsets
 from navarch.operator import Operator
 
 __all__ = ["builtin_operator"]
@@ -13,4 +13,5 @@ def builtin_operator() -> Operator:
     operator = Operator("navarch-controllers", crds="ignore", election=False, check_permissions=False)
     deployments.declare(operator)
     replicasets.declare(operator)
+    statefulsets.declare(operator)
     return operator
