@@ -97,7 +97,7 @@ def _applies(report: Report, cluster: rig.Cluster) -> None:
 _IMPORT = """
 import time
 began = time.perf_counter()
-import {}
+{}
 took = time.perf_counter() - began
 import reporting
 reporting.report_run(took)
@@ -105,10 +105,16 @@ reporting.report_run(took)
 
 
 def _imports(report: Report) -> None:
-    """Also with the HTTP transport, which is imported when a client connects: every operator pays for it in the end."""
-    imports = {"import navarch": "navarch", "import navarch and connect over HTTP": "navarch, navarch.client.http"}
+    """All names of navarch, which are imported as they are asked for. Also with the HTTP transport, which is imported when
+    a client connects: every operator pays for it in the end.
+    """
+    everything = "from navarch import *"
+    imports = {
+        "import navarch": everything,
+        "import navarch and connect over HTTP": f"{everything}\nimport navarch.client.http",
+    }
     base = "aiohttp, msgspec"
-    workers = {name: _import_worker(modules) for name, modules in (imports | {base: base}).items()}
+    workers = {name: _import_worker(lines) for name, lines in (imports | {base: f"import {base}"}).items()}
     runs = in_turns(workers, 4 * ROUNDS, "imports")
     for claim in imports:
         for what, unit, name in (("wall", "s", "time"), ("peak_mb", "MB", "memory")):
@@ -116,8 +122,8 @@ def _imports(report: Report) -> None:
             report.rows.append(row(f"{claim}: {name}", unit, least(runs[claim], what), peers, 1.5))
 
 
-def _import_worker(modules: str) -> Callable[[], Run]:
-    return lambda: run_worker(["-c", _IMPORT.format(modules)], {"PYTHONPATH": str(HERE)})
+def _import_worker(lines: str) -> Callable[[], Run]:
+    return lambda: run_worker(["-c", _IMPORT.format(lines)], {"PYTHONPATH": str(HERE)})
 
 
 if __name__ == "__main__":

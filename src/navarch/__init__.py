@@ -1,5 +1,11 @@
-"""The Operator Framework for Python: typed custom resources, a client for them, and a runtime for controllers."""
+"""The Operator Framework for Python: typed custom resources, a client for them, and a runtime for controllers.
 
+Client and runtime are imported when something of them is first asked for: who needs only a part does not wait for the rest.
+"""
+
+from typing import TYPE_CHECKING
+
+from navarch._base.lazy import names_of_parts
 from navarch._version import __version__
 from navarch.api import (
     Atomic,
@@ -27,10 +33,22 @@ from navarch.api import (
     Status,
     field,
 )
-from navarch.cache import Cached
-from navarch.client import ALL, Client, Config, connect, load
-from navarch.controller import Context, ElectionOptions, Permanent, Result, Retry
-from navarch.operator import Endpoints, Operator, run
+
+if TYPE_CHECKING:
+    from navarch.cache import Cached
+    from navarch.client import ALL, Client, Config, connect, load
+    from navarch.controller import Context, ElectionOptions, Permanent, Result, Retry
+    from navarch.operator import Endpoints, Operator, run
+else:
+    __getattr__ = names_of_parts(
+        __name__,
+        {
+            "cache": ("Cached",),
+            "client": ("ALL", "Client", "Config", "connect", "load"),
+            "controller": ("Context", "ElectionOptions", "Permanent", "Result", "Retry"),
+            "operator": ("Endpoints", "Operator", "run"),
+        },
+    )
 
 __all__ = [
     "ALL",

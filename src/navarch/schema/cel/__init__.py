@@ -5,13 +5,16 @@
 >>> rule = cel.compile("self.replicas <= 3", {"self": cel.type_of_schema(schema)}, result=cel.BOOL)
 >>> rule.evaluate({"self": cel.value_of({"replicas": 5}, schema)})
 False
+
+The compiler and its library are imported when a rule is first compiled.
 """
 
 from __future__ import annotations
 
-from navarch.schema.cel.cost import CRD_COST_LIMIT, RULE_COST_LIMIT, cardinality_of
+from typing import TYPE_CHECKING
+
+from navarch._base.lazy import names_of_parts
 from navarch.schema.cel.errors import CelError, CelEvaluationError
-from navarch.schema.cel.program import Program, compile  # noqa: A004 - read as cel.compile, like re.compile
 from navarch.schema.cel.schema_types import type_of_schema
 from navarch.schema.cel.schema_values import Converter, converter_of, value_of
 from navarch.schema.cel.types import (
@@ -30,6 +33,15 @@ from navarch.schema.cel.types import (
     optional_of,
 )
 from navarch.schema.cel.values import NONE, Duration, Optional, Timestamp, Uint, some
+
+if TYPE_CHECKING:
+    from navarch.schema.cel.cost import CRD_COST_LIMIT, RULE_COST_LIMIT, cardinality_of
+    from navarch.schema.cel.program import Program, compile  # noqa: A004 - read as cel.compile, like re.compile
+else:
+    __getattr__ = names_of_parts(
+        __name__,
+        {"cost": ("CRD_COST_LIMIT", "RULE_COST_LIMIT", "cardinality_of"), "program": ("Program", "compile")},
+    )
 
 __all__ = [
     "BOOL",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from navarch.cluster.server.access.authorization import Authorizer
 from navarch.cluster.server.access.users import service_account_groups, service_account_name
@@ -12,8 +12,10 @@ from navarch.cluster.server.admission.matching import Shown
 from navarch.cluster.server.admission.reviewing import described
 from navarch.cluster.server.request import Json, RequestInfo, User
 from navarch.schema import cel
-from navarch.schema.cel.library import authorization
 from navarch.schema.cel.types import AUTHORIZER, object_of
+
+if TYPE_CHECKING:
+    from navarch.schema.cel.library.authorization import Question
 
 __all__ = ["REQUEST_VARIABLES", "Condition", "Conditions", "Expression", "Verdict", "judged", "variables_of"]
 
@@ -63,10 +65,11 @@ def variables_of(attributes: Attributes, shown: Shown, authorizer: Authorizer) -
     }
 
 
-def _authorizer(attributes: Attributes, authorizer: Authorizer) -> authorization.Authorizer:
+def _authorizer(attributes: Attributes, authorizer: Authorizer) -> object:
     """What may be asked is about who makes the request, unless an expression names a ServiceAccount."""
+    from navarch.schema.cel.library import authorization  # noqa: PLC0415 - most servers have no expressions
 
-    def ask(question: authorization.Question) -> authorization.Answer:
+    def ask(question: Question) -> authorization.Answer:
         user = attributes.user if question.account is None else _service_account(*question.account)
         decision = authorizer.allows(user, _info(question))
         return authorization.Answer(decision.allowed, decision.reason)
@@ -86,7 +89,7 @@ def _service_account(namespace: str, name: str) -> User:
     return User(service_account_name(namespace, name), groups=service_account_groups(namespace))
 
 
-def _info(question: authorization.Question) -> RequestInfo:
+def _info(question: Question) -> RequestInfo:
     return RequestInfo(
         question.verb,
         question.path,

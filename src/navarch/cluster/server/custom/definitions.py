@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from navarch.cluster.server.causes import invalid, required
 from navarch.cluster.server.custom.conditions import ESTABLISHED, TERMINATING, condition, is_true, with_condition
@@ -12,7 +12,9 @@ from navarch.cluster.server.metadata import immutable_faults, metadata_faults, m
 from navarch.cluster.server.request import Json
 from navarch.cluster.server.types import Operation, ResourceType, Strategy
 from navarch.errors import Cause
-from navarch.schema import DefinitionFault, definition_faults
+
+if TYPE_CHECKING:
+    from navarch.schema import DefinitionFault
 
 __all__ = ["FINALIZER", "GROUP", "PLURAL", "definition_type"]
 
@@ -144,6 +146,8 @@ def _stored_versions(value: Json, known: list[str]) -> list[str]:
 
 
 def _faults(value: Json) -> list[Cause]:
+    from navarch.schema import definition_faults  # noqa: PLC0415 - long to import, and needed when the first CRD is made
+
     return [_cause(fault) for fault in definition_faults(value)]
 
 

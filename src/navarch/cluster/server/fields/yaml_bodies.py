@@ -1,4 +1,4 @@
-"""Bodies of server-side apply: YAML as Kubernetes reads it, of which JSON is a part."""
+"""YAML as Kubernetes reads it."""
 
 from __future__ import annotations
 
@@ -11,14 +11,10 @@ import msgspec
 import yaml
 
 from navarch.cluster.server.fields.gotext import go_literal
-from navarch.cluster.server.fields.json_faults import go_kind
 from navarch.cluster.server.refusal import Refusal, bad_request
-from navarch.cluster.server.request import Json
 
-__all__ = ["applied_object"]
+__all__ = ["read_yaml"]
 
-_SURROGATE: Final = re.compile(rb"[^\\](?:\\\\)*\\u[dD][89a-fA-F]").search
-_MAP: Final = "Go value of type map[string]interface {}"
 _MOST_VALUES: Final = 1_000_000
 _MOST_DEPTH: Final = 200
 _TAG: Final = "tag:yaml.org,2002:"
@@ -28,29 +24,12 @@ class _BodyError(ValueError):
     """A body that is YAML, but no JSON; the text is all that is said."""
 
 
-def applied_object(body: bytes) -> Json:
-    """The object that a body of server-side apply describes, in YAML or JSON; raises Refusal."""
-    try:
-        found = msgspec.json.decode(body)
-    except (msgspec.DecodeError, RecursionError):
-        found = _read(body)
-    if _SURROGATE(body):
-        # What JSON writes as two escapes is no character in YAML, and the real server reads all of it as YAML.
-        raise _refused("yaml: found invalid Unicode character escape code")
-    if found is None:
-        return {}
-    if not isinstance(found, dict):
-        kind = f"json: cannot unmarshal {go_kind(found)} into {_MAP}"
-        raise bad_request(f"error decoding YAML: error unmarshaling JSON: while decoding JSON: {kind}")
-    return found
-
-
 def _refused(why: str) -> Refusal:
     return bad_request(f"error decoding YAML: error converting YAML to JSON: {why}")
 
 
-def _read(body: bytes) -> Any:
-    """The first document of a body."""
+def read_yaml(body: bytes) -> Any:
+    """The first document of a body; raises Refusal."""
     try:
         _check_depth(body)
         loader = _Loader(body)
