@@ -16,7 +16,7 @@ from navarch.cluster.server.request import ApiRequest, Json
 from navarch.cluster.server.selection import Selection
 from navarch.cluster.server.shaping import shaped
 from navarch.cluster.server.types import ResourceType
-from navarch.cluster.server.views import seen
+from navarch.cluster.server.views import seen, seen_all
 from navarch.cluster.storage import CompactedError, Event, Storage, Stored, Watcher
 
 __all__ = ["Lines", "WatchRequest", "Watches"]
@@ -144,15 +144,12 @@ class _Watch:
                 yield lines
 
     async def _initial(self) -> AsyncIterator[bytes]:
+        """What is there; few watch from the same moment on, so that these lines are not kept."""
         page = await self._watches.storage.page(self._prefix)
         self._seen = page.revision
         for start in range(0, len(page.items), _TOGETHER):
-            lines = [
-                await self._shown("ADDED", stored)
-                for stored in page.items[start : start + _TOGETHER]
-                if self._matches(stored.value)
-            ]
-            yield b"".join(lines)
+            found = [each for each in page.items[start : start + _TOGETHER] if self._matches(each.value)]
+            yield b"".join([_line("ADDED", self._formed(data)) for data in await seen_all(self._asked.resource, found)])
         if self._asked.marks_initial_end:
             yield self._bookmark(initial_end=True)
 
@@ -167,7 +164,7 @@ class _Watch:
                 return
             elif self._asked.bookmarks and now >= self._bookmark_at:
                 self._bookmark_at = self._next_bookmark()
-                self._seen = max(self._seen, await self._watches.storage.revision())
+                self._seen = max(self._seen, watcher.seen)
                 yield self._bookmark()
             else:
                 await watcher.wait()
@@ -191,10 +188,14 @@ class _Watch:
         return not self._asked.selection or self._asked.selection.matches(value)
 
     async def _shown(self, kind: str, stored: Stored) -> bytes:
+        resource = self._asked.resource
+        if not self._asked.form.kind:
+            return await self._watches.lines.line(kind, stored, resource)
+        return _line(kind, self._formed(await seen(resource, stored)))
+
+    def _formed(self, data: bytes) -> bytes:
         asked = self._asked
-        if not asked.form.kind:
-            return await self._watches.lines.line(kind, stored, asked.resource)
-        return _line(kind, shaped(await seen(asked.resource, stored), asked.resource, asked.form, asked.request))
+        return shaped(data, asked.resource, asked.form, asked.request) if asked.form.kind else data
 
     def _bookmark(self, *, initial_end: bool = False) -> bytes:
         metadata: Json = {"resourceVersion": str(self._seen), "creationTimestamp": None}
