@@ -91,7 +91,8 @@ class Record:
         """Its program runs."""
         self.container_id = f"{_SCHEME}{container}"
         self.state = ContainerState(running=ContainerStateRunning(started_at=truncate_to_seconds(now)))
-        self.started = self.spec.startup_probe is None
+        hooked = self.spec.lifecycle is not None and self.spec.lifecycle.post_start is not None
+        self.started = self.spec.startup_probe is None and not hooked
         self.ready = self.started and self.spec.readiness_probe is None
         self._changed()
 

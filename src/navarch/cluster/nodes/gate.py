@@ -1,0 +1,105 @@
+"""A transport that can be shut: how a node is cut off from its cluster, or frozen."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Literal
+
+from navarch._base.tasks import unless
+from navarch.client import Request, Response, Transport, WebSocket
+from navarch.errors import ConnectError, ConnectionLostError
+
+__all__ = ["Gate", "GateState"]
+
+GateState = Literal["open", "cut", "frozen"]
+
+
+class Gate:
+    """Lets requests through while it is open. Cut, none arrives and every stream breaks off; frozen, all stand still."""
+
+    def __init__(self) -> None:
+        self.state: GateState = "open"
+        self._moved = asyncio.Event()
+
+    def set(self, state: GateState) -> None:
+        """Open, cut or frozen, from now on."""
+        self.state = state
+        self._moved.set()
+        self._moved = asyncio.Event()
+
+    async def pass_through(self) -> None:
+        """Returns when something may pass; raises `ConnectError` if it is cut."""
+        while self.state == "frozen":
+            await self._moved.wait()
+        if self.state == "cut":
+            raise ConnectError("expected an answer, got none: the node is cut off")
+
+    async def until_shut(self) -> None:
+        """Returns when it is no longer open."""
+        while self.state == "open":
+            await self._moved.wait()
+
+    def around(self, transport: Transport) -> Transport:
+        """The transport behind this gate."""
+        return _Gated(transport, self)
+
+
+class _Gated:
+    def __init__(self, transport: Transport, gate: Gate) -> None:
+        self._transport = transport
+        self._gate = gate
+
+    @property
+    def origin(self) -> str:
+        return self._transport.origin
+
+    async def send(self, request: Request) -> Response:
+        await self._gate.pass_through()
+        return _GatedResponse(await self._transport.send(request), self._gate)
+
+    async def connect(self, request: Request, protocols: Sequence[str]) -> Response | WebSocket:
+        await self._gate.pass_through()
+        return await self._transport.connect(request, protocols)
+
+    async def close(self) -> None:
+        await self._transport.close()
+
+
+class _GatedResponse:
+    def __init__(self, response: Response, gate: Gate) -> None:
+        self._response = response
+        self._gate = gate
+        self.status = response.status
+        self.headers: Mapping[str, str] = response.headers
+
+    def warnings(self) -> Sequence[str]:
+        return self._response.warnings()
+
+    async def read(self) -> bytes:
+        return await self._response.read()
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        chunks = aiter(self._response.chunks())
+        while True:
+            await self._gate_open()
+            try:
+                piece = await unless(self._gate.until_shut(), _next(chunks))
+            except StopAsyncIteration:
+                return
+            if piece is None:
+                raise ConnectionLostError("expected more of the answer, got none: the node is cut off")
+            yield piece
+
+    async def _gate_open(self) -> None:
+        try:
+            await self._gate.pass_through()
+        except ConnectError as error:
+            raise ConnectionLostError(str(error)) from error
+
+    async def close(self) -> None:
+        await self._response.close()
+
+
+async def _next(chunks: AsyncIterator[bytes]) -> bytes:
+    return await anext(chunks)

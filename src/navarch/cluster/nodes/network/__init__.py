@@ -1,0 +1,1 @@
+"""The network of one cluster on one machine: loopback addresses, hosts files, proxies of services."""

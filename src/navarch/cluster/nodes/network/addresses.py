@@ -1,0 +1,63 @@
+"""A block of loopback addresses that no other cluster on this machine has."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from collections import deque
+from contextlib import suppress
+from typing import Final, Self
+
+from navarch.errors import ConfigError
+
+__all__ = ["Block"]
+
+_FIRST: Final = 64
+_LAST: Final = 254
+_LOCK_PORT: Final = 47640
+"""Held on the last address of a block for as long as the block is: the kernel gives it back even after kill -9."""
+
+
+class Block:
+    """127.n.0.0/16: the lower half for services, the upper half for pods and nodes.
+
+    An address that was given back is given out again as late as possible.
+    """
+
+    def __init__(self, number: int, lock: socket.socket) -> None:
+        self.number = number
+        self._lock = lock
+        self.services = ipaddress.IPv4Network(f"127.{number}.0.0/17")
+        self._pods = ipaddress.IPv4Network(f"127.{number}.128.0/17")
+        self._fresh = iter(self._pods.hosts())
+        self._returned: deque[str] = deque()
+
+    @classmethod
+    def take(cls, preferred: int = _FIRST) -> Self:
+        """A block that is free, the preferred one if it is; raises `ConfigError` if all are taken."""
+        for number in (preferred, *range(_FIRST, _LAST + 1)):
+            lock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+            with suppress(OSError):
+                lock.bind((f"127.{number}.255.254", _LOCK_PORT))
+                return cls(number, lock)
+            lock.close()
+        raise ConfigError(
+            f"expected a free block of loopback addresses, got none: {_LAST - _FIRST + 1} clusters run on this machine"
+        )
+
+    def address(self) -> str:
+        """An address for a pod or a node."""
+        fresh = next(self._fresh, None)
+        if fresh is not None:
+            return str(fresh)
+        if not self._returned:
+            raise ConfigError(f"expected a free address in {self._pods}, got none: all belong to pods")
+        return self._returned.popleft()
+
+    def give_back(self, address: str) -> None:
+        """Nobody uses the address any more."""
+        self._returned.append(address)
+
+    def close(self) -> None:
+        """The block is anybody's."""
+        self._lock.close()

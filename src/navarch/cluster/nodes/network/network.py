@@ -1,0 +1,108 @@
+"""`Network`: addresses of pods, their hosts files, and the proxies of services, kept as the cluster is."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from navarch._base.clock import Clock
+from navarch.cache import Cache, Change
+from navarch.client import Client
+from navarch.cluster.nodes.network.addresses import Block
+from navarch.cluster.nodes.network.names import Name, hosts_text, names_of
+from navarch.cluster.nodes.network.proxies import Proxies, routes
+from navarch.k8s.core.v1 import Pod, Service
+from navarch.k8s.discovery.v1 import EndpointSlice
+
+__all__ = ["Network"]
+
+_PAUSE_SECONDS: Final = 0.01
+"""Changes that come together are followed together."""
+
+
+@dataclass(slots=True)
+class _Member:
+    pod: Pod
+    address: str
+    hosts: Path
+    text: str = ""
+
+
+class Network:
+    """One for all nodes of a cluster: `run` it. Pods `join` and `leave`."""
+
+    def __init__(self, client: Client, block: Block, clock: Clock, rng: random.Random) -> None:
+        self.block = block
+        self._clock = clock
+        self._cache = Cache(client, clock, rng)
+        self._services = self._cache.collection(Service)
+        self._slices = self._cache.collection(EndpointSlice)
+        self._proxies = Proxies(rng)
+        self._members: dict[str, _Member] = {}
+        self._names: list[Name] = []
+        self._changed = asyncio.Event()
+
+    async def run(self) -> None:
+        """Follows services and their pods until it is cancelled."""
+        self._services.subscribe(self._heard)
+        self._slices.subscribe(self._heard)
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._cache.run(), name="cache of services")
+                await self._cache.wait_synced()
+                while True:
+                    await self._follow()
+                    await self._changed.wait()
+                    await self._clock.sleep(_PAUSE_SECONDS)
+        finally:
+            self._proxies.close()
+
+    def services(self) -> list[Service]:
+        """All services, as they are known here."""
+        return [self._services.view(entry) for entry in self._services.entries()]
+
+    def join(self, pod: Pod, hosts: Path) -> str:
+        """Gives the pod an address and a hosts file, which is kept up to date until it leaves."""
+        known = self._members.get(pod.metadata.uid)
+        if known is None:
+            known = self._members[pod.metadata.uid] = _Member(pod, self.block.address(), hosts)
+        self._write(known)
+        return known.address
+
+    def leave(self, uid: str) -> None:
+        """The pod is gone."""
+        member = self._members.pop(uid, None)
+        if member is not None:
+            self.block.give_back(member.address)
+
+    def _heard(self, _: Change) -> None:
+        self._changed.set()
+
+    async def _follow(self) -> None:
+        self._changed.clear()
+        services = self.services()
+        slices = [self._slices.view(entry) for entry in self._slices.entries()]
+        self._names = names_of(services, slices)
+        for member in self._members.values():
+            self._write(member)
+        await self._proxies.follow(routes(services, slices))
+
+    def _write(self, member: _Member) -> None:
+        text = hosts_text(member.pod, member.address, self._names)
+        if text != member.text:
+            _rewrite(member.hosts, text.encode())
+            member.text = text
+
+
+def _rewrite(path: Path, data: bytes) -> None:
+    """Changes the file in place, since it may be mounted; who reads meanwhile never finds it empty."""
+    fd = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o644)
+    try:
+        os.pwrite(fd, data, 0)
+        os.ftruncate(fd, len(data))
+    finally:
+        os.close(fd)

@@ -1,0 +1,127 @@
+"""Services at their own addresses: each port is a small proxy in front of the pods behind it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ipaddress
+import logging
+import random
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from navarch.cluster.nodes.network.names import SERVICE_LABEL
+from navarch.k8s.core.v1 import Service
+from navarch.k8s.discovery.v1 import EndpointSlice
+
+__all__ = ["Address", "Proxies", "routes"]
+
+Address = tuple[str, int]
+_PIECE: Final = 65536
+
+_log = logging.getLogger("navarch.nodes")
+
+
+def routes(services: Iterable[Service], slices: Iterable[EndpointSlice]) -> dict[Address, list[Address]]:
+    """Where the ports of services lead to: pods that are ready or, if none is, those that still serve while they end."""
+    parts: dict[tuple[str, str], list[EndpointSlice]] = {}
+    for part in slices:
+        parts.setdefault((part.namespace, part.labels.get(SERVICE_LABEL, "")), []).append(part)
+    found: dict[Address, list[Address]] = {}
+    for service in services:
+        if not _is_proxied(service.spec.cluster_ip):
+            continue
+        for port in service.spec.ports or []:
+            if (port.protocol or "TCP") == "TCP":
+                own = parts.get((service.namespace, service.name), [])
+                found[service.spec.cluster_ip or "", port.port] = _behind(own, port.name or "")
+    return found
+
+
+def _is_proxied(address: str | None) -> bool:
+    """Whether that is an address of this machine, and not of a cluster with a network of its own."""
+    return bool(address) and address != "None" and ipaddress.ip_address(address or "").is_loopback
+
+
+def _behind(parts: Iterable[EndpointSlice], name: str) -> list[Address]:
+    ready: list[Address] = []
+    ending: list[Address] = []
+    for part in parts:
+        port = next((known.port for known in part.ports or [] if (known.name or "") == name), None)
+        for endpoint in part.endpoints or [] if port is not None else []:
+            conditions = endpoint.conditions
+            addresses = [(address, port or 0) for address in endpoint.addresses]
+            if conditions is None or conditions.ready is not False:
+                ready += addresses
+            elif conditions.serving and conditions.terminating:
+                ending += addresses
+    return ready or ending
+
+
+class Proxies:
+    """Keeps one listener for each port of each service. Connections that are open outlive changes of the service."""
+
+    def __init__(self, rng: random.Random) -> None:
+        self._rng = rng
+        self._listeners: dict[Address, asyncio.Server] = {}
+        self._routes: Mapping[Address, list[Address]] = {}
+
+    async def follow(self, wanted: Mapping[Address, list[Address]]) -> None:
+        """Services are as `wanted` says from now on."""
+        self._routes = wanted
+        for address in [known for known in self._listeners if known not in wanted]:
+            self._listeners.pop(address).close()
+        for address in [new for new in wanted if new not in self._listeners]:
+            await self._listen(address)
+
+    async def _listen(self, address: Address) -> None:
+        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await self._serve(address, reader, writer)
+
+        try:
+            self._listeners[address] = await asyncio.start_server(serve, *address)
+        except OSError as error:
+            _log.warning("service at %s:%d cannot be reached: %s", *address, error)
+
+    def close(self) -> None:
+        """No service is reached any more."""
+        for listener in self._listeners.values():
+            listener.close()
+        self._listeners.clear()
+
+    async def _serve(self, address: Address, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(OSError):
+            found = await self._connected(address)
+            if found is not None:
+                await _joined((reader, found[1]), (found[0], writer))
+        writer.close()
+
+    async def _connected(self, address: Address) -> tuple[asyncio.StreamReader, asyncio.StreamWriter] | None:
+        """One of the pods, by chance; one that refuses is passed over."""
+        pods = list(self._routes.get(address, ()))
+        self._rng.shuffle(pods)
+        for pod in pods:
+            with contextlib.suppress(OSError):
+                return await asyncio.open_connection(*pod)
+        return None
+
+
+async def _joined(*ways: tuple[asyncio.StreamReader, asyncio.StreamWriter]) -> None:
+    """Carries bytes both ways until both ends have said all."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            for reader, writer in ways:
+                group.create_task(_carry(reader, writer))
+    except* OSError:
+        pass
+    finally:
+        for _, writer in ways:
+            writer.close()
+
+
+async def _carry(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    while data := await reader.read(_PIECE):
+        writer.write(data)
+        await writer.drain()
+    if writer.can_write_eof():
+        writer.write_eof()

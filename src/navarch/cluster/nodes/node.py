@@ -1,0 +1,180 @@
+"""`Node`: one node of a cluster, whose pods are run by a runtime."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from navarch._base.backoff import Backoff
+from navarch._base.backoff import Delays as Series
+from navarch._base.tasks import unless
+from navarch.client import Client
+from navarch.cluster.nodes.gate import Gate
+from navarch.cluster.nodes.heartbeat import Heartbeat
+from navarch.cluster.nodes.images import Images
+from navarch.cluster.nodes.logs import log_pieces
+from navarch.cluster.nodes.pods.container import ContainerLoop
+from navarch.cluster.nodes.pods.pods import Pods
+from navarch.cluster.nodes.pods.site import Delays, Network, Site
+from navarch.cluster.nodes.pods.worker import PodWorker
+from navarch.cluster.nodes.registration import Profile, machine_capacity, node_object, register
+from navarch.cluster.nodes.runtime import LogOptions, Process, ProcessOptions, Runtime
+from navarch.controller import Recorder
+from navarch.errors import ContainerError, NavarchError
+from navarch.k8s.core.v1 import Node as NodeObject
+
+__all__ = ["Node", "NodeOptions"]
+
+_log = logging.getLogger("navarch.nodes")
+_PAUSE = Backoff(initial=0.1, maximum=5.0)
+_LIMITS = "navarch.dev/limits"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeOptions:
+    """How a node is: what it says of itself beside its name, and how long it waits."""
+
+    profile: Profile | None = None
+    delays: Delays = field(default_factory=Delays)
+
+
+class Node:
+    """Joins the cluster under its name, runs the pods that are bound to it and says how they are, while `run` runs.
+
+    Logs and volumes are in `folder`. When it ends, so does everything that it ran; what the cluster knows of its pods
+    stays, so that it goes on with them when it runs again, by their restart policy and with their volumes as they were.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        name: str,
+        runtime: Runtime,
+        network: Network,
+        folder: Path,
+        *,
+        images: Images | None = None,
+        options: NodeOptions | None = None,
+    ) -> None:
+        self.name = name
+        self._gate = Gate()
+        self._client = client.using(manager="kubelet").through(self._gate.around)
+        self._clock = client.clock
+        self._runtime = runtime
+        self._network = network
+        self._folder = folder
+        self._images = images or Images()
+        self._options = options or NodeOptions()
+        self._pods: Pods | None = None
+        self.ready = asyncio.Event()
+        """Set when the node has joined the cluster."""
+
+    async def run(self) -> None:
+        """Runs until it is cancelled, or until its runtime has died."""
+        self._gate.set("open")
+        async with self._runtime as runtime:
+            for limit in runtime.limits:
+                _log.warning("node %s: %s", self.name, limit)
+            try:
+                await unless(runtime.lost(), self._work(runtime))
+            finally:
+                self._pods = None
+                self.ready.clear()
+        _log.info("node %s has ended", self.name)
+
+    async def _work(self, runtime: Runtime) -> None:
+        profile = self._profile(runtime)
+        known = await self._registered(profile)
+        recorder = Recorder(self._client, "kubelet", self.name, self._clock, self._client.rng)
+        pods = self._pods = Pods(self._site(runtime, profile, recorder))
+        async with asyncio.TaskGroup() as group:
+            group.create_task(Heartbeat(self._client, known, self._clock).run(), name="heartbeat")
+            group.create_task(recorder.run(), name="events")
+            group.create_task(pods.run(), name="pods")
+            self.ready.set()
+
+    def _profile(self, runtime: Runtime) -> Profile:
+        profile = self._options.profile or Profile(name=self.name)
+        limits = {_LIMITS: "; ".join(runtime.limits)} if runtime.limits else {}
+        images = tuple(image.identity for image in self._images)
+        return replace(profile, name=self.name, annotations={**profile.annotations, **limits}, images=images)
+
+    async def _registered(self, profile: Profile) -> NodeObject:
+        """Joins the cluster; a server that does not answer is asked again."""
+        delays = Series(_PAUSE, self._client.rng)
+        while True:
+            try:
+                return await register(self._client, node_object(profile, self._clock.now()))
+            except NavarchError as error:
+                _log.warning("node %s cannot join yet: %s", self.name, error)
+                await self._clock.sleep(delays.next_delay())
+
+    def _site(self, runtime: Runtime, profile: Profile, recorder: Recorder) -> Site:
+        return Site(
+            node=self.name,
+            address=profile.address,
+            folder=self._folder,
+            allocatable=machine_capacity() | dict(profile.capacity),
+            client=self._client,
+            clock=self._clock,
+            runtime=runtime,
+            images=self._images,
+            network=self._network,
+            recorder=recorder,
+            delays=self._options.delays,
+        )
+
+    # Faults
+
+    async def cut_off(self, *, cut: bool = True) -> None:
+        """The cluster cannot be reached from this node, though its pods run on; or it can again."""
+        self._gate.set("cut" if cut else "open")
+
+    async def freeze(self, *, frozen: bool = True) -> None:
+        """Everything on this node stands still, or goes on."""
+        self._gate.set("frozen" if frozen else "open")
+        await self._runtime.freeze(frozen=frozen)
+
+    async def kill(self) -> None:
+        """Dies at once, as in a power cut: `run` ends, and nothing is said to the cluster."""
+        self._gate.set("cut")
+        await self._runtime.kill()
+
+    # Streams
+
+    async def logs(self, pod_uid: str, container: str, options: LogOptions) -> AsyncIterator[bytes]:
+        """See `PodStreams`."""
+        worker = self._worker(pod_uid)
+        async for piece in log_pieces(worker, container, options, self._clock):
+            yield piece
+
+    async def exec(self, pod_uid: str, container: str, argv: tuple[str, ...], options: ProcessOptions) -> Process:
+        """See `PodStreams`."""
+        return await self._runtime.exec(self._running(pod_uid, container), argv, options)
+
+    async def attach(self, pod_uid: str, container: str, options: ProcessOptions) -> Process:
+        """See `PodStreams`."""
+        return await self._runtime.attach(self._running(pod_uid, container), options)
+
+    async def forward(self, pod_uid: str, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """See `PodStreams`."""
+        address = self._worker(pod_uid).home.place.address
+        try:
+            return await asyncio.open_connection(address, port)
+        except OSError as error:
+            raise ContainerError(f"failed to connect to {address}:{port}: {error.strerror or error}") from error
+
+    def _worker(self, pod_uid: str) -> PodWorker:
+        worker = self._pods.worker(pod_uid) if self._pods is not None else None
+        if worker is None:
+            raise ContainerError(f'pod "{pod_uid}" not found')
+        return worker
+
+    def _running(self, pod_uid: str, container: str) -> str:
+        loop: ContainerLoop | None = self._worker(pod_uid).loop(container)
+        if loop is None or loop.container_id is None:
+            raise ContainerError(f'container not found ("{container}")')
+        return loop.container_id

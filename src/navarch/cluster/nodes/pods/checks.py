@@ -1,0 +1,131 @@
+"""One look at a container: what probes and hooks do. Each returns what is wrong, or None."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Final
+
+from navarch.cluster.nodes.pods.grpc_health import grpc_fault
+from navarch.cluster.nodes.runtime import ProcessOptions, Runtime
+from navarch.errors import ContainerError
+from navarch.k8s.core.v1 import Container, ExecAction, GRPCAction, HTTPGetAction, TCPSocketAction
+
+__all__ = ["Target", "exec_fault", "grpc_health_fault", "http_fault", "tcp_fault"]
+
+_MOST_OUTPUT: Final = 10240
+_AGENT: Final = "kube-probe/1.36"
+
+
+class Target:
+    """The container that is looked at, and the address of its pod."""
+
+    def __init__(self, runtime: Runtime, container_id: str, spec: Container, address: str) -> None:
+        self.runtime = runtime
+        self.container_id = container_id
+        self.spec = spec
+        self.address = address
+
+    def port(self, given: int | str) -> int:
+        """A port by its number or its name; raises `ContainerError` for a name that the container does not know."""
+        if isinstance(given, int) or given.isdigit():
+            return int(given)
+        found = next((port.container_port for port in self.spec.ports or [] if port.name == given), None)
+        if found is None:
+            raise ContainerError(f"couldn't find port: {given!r}")
+        return found
+
+
+async def exec_fault(target: Target, action: ExecAction) -> str | None:
+    """What a command printed, if it failed."""
+    process = await target.runtime.exec(target.container_id, tuple(action.command or ()), ProcessOptions())
+    try:
+        async with asyncio.TaskGroup() as group:
+            parts = [group.create_task(_output(stream)) for stream in (process.stdout(), process.stderr())]
+        code = await process.wait()
+        return None if code == 0 else b"".join(part.result() for part in parts).decode(errors="replace")
+    finally:
+        await process.close()
+
+
+async def _output(stream: AsyncIterator[bytes]) -> bytes:
+    found = b""
+    async for piece in stream:
+        found = (found + piece)[:_MOST_OUTPUT]
+    return found
+
+
+async def tcp_fault(target: Target, action: TCPSocketAction) -> str | None:
+    """Why nobody listens."""
+    host, port = action.host or target.address, target.port(action.port)
+    async with _connection(host, port, None) as opened:
+        return opened if isinstance(opened, str) else None
+
+
+async def http_fault(target: Target, action: HTTPGetAction) -> str | None:
+    """Why the answer is not a good one: anything from 200 to 399 is."""
+    host, port = action.host or target.address, target.port(action.port)
+    scheme, path = (action.scheme or "HTTP").lower(), action.path or "/"
+    context = _unchecked() if scheme == "https" else None
+    async with _connection(host, port, context) as opened:
+        if isinstance(opened, str):
+            return f'Get "{scheme}://{host}:{port}{path}": {opened}'
+        reader, writer = opened
+        writer.write(_request(f"{host}:{port}", path, action))
+        line = await reader.readline()
+    words = line.split()
+    if len(words) < 2 or not words[1].isdigit():
+        return f'Get "{scheme}://{host}:{port}{path}": EOF'
+    code = int(words[1])
+    return None if 200 <= code < 400 else f"HTTP probe failed with statuscode: {code}"
+
+
+def _request(host: str, path: str, action: HTTPGetAction) -> bytes:
+    headers = {"host": ("Host", host), "user-agent": ("User-Agent", _AGENT), "accept": ("Accept", "*/*")}
+    for given in action.http_headers or []:
+        headers[given.name.lower()] = (given.name, given.value)
+    lines = [f"{name}: {value}" for name, value in headers.values() if value]
+    path = path if path.startswith("/") else f"/{path}"
+    return "\r\n".join([f"GET {path} HTTP/1.1", *lines, "Connection: close", "", ""]).encode()
+
+
+def _unchecked() -> ssl.SSLContext:
+    """Probes do not ask who answers."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+async def grpc_health_fault(target: Target, action: GRPCAction) -> str | None:
+    """What the health service says, if not that all is well."""
+    async with _connection(target.address, action.port, None) as opened:
+        if isinstance(opened, str):
+            return f'error: failed to connect service "{target.address}:{action.port}": {opened}'
+        return await grpc_fault(*opened, action.service or "")
+
+
+@asynccontextmanager
+async def _connection(
+    host: str, port: int, context: ssl.SSLContext | None
+) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter] | str]:
+    """An open connection, or why there is none."""
+    try:
+        reader, writer = await asyncio.open_connection(host, port, ssl=context)
+    except ConnectionRefusedError:
+        yield f"dial tcp {host}:{port}: connect: connection refused"
+        return
+    except OSError as error:
+        yield f"dial tcp {host}:{port}: {error.strerror or error}"
+        return
+    try:
+        yield reader, writer
+    except OSError as error:
+        raise ContainerError(f"read tcp {host}:{port}: {error.strerror or error}") from error
+    finally:
+        writer.close()
+        with contextlib.suppress(OSError):
+            await writer.wait_closed()

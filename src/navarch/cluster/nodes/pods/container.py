@@ -1,0 +1,256 @@
+"""One container of a pod: started, looked after, and started again as its policy says."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from typing import Final, Literal
+
+from navarch._base.backoff import Delays
+from navarch._base.tasks import unless
+from navarch.cluster.nodes.images import Image
+from navarch.cluster.nodes.pods.checks import Target
+from navarch.cluster.nodes.pods.grace import Grace
+from navarch.cluster.nodes.pods.home import Home
+from navarch.cluster.nodes.pods.hooks import hook_fault
+from navarch.cluster.nodes.pods.launching import launch_of
+from navarch.cluster.nodes.pods.messages import last_words
+from navarch.cluster.nodes.pods.probing import ProbeKind, results
+from navarch.cluster.nodes.pods.pulling import until_pulled
+from navarch.cluster.nodes.pods.records import Record
+from navarch.cluster.nodes.runtime import Exit, Launch, Started
+from navarch.errors import ContainerError, NavarchError
+from navarch.k8s.core.v1 import Container, Probe
+
+__all__ = ["ContainerLoop", "Policy"]
+
+Policy = Literal["Always", "OnFailure", "Never"]
+
+_NOT_STARTED: Final = Exit(128)
+_LEAST_AFTER_HOOK: Final = 2.0
+
+
+class ContainerLoop:
+    """Runs one container until it has ended for good, or is stopped."""
+
+    def __init__(self, home: Home, record: Record, policy: Policy) -> None:
+        self._home = home
+        self._clock = home.site.clock
+        self._policy = policy
+        self._stopping = asyncio.Event()
+        self._redefined = False
+        self._delays = Delays(home.site.delays.restart, home.site.client.rng)
+        self._restarted = False
+        self._launch: Launch | None = None
+        self._running: Started | None = None
+        self.record = record
+        self.began = asyncio.Event()
+        """Set when it has started for the first time and its startup probe and hook are content."""
+        self.image: Image | None = None
+
+    @property
+    def container_id(self) -> str | None:
+        """The id of the container that runs now."""
+        return self._running.id if self._running is not None else None
+
+    @property
+    def name(self) -> str:
+        """The container's name."""
+        return self.record.spec.name
+
+    async def run(self) -> None:
+        """Returns when it has ended and is not to be started again."""
+        ended = self.record.terminated
+        if ended is not None and not self._starts_again(Exit(ended.exit_code)):
+            return
+        while not self._stopping.is_set():
+            began = self._clock.monotonic()
+            exit_ = await self._once()
+            if exit_ is None or self._stopping.is_set() or not self._starts_again(exit_):
+                return
+            await self._back_off(self._clock.monotonic() - began)
+
+    def _starts_again(self, exit_: Exit) -> bool:
+        if self._redefined or self._policy == "Always":
+            return True
+        return self._policy == "OnFailure" and exit_.code != 0
+
+    async def _once(self) -> Exit | None:
+        """One start: how it ended, None if it was stopped before."""
+        launch = await self._until_launchable()
+        if launch is None:
+            return None
+        self._redefined = False
+        self.record.begins()
+        try:
+            started = await self._home.site.runtime.start(launch)
+        except ContainerError as error:
+            return self._could_not_start(error)
+        self._launch, self._running = launch, started
+        self.record.runs(launch.id, self._clock.now())
+        self._say("Started", "Container started")
+        return await self._attended(started)
+
+    async def _until_launchable(self) -> Launch | None:
+        delays = Delays(self._home.site.delays.mount, self._home.site.client.rng)
+        self.image = await until_pulled(self._home, self.record, self._stopping)
+        while self.image is not None and not self._stopping.is_set():
+            try:
+                launch = await launch_of(self._home, self.record.spec, self.image, self.record.attempt)
+            except (ContainerError, OSError) as error:
+                self._say("Failed", f"Error: {error}", warning=True)
+                self.record.waits("CreateContainerConfigError", str(error))
+                await unless(self._stopping.wait(), self._clock.sleep(delays.next_delay()))
+            else:
+                self._say("Created", "Container created")
+                return launch
+        return None
+
+    def _could_not_start(self, error: ContainerError) -> Exit:
+        text = f"failed to start container {self.name!r}: {error}"
+        self._say("Failed", f"Error: {text}", warning=True)
+        self.record.ended(_NOT_STARTED, self._clock.now(), text, reason="StartError")
+        self.record.waits("RunContainerError", text)
+        return _NOT_STARTED
+
+    async def _attended(self, started: Started) -> Exit:
+        """Looks after it until it has ended."""
+        async with asyncio.TaskGroup() as group:
+            work = group.create_task(self._look_after(started), name=f"probes of {self.name}")
+            exit_ = await started.wait()
+            work.cancel()
+        self._running = None
+        words = last_words(self._home, self.record.spec, self.record.restarts, exit_)
+        self.record.ended(exit_, self._clock.now(), words)
+        return exit_
+
+    async def _back_off(self, ran: float) -> None:
+        """The first restart comes at once, those after it later and later."""
+        if ran >= self._home.site.delays.forgotten_after:
+            self._delays.reset()
+            self._restarted = False
+        if not self._restarted or self._redefined:
+            self._restarted = True
+            return
+        delay, pod = self._delays.next_delay(), self._home.pod
+        where = f"{pod.name}_{pod.namespace}({self._home.uid})"
+        self._say("BackOff", f"Back-off restarting failed container {self.name} in pod {where}", warning=True)
+        text = f"back-off {_duration(delay)} restarting failed container={self.name} pod={where}"
+        self.record.waits("CrashLoopBackOff", text)
+        await unless(self._stopping.wait(), self._clock.sleep(delay))
+
+    # While it runs
+
+    async def _look_after(self, started: Started) -> None:
+        spec, target = self.record.spec, self._target(started)
+        hook = spec.lifecycle.post_start if spec.lifecycle else None
+        fault = await hook_fault(hook, target, self._clock) if hook is not None else None
+        if fault is not None:
+            self._say("FailedPostStartHook", f"PostStartHook failed: {fault}", warning=True)
+            await self._end(started, self._grace(None))
+            return
+        if spec.startup_probe is not None and not await self._has_started(spec.startup_probe, started, target):
+            return
+        self.record.has_started()
+        self.began.set()
+        async with asyncio.TaskGroup() as group:
+            if spec.liveness_probe is not None:
+                group.create_task(self._watch_liveness(spec.liveness_probe, started, target))
+            if spec.readiness_probe is not None:
+                group.create_task(self._watch_readiness(spec.readiness_probe, target))
+
+    async def _has_started(self, probe: Probe, started: Started, target: Target) -> bool:
+        """Whether the startup probe was content in the end; if not, the container is being ended."""
+        async for fault, well in results(probe, target, self._clock):
+            self._tell_fault("Startup", fault)
+            if well:
+                return True
+            if well is False:
+                break
+        await self._restart(started, "startup", probe)
+        return False
+
+    async def _watch_liveness(self, probe: Probe, started: Started, target: Target) -> None:
+        async for fault, well in results(probe, target, self._clock):
+            self._tell_fault("Liveness", fault)
+            if well is False:
+                await self._restart(started, "liveness", probe)
+                return
+
+    async def _watch_readiness(self, probe: Probe, target: Target) -> None:
+        async for fault, well in results(probe, target, self._clock):
+            self._tell_fault("Readiness", fault)
+            if well is not None:
+                self.record.is_ready(ready=well)
+
+    def _tell_fault(self, kind: ProbeKind, fault: str | None) -> None:
+        if fault is not None:
+            self._say("Unhealthy", f"{kind} probe failed: {fault}", warning=True)
+
+    async def _restart(self, started: Started, kind: str, probe: Probe) -> None:
+        self._say("Killing", f"Container {self.name} failed {kind} probe, will be restarted")
+        await self._end(started, self._grace(probe.termination_grace_period_seconds))
+
+    def _grace(self, seconds: int | None) -> Grace:
+        if seconds is None:
+            seconds = self._home.pod.spec.termination_grace_period_seconds
+        return Grace(self._clock, 30 if seconds is None else seconds)
+
+    def _target(self, started: Started) -> Target:
+        return Target(self._home.site.runtime, started.id, self.record.spec, self._home.place.address)
+
+    # Stopping
+
+    async def redefine(self, spec: Container) -> None:
+        """Its image is another one now: it is started anew."""
+        self.record.spec, self._redefined = spec, True
+        if self._running is not None:
+            self._say("Killing", f"Container {self.name} definition changed, will be restarted")
+            await self._end(self._running, self._grace(None))
+
+    def refuse(self) -> None:
+        """It is not to be started at all."""
+        self._stopping.set()
+
+    async def stop(self, grace: Grace) -> None:
+        """Ends it for good, within the grace if it wants to."""
+        self._stopping.set()
+        running = self._running
+        if running is not None:
+            self._say("Killing", f"Stopping container {self.name}")
+            await self._end(running, grace)
+
+    async def _end(self, started: Started, grace: Grace) -> None:
+        lifecycle = self.record.spec.lifecycle
+        if lifecycle is not None and lifecycle.pre_stop is not None and grace.left > 0:
+            hook = hook_fault(lifecycle.pre_stop, self._target(started), self._clock)
+            fault = await unless(grace.passed(), hook)
+            if fault is not None:
+                self._say("FailedPreStopHook", f"PreStopHook failed: {fault}", warning=True)
+            grace = grace.at_least(_LEAST_AFTER_HOOK)
+        await started.signal(_stop_signal(lifecycle.stop_signal if lifecycle else None))
+        if await unless(grace.passed(), started.wait()) is None:
+            await started.signal(signal.SIGKILL)
+            await started.wait()
+
+    def _say(self, reason: str, note: str, *, warning: bool = False) -> None:
+        try:
+            self._home.say(reason, note, "Warning" if warning else "Normal")
+        except NavarchError:  # a note that no server would take
+            return
+
+
+def _stop_signal(name: str | None) -> int:
+    return getattr(signal, name, signal.SIGTERM) if name else signal.SIGTERM
+
+
+def _duration(seconds: float) -> str:
+    """As Go writes it.
+
+    >>> _duration(10), _duration(80), _duration(300), _duration(0.5)
+    ('10s', '1m20s', '5m0s', '500ms')
+    """
+    if seconds < 1:
+        return f"{round(seconds * 1000)}ms"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes}m{rest}s" if minutes else f"{rest}s"

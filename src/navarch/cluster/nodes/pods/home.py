@@ -1,0 +1,61 @@
+"""One pod as its containers see it: its object as it is now, its folder, its place, its volumes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from navarch.cluster.nodes.network.names import own_names
+from navarch.cluster.nodes.pods.fields import Place
+from navarch.cluster.nodes.pods.site import Site
+from navarch.cluster.nodes.volumes.volumes import Volumes
+from navarch.controller.events import EventType
+from navarch.k8s.core.v1 import Pod
+
+__all__ = ["Home"]
+
+
+class Home:
+    """What the containers of one pod share."""
+
+    def __init__(self, site: Site, pod: Pod) -> None:
+        self.site = site
+        self.pod = pod
+        self.folder = site.folder / "pods" / pod.metadata.uid
+        self.place = Place(site.address, "", site.allocatable)
+        self.volumes = Volumes(site.client, self.place, self.folder / "volumes", site.clock)
+
+    @property
+    def uid(self) -> str:
+        """The pod's uid."""
+        return self.pod.metadata.uid
+
+    @property
+    def hostname(self) -> str:
+        """What the pod's containers are called."""
+        return own_names(self.pod)[-1]
+
+    @property
+    def hosts(self) -> Path:
+        """The pod's hosts file."""
+        return self.folder / "hosts"
+
+    def container_folder(self, container: str) -> Path:
+        """Where the logs and last words of a container are."""
+        return self.folder / "containers" / container
+
+    def log(self, container: str, attempt: int) -> Path:
+        """The log of one start of a container."""
+        return self.container_folder(container) / f"{attempt}.log"
+
+    def prepare(self) -> None:
+        """Makes the pod's folder and gives it an address."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        (self.folder / "hostname").write_text(f"{self.hostname}\n")
+        if self.pod.spec.host_network:
+            self.place.address = self.site.address
+        else:
+            self.place.address = self.site.network.join(self.pod, self.hosts)
+
+    def say(self, reason: str, note: str, kind: EventType = "Normal") -> None:
+        """An event about the pod."""
+        self.site.recorder.record(self.pod, reason, note, type=kind, action=reason)

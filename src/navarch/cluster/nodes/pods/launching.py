@@ -1,0 +1,142 @@
+"""How a container is launched: its command, environment, mounts and account."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from navarch.cluster.nodes.images import Image, values_of
+from navarch.cluster.nodes.pods.environment import Environment
+from navarch.cluster.nodes.pods.expansion import expanded
+from navarch.cluster.nodes.pods.home import Home
+from navarch.cluster.nodes.runtime import Account, Launch, Mount
+from navarch.errors import ContainerError
+from navarch.k8s.core.v1 import Container, VolumeMount
+
+__all__ = ["launch_of", "message_file"]
+
+_PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_MESSAGE: Final = "/dev/termination-log"
+_MOST_LOGS: Final = 2
+
+
+async def launch_of(home: Home, container: Container, image: Image, attempt: int) -> Launch:
+    """All that the container begins with; raises `ContainerError` if something that it refers to is not there."""
+    environment = Environment(home.site.client, home.pod, home.place, home.site.network.services())
+    given = await environment.of(container)
+    env = {**_basic(home, container, image), **given}
+    _make_folder(home, container, attempt)
+    security = container.security_context
+    return Launch(
+        id=_identity(home, container, attempt),
+        argv=_command(home, container, image, env),
+        env=env,
+        log=home.log(container.name, attempt),
+        folder=container.working_dir or "/",
+        hostname=home.hostname,
+        mounts=_mounts(home, container, env, attempt),
+        account=_account(home, container),
+        stdin=container.stdin is True,
+        stdin_once=container.stdin_once is True,
+        tty=container.tty is True,
+        privileged=security is not None and security.privileged is True,
+    )
+
+
+def _identity(home: Home, container: Container, attempt: int) -> str:
+    text = f"{home.uid}/{container.name}/{attempt}/{home.site.clock.now().timestamp()}"
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def message_file(home: Home, container: str, attempt: int) -> Path:
+    """Where the container may write its last words."""
+    return home.container_folder(container) / f"{attempt}.message"
+
+
+def _make_folder(home: Home, container: Container, attempt: int) -> None:
+    """The folder of its logs, with those of the last start and this one alone."""
+    folder = home.container_folder(container.name)
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in folder.iterdir():
+        number = path.name.split(".", 1)[0]
+        if not number.isdigit() or int(number) <= attempt - _MOST_LOGS:
+            path.unlink()
+    message = message_file(home, container.name, attempt)
+    message.write_bytes(b"")
+    message.chmod(0o666)
+
+
+def _basic(home: Home, container: Container, image: Image) -> dict[str, str]:
+    """What every program finds: nothing of the cluster's own environment but where programs are."""
+    path = os.environ.get("PATH", _PATH)
+    found = {
+        "PATH": f"{image.folder}:{path}" if image.folder else path,
+        "HOME": os.environ.get("HOME", "/"),
+        "HOSTNAME": home.hostname,
+    }
+    return {**found, **({"TERM": "xterm"} if container.tty else {}), **image.env}
+
+
+def _command(home: Home, container: Container, image: Image, env: Mapping[str, str]) -> tuple[str, ...]:
+    args = tuple(expanded(text, env) for text in container.args or [])
+    own = values_of(home.place.address, home.pod.name, home.pod.namespace)
+    always = tuple(expanded(text, own) for text in image.always)
+    if not container.command:
+        return (*image.argv, *always, *(args or image.args))
+    program, *rest = (expanded(text, env) for text in container.command)
+    located = _located(program, image)
+    if located == image.argv[0] or Path(program).name == image.name.rpartition("/")[2]:
+        return (*image.argv, *always, *rest, *args)
+    return (located, *rest, *args)
+
+
+def _located(program: str, image: Image) -> str:
+    """A path inside the image as it is on this machine: by its last part, beside the image's own program."""
+    if "/" not in program or Path(program).exists() or not image.folder:
+        return program
+    beside = Path(image.folder) / Path(program).name
+    return str(beside) if beside.exists() else program
+
+
+def _account(home: Home, container: Container) -> Account:
+    pod, own = home.pod.spec.security_context, container.security_context
+    user = own.run_as_user if own and own.run_as_user is not None else pod.run_as_user if pod else None
+    group = own.run_as_group if own and own.run_as_group is not None else pod.run_as_group if pod else None
+    wants = own.run_as_non_root if own and own.run_as_non_root is not None else pod.run_as_non_root if pod else None
+    if wants and (os.geteuid() if user is None else user) == 0:
+        name = f"{home.pod.name}_{home.pod.namespace}({home.uid})"
+        raise ContainerError(
+            f'container has runAsNonRoot and image will run as root (pod: "{name}", container: {container.name})'
+        )
+    extra = [*(pod.supplemental_groups or []), *([pod.fs_group] if pod.fs_group is not None else [])] if pod else []
+    return Account(user=user, group=group, groups=tuple(extra))
+
+
+def _mounts(home: Home, container: Container, env: Mapping[str, str], attempt: int) -> tuple[Mount, ...]:
+    message = message_file(home, container.name, attempt)
+    found = [
+        Mount(home.folder / "hostname", "/etc/hostname"),
+        Mount(message, container.termination_message_path or _MESSAGE),
+        *(_mount(home, mount, env) for mount in container.volume_mounts or []),
+    ]
+    mounted = {mount.target for mount in found}
+    if not home.pod.spec.host_network and "/etc/hosts" not in mounted:
+        found.append(Mount(home.hosts, "/etc/hosts"))
+    return tuple(found)
+
+
+def _mount(home: Home, mount: VolumeMount, env: Mapping[str, str]) -> Mount:
+    source = home.volumes.path(mount.name)
+    below = expanded(mount.sub_path_expr, env) if mount.sub_path_expr else mount.sub_path
+    if below:
+        if below.startswith("/") or ".." in below.split("/"):
+            raise ContainerError(f'failed to prepare subPath for volumeMount "{mount.name}": {below!r} leads elsewhere')
+        source /= below
+        if not source.exists():
+            source.mkdir(parents=True)
+            source.chmod(0o777)
+        source = source.resolve()
+    return Mount(source, mount.mount_path, mount.read_only is True)

@@ -1,0 +1,263 @@
+"""One pod from its first container to the last word about it."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import Sequence
+from typing import cast
+
+from navarch._base.backoff import Delays
+from navarch._base.tasks import unless
+from navarch.client import Preconditions
+from navarch.cluster.nodes.pods.container import ContainerLoop, Policy
+from navarch.cluster.nodes.pods.grace import Grace
+from navarch.cluster.nodes.pods.home import Home
+from navarch.cluster.nodes.pods.records import Record
+from navarch.cluster.nodes.pods.site import Site
+from navarch.cluster.nodes.pods.status import Situation, is_sidecar, pod_status
+from navarch.cluster.nodes.pods.writing import StatusWriter
+from navarch.errors import Conflict, ContainerError, NotFound
+from navarch.k8s.core.v1 import Container, ContainerStatus, Pod, PodStatus
+
+__all__ = ["PodWorker"]
+
+_FORCED_SECONDS = 1.0
+"""What is left to the processes of a pod that is no longer there."""
+_LATE = "Pod was active on the node longer than the specified deadline"
+
+
+class PodWorker:
+    """Runs the containers of one pod, ends them when the pod is to go, and says how it is all the while."""
+
+    def __init__(self, site: Site, pod: Pod) -> None:
+        self.home = Home(site, pod)
+        self._clock = site.clock
+        self._situation = Situation(start_time=pod.status.start_time or site.clock.now(), node_address=site.address)
+        self._writer = StatusWriter(self.home, self._status)
+        self._records = {record.spec.name: record for record in self._known_records()}
+        self._loops: dict[str, ContainerLoop] = {}
+        self._images: dict[str, str] = {}
+        self._ending = asyncio.Event()
+        self._over = asyncio.Event()
+        self._vanished = False
+        self._grace: Grace | None = None
+        self._redefined = asyncio.Event()
+
+    def loop(self, container: str) -> ContainerLoop | None:
+        """The container of that name, if it was begun."""
+        return self._loops.get(container)
+
+    def record(self, container: str) -> Record | None:
+        """What is known of the container of that name."""
+        return self._records.get(container)
+
+    # What others say
+
+    def update(self, pod: Pod) -> None:
+        """The pod is another one now."""
+        self.home.pod = pod
+        self.home.volumes.changed()
+        self._redefined.set()
+        self._writer.changed()
+        if pod.metadata.deletion_timestamp is not None:
+            seconds = pod.metadata.deletion_grace_period_seconds
+            self._end_within(30.0 if seconds is None else float(seconds))
+
+    def vanish(self) -> None:
+        """The pod is no longer there; nobody is left to be told about it."""
+        self._vanished = True
+        self._end_within(_FORCED_SECONDS)
+
+    def _end_within(self, seconds: float) -> None:
+        if self._grace is None:
+            self._grace = Grace(self._clock, seconds)
+        self._grace.shorten(seconds)
+        self._ending.set()
+
+    # Life
+
+    async def run(self) -> None:
+        """Returns when the pod is gone from the node and from the cluster."""
+        if self.home.pod.status.phase not in {"Succeeded", "Failed"}:
+            async with asyncio.TaskGroup() as group:
+                writing = group.create_task(self._writer.run(), name="status")
+                self._writer.changed()
+                await self._live()
+                writing.cancel()
+            if not self._vanished:
+                await self._writer.write()
+        self.home.site.network.leave(self.home.uid)
+        await self._ending.wait()
+        await self._remove()
+
+    async def _live(self) -> None:
+        async with asyncio.TaskGroup() as group:
+            ending = group.create_task(self._end_when_told(), name="end")
+            redefining = group.create_task(self._follow_definition(), name="definition")
+            await self._run_all()
+            ending.cancel()
+            redefining.cancel()
+        self._situation.over = True
+
+    async def _run_all(self) -> None:
+        if not await self._prepared():
+            return
+        async with asyncio.TaskGroup() as group:
+            keeping = group.create_task(self.home.volumes.keep(lambda: self.home.pod), name="volumes")
+            if self._has_work() and await self._initialized(group):
+                await self._run_main(group)
+            await self._stop_sidecars(self._grace or Grace(self._clock, self._own_grace()))
+            keeping.cancel()
+
+    async def _prepared(self) -> bool:
+        """Whether the pod has its folder, address and volumes; False if it is to end before."""
+        delays = Delays(self.home.site.delays.mount, self.home.site.client.rng)
+        while not self._over.is_set():
+            try:
+                self.home.prepare()
+                self._situation.address = self.home.place.address
+                await self.home.volumes.prepare(self.home.pod)
+            except (ContainerError, OSError) as error:
+                self.home.say("FailedMount", str(error), "Warning")
+                await unless(self._over.wait(), self._clock.sleep(delays.next_delay()))
+            else:
+                self._situation.prepared = True
+                return True
+        return False
+
+    async def _initialized(self, group: asyncio.TaskGroup) -> bool:
+        """Whether all init containers have done their work; False if one failed for good or all is to end."""
+        for container in self.home.pod.spec.init_containers or []:
+            loop = self._begin(container, "Always" if is_sidecar(container) else self._init_policy())
+            if is_sidecar(container):
+                await _first(group.create_task(loop.run()), group.create_task(loop.began.wait()))
+            else:
+                await loop.run()
+            if self._over.is_set() or not (is_sidecar(container) or _has_succeeded(loop.record)):
+                return False
+        return True
+
+    async def _run_main(self, group: asyncio.TaskGroup) -> None:
+        running = []
+        for container in self.home.pod.spec.containers:
+            loop = self._begin(container, self._policy())
+            task = group.create_task(loop.run(), name=f"container {container.name}")
+            running.append(task)
+            if container.lifecycle is not None and container.lifecycle.post_start is not None:
+                await _first(task, group.create_task(loop.began.wait()))
+        await asyncio.wait(running)
+
+    def _begin(self, container: Container, policy: Policy) -> ContainerLoop:
+        loop = self._loops[container.name] = ContainerLoop(self.home, self._records[container.name], policy)
+        if self._over.is_set():
+            loop.refuse()
+        return loop
+
+    def _policy(self) -> Policy:
+        return cast(Policy, self.home.pod.spec.restart_policy or "Always")
+
+    def _init_policy(self) -> Policy:
+        return "Never" if self._policy() == "Never" else "OnFailure"
+
+    def _has_work(self) -> bool:
+        """Whether a container is to be started at all: after a restart of the node all may have ended for good."""
+        records = [self._records[container.name] for container in self.home.pod.spec.containers]
+        return any(not has_ended_for_good(record, self._policy()) for record in records)
+
+    # End
+
+    async def _end_when_told(self) -> None:
+        limit = self.home.pod.spec.active_deadline_seconds
+        if limit is None:
+            await self._ending.wait()
+        else:
+            begun = (self._clock.now() - self._situation.start_time).total_seconds()
+            await unless(self._ending.wait(), self._clock.sleep(limit - begun))
+        if not self._ending.is_set():
+            self._situation.reason, self._situation.message = "DeadlineExceeded", _LATE
+            self.home.say("DeadlineExceeded", _LATE)
+        await self._stop_all(self._grace or Grace(self._clock, self._own_grace()))
+
+    def _own_grace(self) -> float:
+        seconds = self.home.pod.spec.termination_grace_period_seconds
+        return 30.0 if seconds is None else float(seconds)
+
+    async def _stop_all(self, grace: Grace) -> None:
+        self._over.set()
+        async with asyncio.TaskGroup() as group:
+            for loop in self._loops.values():
+                if not is_sidecar(loop.record.spec):
+                    group.create_task(loop.stop(grace))
+        await self._stop_sidecars(grace)
+
+    async def _stop_sidecars(self, grace: Grace) -> None:
+        """Those that were started last go first."""
+        for loop in reversed(self._loops.values()):
+            if is_sidecar(loop.record.spec):
+                await loop.stop(grace)
+
+    async def _follow_definition(self) -> None:
+        while True:
+            await self._redefined.wait()
+            self._redefined.clear()
+            spec = self.home.pod.spec
+            for container in (*spec.containers, *(spec.init_containers or [])):
+                loop = self._loops.get(container.name)
+                if loop is not None and loop.record.spec.image != container.image:
+                    await loop.redefine(container)
+
+    async def _remove(self) -> None:
+        """The pod's last trace on this node, and then in the cluster."""
+        pod = self.home.pod
+        if not self._vanished:
+            try:
+                gone = Preconditions(uid=pod.metadata.uid)
+                await self.home.site.client.delete(
+                    Pod, pod.name, namespace=pod.namespace, grace_seconds=0, preconditions=gone
+                )
+            except (NotFound, Conflict):
+                pass
+        shutil.rmtree(self.home.folder, ignore_errors=True)
+
+    # Status
+
+    def _status(self) -> PodStatus:
+        images = {name: loop.image.identity for name, loop in self._loops.items() if loop.image is not None}
+        return pod_status(self.home.pod, self._records, self._situation, images, self._clock.now())
+
+    def _known_records(self) -> list[Record]:
+        spec, status = self.home.pod.spec, self.home.pod.status
+        init = spec.init_containers or []
+        waits = "PodInitializing" if init else "ContainerCreating"
+        known = _by_name([*(status.init_container_statuses or []), *(status.container_statuses or [])])
+        return [
+            *(self._record(each, known.get(each.name), "PodInitializing", again=True) for each in init),
+            *(self._record(each, known.get(each.name), waits, again=False) for each in spec.containers),
+        ]
+
+    def _record(self, spec: Container, known: ContainerStatus | None, waits: str, *, again: bool) -> Record:
+        record = Record(spec, known, self._writer.changed, waits)
+        if again and record.terminated is not None:
+            record.waits(waits)
+        return record
+
+
+def has_ended_for_good(record: Record, policy: Policy) -> bool:
+    """Whether a container has ended and its policy does not start it again."""
+    ended = record.terminated
+    return ended is not None and (policy == "Never" or (policy == "OnFailure" and ended.exit_code == 0))
+
+
+def _has_succeeded(record: Record) -> bool:
+    return record.terminated is not None and record.terminated.exit_code == 0
+
+
+def _by_name(statuses: Sequence[ContainerStatus]) -> dict[str, ContainerStatus]:
+    return {status.name: status for status in statuses}
+
+
+async def _first(work: asyncio.Task[None], sign: asyncio.Task[bool]) -> None:
+    """Returns when there is a sign, or when the work has ended without one."""
+    await asyncio.wait((work, sign), return_when=asyncio.FIRST_COMPLETED)
+    sign.cancel()

@@ -1,0 +1,1 @@
+"""What is mounted into containers, and kept up to date."""

@@ -1,0 +1,167 @@
+"""`Volumes`: the volumes of one pod as folders and files of this machine."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from navarch._base.clock import Clock
+from navarch._base.tasks import within
+from navarch.client import Client
+from navarch.cluster.nodes.pods.fields import Place
+from navarch.cluster.nodes.volumes.payload import write_payload
+from navarch.cluster.nodes.volumes.payloads import Payloads
+from navarch.errors import ContainerError, NavarchError, NotFound
+from navarch.k8s.core.v1 import HostPathVolumeSource, PersistentVolume, PersistentVolumeClaim, Pod, Volume
+
+__all__ = ["Volumes"]
+
+_log = logging.getLogger("navarch.nodes")
+
+_SAFE_SECONDS: Final = 60.0
+"""How often files are looked at even if nothing is heard."""
+_OWN: Final = "navarch.dev/local"
+_PROVISIONER: Final = "pv.kubernetes.io/provisioned-by"
+_CHECKS: Final[dict[str, tuple[Callable[[Path], bool], str]]] = {
+    "Directory": (Path.is_dir, "directory"),
+    "File": (Path.is_file, "file"),
+    "Socket": (Path.is_socket, "socket file"),
+    "CharDevice": (Path.is_char_device, "character device"),
+    "BlockDevice": (Path.is_block_device, "block device"),
+}
+
+
+class Volumes:
+    """Makes the volumes of one pod, finds their places, and keeps their files up to date while it runs."""
+
+    def __init__(self, client: Client, place: Place, folder: Path, clock: Clock) -> None:
+        self._client = client
+        self._folder = folder
+        self._clock = clock
+        self._payloads = Payloads(client, place, clock)
+        self._paths: dict[str, Path] = {}
+        self._changed = asyncio.Event()
+
+    async def prepare(self, pod: Pod) -> None:
+        """Makes every volume; raises `ContainerError` for the first one that cannot be made."""
+        for volume in pod.spec.volumes or []:
+            try:
+                self._paths[volume.name] = await self._made(pod, volume)
+            except (ContainerError, OSError) as error:
+                raise ContainerError(f'MountVolume.SetUp failed for volume "{volume.name}" : {error}') from error
+            self._give_to_group(pod, volume)
+
+    def path(self, name: str) -> Path:
+        """Where a volume is."""
+        return self._paths[name]
+
+    def changed(self) -> None:
+        """Something that files may come from has changed."""
+        self._changed.set()
+
+    async def keep(self, pod: Callable[[], Pod]) -> None:
+        """Keeps files up to date until it is cancelled; `pod` gives the pod as it is then."""
+        if not any(_has_files(volume) for volume in pod().spec.volumes or []):
+            await asyncio.Event().wait()
+        while True:
+            await self._until_due()
+            try:
+                await self._refresh(pod())
+            except (NavarchError, OSError) as error:
+                _log.info("files of pod %s/%s stay as they are: %s", pod().namespace, pod().name, error)
+
+    async def _until_due(self) -> None:
+        renewal = self._payloads.seconds_until_renewal()
+        try:
+            seconds = _SAFE_SECONDS if renewal is None else min(renewal, _SAFE_SECONDS)
+            await within(self._clock, seconds, _waited(self._changed))
+        except TimeoutError:
+            pass
+        self._changed.clear()
+
+    async def _refresh(self, pod: Pod) -> None:
+        for volume in pod.spec.volumes or []:
+            if _has_files(volume):
+                write_payload(self._paths[volume.name], await self._payloads.files(pod, volume))
+
+    async def _made(self, pod: Pod, volume: Volume) -> Path:
+        own = self._folder / volume.name
+        if _has_files(volume):
+            write_payload(own, await self._payloads.files(pod, volume))
+            return own
+        if volume.empty_dir is not None:
+            own.mkdir(parents=True, exist_ok=True)
+            own.chmod(0o777)
+            return own
+        if volume.host_path is not None:
+            return _of_machine(volume.host_path)
+        if volume.persistent_volume_claim is not None:
+            return await self._claimed(pod, volume.persistent_volume_claim.claim_name)
+        if volume.ephemeral is not None:
+            return await self._claimed(pod, f"{pod.name}-{volume.name}")
+        raise ContainerError("expected a kind of volume that this node knows, got another")
+
+    async def _claimed(self, pod: Pod, name: str) -> Path:
+        try:
+            claim = await self._client.get(PersistentVolumeClaim, name, namespace=pod.namespace)
+            if claim.status.phase != "Bound" or not claim.spec.volume_name:
+                raise ContainerError(f'persistentvolumeclaim "{name}" is not bound')
+            found = await self._client.get(PersistentVolume, claim.spec.volume_name)
+        except NotFound as error:
+            raise ContainerError(error.message) from error
+        if found.spec.host_path is not None:
+            return _of_machine(found.spec.host_path)
+        if found.spec.local is None:
+            raise ContainerError(f'volume "{found.name}" is neither local nor a path of this machine')
+        return _local(Path(found.spec.local.path), ours=found.annotations.get(_PROVISIONER) == _OWN)
+
+    def _give_to_group(self, pod: Pod, volume: Volume) -> None:
+        """fsGroup: what the pod's processes share belongs to a group that they are in."""
+        group = pod.spec.security_context.fs_group if pod.spec.security_context else None
+        path = self._paths[volume.name]
+        if group is None or os.geteuid() != 0 or volume.host_path is not None or not path.is_dir():
+            return
+        for each in (path, *path.rglob("*")):
+            if not each.is_symlink():
+                os.chown(each, -1, group)
+        path.chmod(path.stat().st_mode | 0o2770)
+
+
+def _has_files(volume: Volume) -> bool:
+    """Whether its files come from the cluster."""
+    return any(
+        source is not None for source in (volume.config_map, volume.secret, volume.downward_api, volume.projected)
+    )
+
+
+def _local(path: Path, *, ours: bool) -> Path:
+    """The place of a local volume; one that this cluster thought up is made when it is first used."""
+    if ours:
+        path.mkdir(parents=True, exist_ok=True)
+    if not path.exists():
+        raise ContainerError(f'path "{path}" does not exist')
+    return path
+
+
+def _of_machine(source: HostPathVolumeSource) -> Path:
+    path, kind = Path(source.path), source.type or ""
+    if kind == "DirectoryOrCreate":
+        path.mkdir(parents=True, exist_ok=True)
+    elif kind == "FileOrCreate" and not path.exists():
+        path.touch()
+    kind = kind.removesuffix("OrCreate")
+    if kind in _CHECKS:
+        holds, word = _CHECKS[kind]
+        if not holds(path):
+            raise ContainerError(f"hostPath type check failed: {path} is not a {word}")
+    elif not path.exists():
+        path.mkdir(parents=True)
+    return path
+
+
+async def _waited(event: asyncio.Event) -> None:
+    await event.wait()
