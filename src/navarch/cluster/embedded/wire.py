@@ -6,9 +6,10 @@ import socket
 from http import HTTPStatus
 from typing import Final
 
-from aiohttp import web
 from aiohttp.http_exceptions import LineTooLong
 from aiohttp.web_protocol import RequestHandler
+from aiohttp.web_request import BaseRequest
+from aiohttp.web_response import Response, StreamResponse
 
 __all__ = ["BACKLOG", "Connection", "listening", "plain_answer"]
 
@@ -28,10 +29,10 @@ def listening(host: str, port: int) -> socket.socket:
     return opened
 
 
-def plain_answer(status: int, why: str = "") -> web.Response:
+def plain_answer(status: int, why: str = "") -> Response:
     """A line of text, after which the connection is closed."""
     line = f"{status} {HTTPStatus(status).phrase}"
-    response = web.Response(text=f"{line}: {why}" if why else line, status=status)
+    response = Response(text=f"{line}: {why}" if why else line, status=status)
     response.force_close()
     return response
 
@@ -43,11 +44,11 @@ class Connection(RequestHandler):
 
     def handle_error(
         self,
-        request: web.BaseRequest,
+        request: BaseRequest,
         status: int = 500,
         exc: BaseException | None = None,
         message: str | None = None,
-    ) -> web.StreamResponse:
+    ) -> StreamResponse:
         """The answer; a fault of this server is aiohttp's to tell."""
         if status != 400 or request.writer.output_size > 0:
             return super().handle_error(request, status, exc, message)
