@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from navarch.cluster.server.publishing.openapi_protobuf import MEDIA_TYPE, MEDIA_TYPES, in_protobuf
 from navarch.cluster.server.request import ApiRequest, Json, Reply
 from navarch.k8s.published import Published
 
@@ -35,8 +36,13 @@ class OpenApi:
         if request.path.startswith("/openapi/v3/"):
             return self._document(request.path.removeprefix("/openapi/v3/"))
         if request.path == "/openapi/v2":
-            return Reply(200, msgspec.json.encode(self._version_2()))
+            return self._reply_in_version_2(request.headers.get("accept", ""))
         return None
+
+    def _reply_in_version_2(self, accept: str) -> Reply:
+        if any(clause.split(";")[0].strip() in MEDIA_TYPES for clause in accept.split(",")):
+            return Reply(200, in_protobuf(self._version_2()), content_type=MEDIA_TYPE)
+        return Reply(200, msgspec.json.encode(self._version_2()))
 
     def _paths(self) -> Iterator[tuple[str, Json]]:
         for name in (*self._published.documents(), *self._custom()):
