@@ -125,6 +125,8 @@ class Chooser:
         for state in nodes:
             reasons = [_NO_PORTS] if pod.ports and not state.has_free(pod.ports) else []
             reasons = reasons or self._shortages(pod, state)
+            if reasons and state.is_too_small(pod.requests):
+                refused.hopeless.add(state.name)
             if not reasons and volumes is not None and (reason := volumes(state.name)):
                 reasons = [reason]
                 refused.hopeless.add(state.name)

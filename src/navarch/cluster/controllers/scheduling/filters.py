@@ -29,9 +29,8 @@ def reason_against(pod: PodInfo, node: NodeInfo) -> str:
     tolerations = tolerations_of(pod.tolerations)
     if node.is_unschedulable and not tolerates(tolerations, _UNSCHEDULABLE):
         return "node(s) were unschedulable"
-    taint = untolerated(node.taints, tolerations)
-    if taint is not None:
-        return f"node(s) had untolerated taint {{{taint.key}: {taint.value or ''}}}"
+    if untolerated(node.taints, tolerations) is not None:
+        return "node(s) had untolerated taint(s)"
     if not matches_affinity(pod, node):
         return "node(s) didn't match Pod's node affinity/selector"
     return ""

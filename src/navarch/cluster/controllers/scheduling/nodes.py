@@ -67,23 +67,21 @@ def node_info(data: bytes) -> NodeInfo:
 class NodeState:
     """A node and the pods that are on it, or will be in a moment. `add` and `remove` keep all sums up to date."""
 
-    __slots__ = ("_ports", "info", "most_pods", "pods", "requested", "scored")
+    __slots__ = ("_ports", "info", "most_pods", "name", "pods", "requested", "scored", "scores")
 
     def __init__(self, info: NodeInfo, pods: Iterable[PodInfo] = ()) -> None:
         self.info = info
+        self.name = info.name
         self.most_pods = info.allocatable.get(_PODS, 0)
         self.pods: dict[str, PodInfo] = {}
         self.requested: dict[str, int] = {}
         self.scored: dict[str, int] = dict.fromkeys(_SCORED, 0)
         """What is asked for, with something for those who ask for nothing: only to compare nodes."""
+        self.scores: dict[tuple[int, int], float] = {}
+        """Scores that hold while nothing comes or goes, by what a pod asks for."""
         self._ports: dict[Port, int] = {}
         for pod in pods:
             self.add(pod)
-
-    @property
-    def name(self) -> str:
-        """The node's name."""
-        return self.info.name
 
     def add(self, pod: PodInfo) -> None:
         """A pod has come."""
@@ -98,6 +96,7 @@ class NodeState:
         return pod
 
     def _count(self, pod: PodInfo, sign: int) -> None:
+        self.scores.clear()
         for name, amount in pod.requests.items():
             self.requested[name] = self.requested.get(name, 0) + sign * amount
         for name in _SCORED:
@@ -115,6 +114,10 @@ class NodeState:
             if amount > allocatable.get(name, 0) - requested.get(name, 0):
                 found.append(f"Insufficient {name}")
         return found
+
+    def is_too_small(self, requests: Amounts) -> bool:
+        """Whether a pod that asks for this much would not fit even if it were alone."""
+        return any(amount > self.info.allocatable.get(name, 0) for name, amount in requests.items())
 
     def has_free(self, ports: Iterable[Port]) -> bool:
         """Whether nobody on the node has any of these ports, on the same address or on all of them."""

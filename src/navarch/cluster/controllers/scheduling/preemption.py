@@ -13,6 +13,8 @@ from navarch.cluster.controllers.scheduling.world import World
 __all__ = ["Eviction", "make_room", "no_room_message"]
 
 _NO_VICTIMS: Final = "No preemption victims found for incoming pod"
+_NO_CLAIMS: Final = "no new claims to deallocate"
+"""Said of dynamically allocated devices, by all pods that wait."""
 _NO_HELP: Final = "Preemption is not helpful for scheduling"
 
 
@@ -70,4 +72,4 @@ def no_room_message(refused: Refused) -> str:
     reasons = [_NO_HELP if name in refused.hopeless else _NO_VICTIMS for name in refused.reasons]
     if refused.outright:
         reasons = [_NO_HELP] * refused.total
-    return f"preemption: {explained(refused.total, reasons)}" if refused.total else ""
+    return f"{_NO_CLAIMS}, preemption: {explained(refused.total, reasons)}" if refused.total else ""

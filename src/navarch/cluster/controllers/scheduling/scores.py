@@ -20,17 +20,20 @@ _TAINTS, _AFFINITY, _SPREAD, _NEAR = 3.0, 2.0, 2.0, 2.0
 _SOFT: Final = "PreferNoSchedule"
 
 
-def room(state: NodeState, pod: PodInfo) -> float:
+def room(state: NodeState, cpu: int, memory: int) -> float:
     """How much would be left on the node, and how evenly: two scores, since nobody asks for one without the other."""
-    cpu = _share(state, pod, CPU)
-    memory = _share(state, pod, MEMORY)
-    return (1.0 - (cpu + memory) / 2 + 1.0 - abs(cpu - memory) / 2) * _MOST
+    known = state.scores.get((cpu, memory))
+    if known is None:
+        cpu_share, memory_share = _share(state, CPU, cpu), _share(state, MEMORY, memory)
+        left, evenness = 1.0 - (cpu_share + memory_share) / 2, 1.0 - abs(cpu_share - memory_share) / 2
+        known = state.scores[(cpu, memory)] = (left + evenness) * _MOST
+    return known
 
 
-def _share(state: NodeState, pod: PodInfo, name: str) -> float:
+def _share(state: NodeState, name: str, asked: int) -> float:
     """How much of it would be taken, from 0 to 1."""
     allocatable = state.info.allocatable.get(name, 0)
-    taken = state.scored[name] + pod.at_least.get(name, 0)
+    taken = state.scored[name] + asked
     return taken / allocatable if taken < allocatable else 1.0
 
 
@@ -59,7 +62,8 @@ def normalized(values: Sequence[float], *, lowest: float | None = None, is_rever
 
 def scores(world: World, pod: PodInfo, nodes: Sequence[NodeState], fixed: Mapping[str, tuple[int, int]]) -> list[float]:
     """The score of each node. `fixed` has the preference and the soft taints of those nodes that have any."""
-    total = [room(state, pod) for state in nodes]
+    cpu, memory = pod.at_least.get(CPU, 0), pod.at_least.get(MEMORY, 0)
+    total = [room(state, cpu, memory) for state in nodes]
     if fixed:
         _add(total, _AFFINITY, normalized([fixed.get(state.name, (0, 0))[0] for state in nodes], lowest=0))
         taints = [fixed.get(state.name, (0, 0))[1] for state in nodes]

@@ -103,7 +103,11 @@ def crowding(world: World, pod: PodInfo, nodes: Collection[str]) -> Callable[[st
     found = [_weighed(world, key, skew, question, nodes) for key, skew, question in wanted]
 
     def crowd(node: str) -> float:
-        return sum(counts[places[node]] * weight + skew - 1 for places, counts, weight, skew in found if node in places)
+        total = 0.0
+        for places, counts, weight, skew in found:
+            if node in places:
+                total += counts.get(places[node], 0) * weight + skew - 1
+        return total
 
     return crowd
 
@@ -114,6 +118,6 @@ def _weighed(
     """A domain among many weighs more than one among few."""
     places, by_node = world.places(topology_key), world.counts.by_node(question)
     if topology_key == _HOSTNAME:
-        return {node: node for node in places}, Counter(by_node), math.log(len(nodes) + 2), skew
+        return {node: node for node in nodes}, by_node, math.log(len(nodes) + 2), skew
     size = len({places[node] for node in nodes if node in places})
     return places, domains(by_node, places), math.log(size + 2), skew
