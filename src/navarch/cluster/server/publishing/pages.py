@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable
 
 import msgspec
@@ -22,6 +24,17 @@ _TEXT = "text/plain; charset=utf-8"
 _HEALTH = frozenset({"healthz", "livez", "readyz"})
 _ANY_METHOD = frozenset({"/", "/openapi/v2"})
 """What Kubernetes serves without looking at the method."""
+_ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
+"""The names of machines, as Go has them."""
+_BUILD = {
+    "gitCommit": "",
+    "gitTreeState": "clean",
+    "buildDate": "1970-01-01T00:00:00Z",
+    "goVersion": "",
+    "compiler": "cpython",
+    "platform": f"{sys.platform}/{_ARCHITECTURES.get(os.uname().machine, os.uname().machine)}",
+}
+"""How the server was built: clients do not read a version without it."""
 _CHECKS = ("ping", "log", "etcd")
 
 
@@ -50,7 +63,7 @@ class Pages:
             return None
         path = request.path.rstrip("/") or "/"
         if path == "/version":
-            return Reply(200, msgspec.json.encode(self._published.version()))
+            return Reply(200, msgspec.json.encode({**self._published.version(), **_BUILD}))
         if path == "/":
             roots = ["/api", "/apis", "/healthz", "/livez", "/openapi/v2", "/openapi/v3", "/readyz", "/version"]
             return Reply(200, msgspec.json.encode({"paths": roots}))
