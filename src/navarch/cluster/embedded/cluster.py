@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import random
 import secrets
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from navarch._base.clock import Clock, SystemClock
-from navarch.client import Client, Options
 from navarch.cluster.embedded.assembly import Assembled, Materials
+from navarch.cluster.embedded.certificates import Authority
+from navarch.cluster.embedded.equipment import Equipment
 from navarch.cluster.embedded.snapshot import fill
 from navarch.cluster.embedded.transport import InProcessTransport
 from navarch.cluster.server.access import SigningKey
@@ -20,6 +22,11 @@ from navarch.cluster.server.request import User
 from navarch.cluster.server.server import ApiServer
 from navarch.cluster.storage import Storage
 from navarch.cluster.storage.memory import MemoryStorage
+
+if TYPE_CHECKING:
+    from navarch.client import Client
+    from navarch.cluster.embedded.beside import Beside
+    from navarch.cluster.nodes.node import Node
 
 __all__ = ["ADMIN", "EmbeddedCluster"]
 
@@ -31,8 +38,9 @@ class EmbeddedCluster:
 
     `storage` is in memory by default, and is closed with the cluster; what a fresh control plane has is put into an
     empty one. `seed` makes uids and generated names the same in every run. `token` is the administrator's, made up by
-    default; `key` signs ServiceAccount tokens, which another run believes only if it has the same one. Every request is
-    in `audit`, and in `audit_file` too if there is one.
+    default; `key` signs ServiceAccount tokens, and `authority` certificates, which another run believes only if it has
+    the same ones. Every request is in `audit`, and in `audit_file` too if there is one. `equipment` says what runs beside
+    the server; nothing by default.
     """
 
     def __init__(
@@ -43,11 +51,16 @@ class EmbeddedCluster:
         seed: int | None = None,
         token: str = "",
         key: SigningKey | None = None,
+        authority: Authority | None = None,
         audit_file: Path | None = None,
+        equipment: Equipment | None = None,
     ) -> None:
         self.clock = clock or SystemClock()
         self.token = token or secrets.token_urlsafe(32)
         self.audit = AuditLog(self.clock, audit_file)
+        self._authority = authority
+        self._equipment = equipment
+        self._beside: Beside | None = None
         self._storage = storage or MemoryStorage()
         self._rng = random.Random(seed)  # noqa: S311 - uids and names, no secrets
         self._assembled = Assembled(
@@ -62,18 +75,45 @@ class EmbeddedCluster:
         )
 
     @property
+    def authority(self) -> Authority:
+        """What signs the certificates of this cluster."""
+        if self._authority is None:
+            self._authority = Authority.make(self.clock)
+        return self._authority
+
+    @property
+    def nodes(self) -> Mapping[str, Node]:
+        """The nodes that came with the equipment, by name."""
+        return self._beside.nodes if self._beside is not None else {}
+
+    @property
     def server(self) -> ApiServer:
         """What answers requests."""
         return self._assembled.server
 
     async def __aenter__(self) -> Self:
-        await fill(self._storage, self.clock, self._rng)
-        await self._assembled.start()
+        if self._equipment is None:
+            await fill(self._storage, self.clock, self._rng)
+            await self._assembled.start()
+        else:
+            await self._start_with(self._equipment)
         return self
+
+    async def _start_with(self, equipment: Equipment) -> None:
+        from navarch.cluster.embedded.beside import Beside  # noqa: PLC0415 - much is imported, for those who want it
+
+        self._beside = Beside(self, equipment)
+        services = await self._beside.prepare(self._storage)
+        self._assembled.service_addresses.use(services)
+        await fill(self._storage, self.clock, self._rng, services)
+        await self._assembled.start()
+        self._beside.start()
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        if self._beside is not None:
+            await self._beside.stop()
         await self._assembled.stop()
         await self._storage.close()
 
@@ -113,5 +153,7 @@ class EmbeddedCluster:
 
     def client_with(self, token: str, namespace: str = "default") -> Client:
         """A client of whoever the token proves."""
+        from navarch.client import Client, Options  # noqa: PLC0415 - a server that is reached over HTTPS needs none
+
         transport = InProcessTransport(self.server, token, self.clock)
         return Client(transport, Options(namespace=namespace), clock=self.clock, rng=random.Random(self._rng.random()))  # noqa: S311 - jitter

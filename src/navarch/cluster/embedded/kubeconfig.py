@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import base64
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from navarch.client import Config
 from navarch.cluster.embedded.certificates import Pair
 from navarch.cluster.server.request import Json
+
+if TYPE_CHECKING:
+    from navarch.client import Config
 
 __all__ = ["Access"]
 
@@ -30,6 +33,8 @@ class Access:
 
     def config(self, token: str = "", namespace: str = "default") -> Config:
         """For a client of whoever the token proves; without one, of the administrator."""
+        from navarch.client import Config  # noqa: PLC0415 - a server without clients of its own needs none
+
         given = Config(server=self.url, ca_data=self.authority, namespace=namespace, origin=self.name)
         if token:
             return msgspec.structs.replace(given, token=token)

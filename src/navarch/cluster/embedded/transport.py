@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from multidict import CIMultiDict
 
 from navarch._base.clock import Clock
-from navarch.client import Request, Response, WebSocket
 from navarch.cluster.server.request import ApiRequest, Reply
 from navarch.cluster.server.server import ApiServer
 from navarch.errors import ClosedError, DeadlineError
+
+if TYPE_CHECKING:
+    from navarch.client import Request, Response, WebSocket
 
 __all__ = ["InProcessTransport", "warning_header"]
 

@@ -15,8 +15,6 @@ from typing import TYPE_CHECKING
 
 from navarch._base.lazy import names_of_parts
 from navarch.schema.cel.errors import CelError, CelEvaluationError
-from navarch.schema.cel.schema_types import type_of_schema
-from navarch.schema.cel.schema_values import Converter, converter_of, value_of
 from navarch.schema.cel.types import (
     BOOL,
     BYTES,
@@ -37,10 +35,17 @@ from navarch.schema.cel.values import NONE, Duration, Optional, Timestamp, Uint,
 if TYPE_CHECKING:
     from navarch.schema.cel.cost import CRD_COST_LIMIT, RULE_COST_LIMIT, cardinality_of
     from navarch.schema.cel.program import Program, compile  # noqa: A004 - read as cel.compile, like re.compile
+    from navarch.schema.cel.schema_types import type_of_schema
+    from navarch.schema.cel.schema_values import Converter, converter_of, value_of
 else:
     __getattr__ = names_of_parts(
         __name__,
-        {"cost": ("CRD_COST_LIMIT", "RULE_COST_LIMIT", "cardinality_of"), "program": ("Program", "compile")},
+        {
+            "cost": ("CRD_COST_LIMIT", "RULE_COST_LIMIT", "cardinality_of"),
+            "program": ("Program", "compile"),
+            "schema_types": ("type_of_schema",),
+            "schema_values": ("Converter", "converter_of", "value_of"),
+        },
     )
 
 __all__ = [
