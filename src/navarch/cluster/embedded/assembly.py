@@ -67,7 +67,7 @@ class Assembled:
 
     def __init__(self, materials: Materials) -> None:
         storage, clock, rng = materials.storage, materials.clock, materials.rng
-        addresses = ServiceAddresses(clock, rng)
+        self.service_addresses = addresses = ServiceAddresses(clock, rng)
         self._catalog = Catalog(builtin_types(clock, addresses))
         self._registry = Registry(storage)
         self._watches = Watches(storage, clock)

@@ -7,11 +7,11 @@ from typing import Final
 from navarch.cluster.server.access import bootstrap_roles
 from navarch.cluster.server.request import Json
 
-__all__ = ["bootstrap_objects"]
+__all__ = ["CLUSTER_IP", "SERVICES", "bootstrap_objects"]
 
 NAMESPACES: Final = ("kube-system", "kube-public", "kube-node-lease", "default")
-_CLUSTER_IP: Final = "10.0.0.1"
-_CIDR: Final = "10.0.0.0/24"
+CLUSTER_IP: Final = "10.0.0.1"
+SERVICES: Final = "10.0.0.0/24"
 _PORT: Final = 6443
 _ADDRESS: Final = "127.0.0.1"
 _PRIORITIES: Final = {
@@ -51,10 +51,10 @@ def _own_service() -> list[Json]:
     """The service `kubernetes`, with its address, and where it leads."""
     labels: Json = {"component": "apiserver", "provider": "kubernetes"}
     port: Json = {"name": "https", "port": 443, "protocol": "TCP", "targetPort": _PORT}
-    spec: Json = {"clusterIP": _CLUSTER_IP, "clusterIPs": [_CLUSTER_IP], "type": "ClusterIP", "ports": [port]}
+    spec: Json = {"clusterIP": CLUSTER_IP, "clusterIPs": [CLUSTER_IP], "type": "ClusterIP", "ports": [port]}
     service = _object("v1", "Service", "kubernetes", "default", spec=spec)
     service["metadata"]["labels"] = labels
-    cidr: Json = {"cidrs": [_CIDR]}
+    cidr: Json = {"cidrs": [SERVICES]}
     return [
         _object("networking.k8s.io/v1", "ServiceCIDR", "kubernetes", spec=cidr),
         _address(),
@@ -65,7 +65,7 @@ def _own_service() -> list[Json]:
 
 def _address() -> Json:
     parent: Json = {"parentRef": {"resource": "services", "namespace": "default", "name": "kubernetes"}}
-    address = _object("networking.k8s.io/v1", "IPAddress", _CLUSTER_IP, spec=parent)
+    address = _object("networking.k8s.io/v1", "IPAddress", CLUSTER_IP, spec=parent)
     address["metadata"]["labels"] = {
         "ipaddress.kubernetes.io/ip-family": "IPv4",
         "ipaddress.kubernetes.io/managed-by": "ipallocator.k8s.io",

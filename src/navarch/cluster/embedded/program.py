@@ -52,8 +52,8 @@ async def _serve(folder: ClusterFolder, port: int, ready: int) -> None:
     key, authority = _key(folder), _authority(folder, clock)
     async with (
         opened(folder, clock) as storage,
-        EmbeddedCluster(storage, clock=clock, key=key, audit_file=folder.audit_log) as cluster,
-        serving(cluster, name=f"navarch-{folder.name}", authority=authority, port=port) as access,
+        EmbeddedCluster(storage, clock=clock, key=key, authority=authority, audit_file=folder.audit_log) as cluster,
+        serving(cluster, name=f"navarch-{folder.name}", port=port) as access,
     ):
         folder.write("kubeconfig", access.kubeconfig_file())
         identity = Identity.of(os.getpid())

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from navarch.cluster.embedded.certificates import Authority, server_context
+from navarch.cluster.embedded.certificates import server_context
 from navarch.cluster.embedded.cluster import ADMIN, EmbeddedCluster
 from navarch.cluster.embedded.http import HttpServer
 from navarch.cluster.embedded.kubeconfig import Access
@@ -23,11 +23,9 @@ _NAME = "navarch"
 
 
 @asynccontextmanager
-async def serving(
-    cluster: EmbeddedCluster, *, name: str = _NAME, authority: Authority | None = None, port: int = 0
-) -> AsyncIterator[Access]:
-    """Serves a cluster that runs, on loopback, while the block lasts; a new authority is made if none is given."""
-    authority = authority or Authority.make(cluster.clock)
+async def serving(cluster: EmbeddedCluster, *, name: str = _NAME, port: int = 0) -> AsyncIterator[Access]:
+    """Serves a cluster that runs, on loopback, while the block lasts."""
+    authority = cluster.authority
     context = server_context(authority, authority.server_pair(cluster.clock))
     async with HttpServer(cluster.server, context, port=port) as http:
         yield Access(

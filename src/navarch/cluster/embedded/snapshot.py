@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import random
 import uuid
 from datetime import UTC, datetime
@@ -13,7 +14,7 @@ import msgspec
 from navarch._base.clock import Clock, ManualClock
 from navarch.api import format_time, truncate_to_seconds
 from navarch.cluster.embedded.assembly import Assembled, Materials
-from navarch.cluster.embedded.bootstrap import bootstrap_objects
+from navarch.cluster.embedded.bootstrap import CLUSTER_IP, SERVICES, bootstrap_objects
 from navarch.cluster.server.access import SigningKey
 from navarch.cluster.server.audit import AuditLog
 from navarch.cluster.server.builtin import builtin_types
@@ -42,16 +43,28 @@ class _Template(NamedTuple):
 _templates: list[_Template] = []
 
 
-async def fill(storage: Storage, clock: Clock, rng: random.Random) -> None:
-    """Puts into an empty store what a fresh control plane has; one that holds namespaces is left alone."""
+async def fill(storage: Storage, clock: Clock, rng: random.Random, services: str = SERVICES) -> None:
+    """Puts into an empty store what a fresh control plane has; one that holds namespaces is left alone.
+
+    Services get their addresses from the range `services`.
+    """
     if (await storage.page("/registry/namespaces/", limit=1)).items:
         return
     if not _templates:
         _templates.extend(await _made())
     now = format_time(truncate_to_seconds(clock.now())).encode()
-    await asyncio.gather(*(storage.put(each.key, _copied(each, now, rng), expected=0) for each in _templates))
+    templates = _templates if services == SERVICES else [_moved(each, services) for each in _templates]
+    await asyncio.gather(*(storage.put(each.key, _copied(each, now, rng), expected=0) for each in templates))
     if isinstance(storage, MemoryStorage | FileStorage):  # an etcd may have other users
         await storage.compact(await storage.revision())
+
+
+def _moved(template: _Template, services: str) -> _Template:
+    """With the range of services, and the first address of it, in the place of the usual ones."""
+    first = str(next(ipaddress.ip_network(services).hosts()))
+    value = template.value.replace(f'"{SERVICES}"'.encode(), f'"{services}"'.encode())
+    value = value.replace(f'"{CLUSTER_IP}"'.encode(), f'"{first}"'.encode())
+    return template._replace(key=template.key.replace(CLUSTER_IP, first), value=value)
 
 
 def _copied(template: _Template, now: bytes, rng: random.Random) -> bytes:

@@ -37,13 +37,17 @@ class ServiceAddresses:
     given out and never turns up in the store is free again after a minute.
     """
 
-    def __init__(self, clock: Clock, rng: random.Random, network: str = _NETWORK) -> None:
+    def __init__(self, clock: Clock, rng: random.Random) -> None:
         self._clock = clock
         self._rng = rng
-        self._network = ipaddress.ip_network(network)
+        self._network = ipaddress.ip_network(_NETWORK)
         self._addresses: dict[str, Owner] = {}
         self._ports: dict[tuple[str, int], Owner] = {}
         self._promised: dict[str | tuple[str, int], tuple[Owner, float]] = {}
+
+    def use(self, network: str) -> None:
+        """Gives out addresses of this range from now on."""
+        self._network = ipaddress.ip_network(network)
 
     def changed(self, old: Json | None, new: Json | None) -> None:
         """A Service was stored, changed or removed."""

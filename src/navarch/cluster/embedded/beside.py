@@ -1,0 +1,94 @@
+"""What goes on beside the server: begun and ended with it."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final, Protocol
+
+import msgspec
+
+from navarch._base.background import Background
+from navarch.client import Client
+from navarch.cluster.embedded.bootstrap import SERVICES
+from navarch.cluster.embedded.certificates import Authority
+from navarch.cluster.embedded.equipment import Equipment
+from navarch.cluster.embedded.machinery import Machinery
+from navarch.cluster.nodes.network.addresses import Block
+from navarch.cluster.nodes.node import Node
+from navarch.cluster.storage import Storage
+from navarch.errors import ConfigError
+
+__all__ = ["Beside"]
+
+_OWN_SERVICE: Final = "/registry/services/specs/default/kubernetes"
+_OUTSIDE: Final = "10."
+
+
+class _Cluster(Protocol):
+    @property
+    def authority(self) -> Authority: ...
+
+    def client_as(self, name: str, *groups: str) -> Client: ...
+
+
+class Beside:
+    """The machinery of a cluster, and what it needs of this machine: addresses and a folder.
+
+    `prepare` before the store is filled, `start` when the server answers, `stop` before it ends.
+    """
+
+    def __init__(self, cluster: _Cluster, equipment: Equipment) -> None:
+        self._cluster = cluster
+        self._equipment = equipment
+        self._block: Block | None = None
+        self._temporary: Path | None = None
+        self._machinery: Machinery | None = None
+        self._background = Background()
+
+    @property
+    def nodes(self) -> Mapping[str, Node]:
+        """The nodes by name."""
+        return self._machinery.nodes if self._machinery is not None else {}
+
+    async def prepare(self, storage: Storage) -> str:
+        """Takes addresses; returns the range of those that services get: a store that is not empty has settled it."""
+        if not self._equipment.nodes:
+            return SERVICES
+        stored = await storage.get(_OWN_SERVICE)
+        self._block = Block.take() if stored is None else _taken(msgspec.json.decode(stored.value)["spec"]["clusterIP"])
+        return str(self._block.services)
+
+    def start(self) -> None:
+        """Begins to work, in the background."""
+        folder = self._equipment.folder
+        if folder is None:
+            folder = self._temporary = Path(tempfile.mkdtemp(prefix="navarch-"))
+        certificate = self._cluster.authority.pair.certificate.decode()
+        self._machinery = Machinery(self._cluster.client_as, self._equipment, self._block, folder, certificate)
+        self._background.start(self._machinery.run(), "machinery")
+
+    async def stop(self) -> None:
+        """Everything has ended; of files, only those in the folder of the equipment are left."""
+        await self._background.stop()
+        if self._block is not None:
+            self._block.close()
+        if self._temporary is not None:
+            shutil.rmtree(self._temporary, ignore_errors=True)
+
+
+def _taken(address: str) -> Block:
+    """The block in which the services of a stored cluster have their addresses; this one is of its first service."""
+    if address.startswith(_OUTSIDE):
+        raise ConfigError(
+            f"the cluster was made without nodes: its services have addresses like {address}, which are not of this "
+            f"machine; make a new one with nodes"
+        )
+    number = int(address.split(".")[1])
+    block = Block.take(number)
+    if block.number != number:
+        block.close()
+        raise ConfigError(f"the addresses 127.{number}.x.y of this cluster are taken by another one; stop that first")
+    return block

@@ -1,0 +1,74 @@
+"""Nodes that can be switched off and on, by an annotation of theirs."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from typing import Final
+
+from navarch._base.clock import Clock
+from navarch._base.tasks import unless
+from navarch.cache import Cache, Cached, Change
+from navarch.client import Client
+from navarch.cluster.nodes.node import Node
+from navarch.errors import NavarchError
+from navarch.k8s.core.v1 import Node as NodeObject
+
+__all__ = ["POWER", "Switch", "Switches"]
+
+POWER: Final = "navarch.dev/power"
+"""The annotation: a node that has it with the value `off` does not run."""
+_PAUSE_SECONDS: Final = 1.0
+
+_log = logging.getLogger("navarch.cluster")
+
+
+class Switch:
+    """A node that runs while it is on."""
+
+    def __init__(self, node: Node, clock: Clock) -> None:
+        self.node = node
+        self._clock = clock
+        self._on, self._off = asyncio.Event(), asyncio.Event()
+        self._on.set()
+
+    def turn(self, *, on: bool) -> None:
+        """From now on it is to run, or not."""
+        wanted, other = (self._on, self._off) if on else (self._off, self._on)
+        wanted.set()
+        other.clear()
+
+    async def run(self) -> None:
+        """Runs the node whenever it is on, until cancelled. One whose processes were killed comes back, as machines do."""
+        while True:
+            await self._on.wait()
+            try:
+                await unless(self._off.wait(), self.node.run())
+            except (NavarchError, OSError) as error:
+                _log.error("node %s has failed: %s", self.node.name, error)
+            await unless(self._off.wait(), self._clock.sleep(_PAUSE_SECONDS))
+
+
+class Switches:
+    """Turns switches as the annotations of their nodes say, while `run` runs."""
+
+    def __init__(self, client: Client, switches: Sequence[Switch]) -> None:
+        self._switches = {switch.node.name: switch for switch in switches}
+        self._cache = Cache(client, client.clock, client.rng)
+        self._objects = self._cache.collection(Cached(NodeObject, metadata_only=True))
+
+    async def run(self) -> None:
+        """Follows the annotations until it is cancelled."""
+        self._objects.subscribe(self._changed)
+        try:
+            await self._cache.run()
+        finally:
+            self._objects.unsubscribe(self._changed)
+
+    def _changed(self, change: Change) -> None:
+        entry = change.new
+        switch = self._switches.get(entry.key.name) if entry is not None else None
+        if entry is not None and switch is not None:
+            found = self._objects.view(entry)
+            switch.turn(on=(found.metadata.annotations or {}).get(POWER) != "off")
