@@ -38,7 +38,7 @@ def plain_answer(status: int, why: str = "") -> Response:
 
 
 class Connection(RequestHandler):
-    """A connection on which what is no request gets a short answer, and is nothing to be logged."""
+    """A connection on which what is no request gets a short answer, and is nothing to be logged; nor is who leaves."""
 
     __slots__ = ()
 
@@ -49,7 +49,9 @@ class Connection(RequestHandler):
         exc: BaseException | None = None,
         message: str | None = None,
     ) -> StreamResponse:
-        """The answer; a fault of this server is aiohttp's to tell."""
+        """The answer; a fault of this server is aiohttp's to tell. Whoever is gone gets none."""
+        if isinstance(exc, ConnectionError):
+            raise exc
         if status != 400 or request.writer.output_size > 0:
             return super().handle_error(request, status, exc, message)
         return plain_answer(431 if isinstance(exc, LineTooLong) else 400)
