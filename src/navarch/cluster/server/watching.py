@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -24,7 +24,7 @@ __all__ = ["Lines", "WatchRequest", "Watches"]
 _KEPT_LINES = 4096
 _BOOKMARK_SECONDS = 60.0
 _BEFORE_END_SECONDS = 2.0
-_TICK_SECONDS = 1.0
+_TICK_SECONDS = 0.1
 _TOGETHER = 64
 _INITIAL_END = "k8s.io/initial-events-end"
 
@@ -67,7 +67,7 @@ class WatchRequest:
 
 
 class Watches:
-    """Every watch of a server; those that wait are woken each second, to see whether their time is up.
+    """Every watch of a server; those that wait are woken when something is due: a bookmark, or their end.
 
     One ticker for all: a timer for each wait would cost more than the events.
     """
@@ -76,7 +76,7 @@ class Watches:
         self.storage = storage
         self.clock = clock
         self.lines = Lines()
-        self._waiting: set[Watcher] = set()
+        self._waiting: dict[Watcher, Callable[[], float]] = {}
         self._ends: dict[str, int] = {}
 
     def __len__(self) -> int:
@@ -86,7 +86,8 @@ class Watches:
         """Ticks until it is cancelled."""
         while True:
             await self.clock.sleep(_TICK_SECONDS)
-            for watcher in tuple(self._waiting):
+            now = self.clock.monotonic()
+            for watcher in [each for each, due in self._waiting.items() if due() <= now]:
                 watcher.wake()
 
     def end(self, storage_prefix: str) -> None:
@@ -110,14 +111,14 @@ class Watches:
             yield _error(refusal)
 
     @asynccontextmanager
-    async def following(self, prefix: str, after: int) -> AsyncIterator[Watcher]:
-        """A watcher that the ticker knows."""
+    async def following(self, prefix: str, after: int, due: Callable[[], float]) -> AsyncIterator[Watcher]:
+        """A watcher that the ticker wakes when something is due."""
         async with self.storage.watch(prefix, after=after) as watcher:
-            self._waiting.add(watcher)
+            self._waiting[watcher] = due
             try:
                 yield watcher
             finally:
-                self._waiting.discard(watcher)
+                del self._waiting[watcher]
 
 
 def _error(refusal: Refusal) -> bytes:
@@ -139,7 +140,7 @@ class _Watch:
         if self._asked.after is None:
             async for line in self._initial():
                 yield line
-        async with self._watches.following(self._prefix, self._seen) as watcher:
+        async with self._watches.following(self._prefix, self._seen, self._due) as watcher:
             async for lines in self._follow(watcher):
                 yield lines
 
@@ -168,6 +169,10 @@ class _Watch:
                 yield self._bookmark()
             else:
                 await watcher.wait()
+
+    def _due(self) -> float:
+        """When it has something to do even if nothing happens."""
+        return min(self._bookmark_at, self._ends) if self._asked.bookmarks else self._ends
 
     def _next_bookmark(self) -> float:
         """In a minute, or just before the end; after that never."""
