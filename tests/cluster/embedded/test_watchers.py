@@ -99,7 +99,7 @@ async def test_watcher_that_reads_nothing_harms_no_other(
 ) -> None:
     """Thousands of events reach whoever reads, little waits for whoever does not, who is cut off in the end."""
     monkeypatch.setattr(navarch.cluster.embedded.http, "_PATIENCE", 1.0)
-    most, seen = 0, []
+    most, seen = 0, list[str]()
     with ExitStack() as stack:
         await served.watching(stack)
         async with served.client.watch(ConfigMap) as events:
