@@ -75,6 +75,11 @@ class Worker:
             assert stream is not None
             stream.close()
 
+    @property
+    def pid(self) -> int:
+        """The number of its process."""
+        return self._process.pid
+
     def next_line(self) -> str:
         """What it says next; raises with its own words if it ends without."""
         assert self._process.stdout is not None
@@ -169,6 +174,19 @@ def row(
         ratio=round(ratio, 3),
         target=target,
         met=limit is None or ratio <= limit,
+    )
+
+
+def within(claim: str, unit: str, ours: float, limit: float, peers: Mapping[str, float]) -> Row:
+    """A row whose target is a figure of its own, which `ratio` is about; the peers are there for the reader."""
+    return Row(
+        claim=claim,
+        unit=unit,
+        ours=round(ours, 3),
+        peers={name: round(value, 3) for name, value in peers.items()},
+        ratio=round(ours / limit, 3),
+        target=f"at most {limit:g} {unit}",
+        met=ours <= limit,
     )
 
 

@@ -39,9 +39,10 @@ def table() -> str:
 
 
 def _line(row: dict[str, Any]) -> str:
-    name = row["target"].rpartition(" x ")[2]
-    target = row["target"].removesuffix(f" x {name}")
-    verdict = f"{target} x, {'met' if row['met'] else 'missed'}"
+    """A target names a peer (`at most 0.5 x kopf`), or is a figure of its own (`at most 50 ms`)."""
+    target, is_beside, name = row["target"].partition(" x ")
+    name, target = (name, f"{target} x") if is_beside else (next(iter(row["peers"])), target)
+    verdict = f"{target}, {'met' if row['met'] else 'missed'}"
     unit = row["unit"]
     return f"| {row['claim']} | {row['ours']:.3g} {unit} | {name} {row['peers'][name]:.3g} {unit} | {row['ratio']:.2f} | {verdict} |"
 

@@ -1,0 +1,34 @@
+"""An embedded server over HTTPS: `python -m serving.embedded FOLDER [ETCD_URL]`, in memory or in that etcd.
+
+Says "ready" when it can be used, by the kubeconfig that is then in the folder, and ends when its input does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+
+from navarch.cluster.embedded.cluster import EmbeddedCluster
+from navarch.cluster.embedded.program import collect_seldom
+from navarch.cluster.embedded.served import new_loop, serving
+from navarch.cluster.storage import Storage
+from navarch.cluster.storage.etcd import EtcdStorage
+from navarch.cluster.storage.memory import MemoryStorage
+from navarch.etcd import EtcdOptions
+
+
+async def main(folder: Path, *etcd: str) -> None:
+    storage: Storage = EtcdStorage(EtcdOptions(endpoints=etcd)) if etcd else MemoryStorage()
+    ended = asyncio.Event()
+    asyncio.get_running_loop().add_reader(sys.stdin.fileno(), ended.set)
+    async with EmbeddedCluster(storage) as cluster, serving(cluster) as access:
+        (folder / "kubeconfig").write_bytes(access.kubeconfig_file())
+        print("ready", flush=True)
+        collect_seldom()
+        await ended.wait()
+
+
+if __name__ == "__main__":
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        runner.run(main(Path(sys.argv[1]), *sys.argv[2:]))
