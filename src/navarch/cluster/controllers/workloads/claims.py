@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
@@ -51,10 +52,12 @@ async def claimed(
     *,
     fits: Callable[[T], bool] = _everything,
     adopts: Callable[[T], bool] = _everything,
+    finalizer: str = "",
 ) -> list[T]:
     """The objects that are the owner's from now on; an owner that is being deleted neither takes nor gives.
 
-    What does not `fits` is not the owner's, whatever its labels; of what is nobody's, it takes in what it `adopts`.
+    What does not `fits` is not the owner's, whatever its labels; of what is nobody's, it takes in what it `adopts`. While
+    they are the owner's, they have its finalizer, if there is one.
     """
 
     def is_meant(found: T) -> bool:
@@ -67,18 +70,19 @@ async def claimed(
     if len(kept) < len(owned):
         for found in owned:
             if not is_meant(found):
-                await _release(ctx, owner, found)
+                await _release(ctx, owner, found, finalizer)
     orphans = ctx.orphans(_readable(what), selector)
-    return kept + await _adopted(ctx, owner, [each for each in orphans if fits(each) and adopts(each)])
+    meant = [each for each in orphans if fits(each) and adopts(each)]
+    return kept + await _adopted(ctx, owner, meant, finalizer)
 
 
-async def _adopted(ctx: Context, owner: Object, orphans: Iterable[T]) -> list[T]:
+async def _adopted(ctx: Context, owner: Object, orphans: Iterable[T], finalizer: str) -> list[T]:
     """Whoever stays from now on. The owner may be gone already, which only the server knows for sure."""
     staying = [found for found in orphans if not is_deleting(found)]
     if not staying:
         return []
     await _refuse_gone(ctx, owner)
-    return [await _adopt(ctx, owner, found) for found in staying]
+    return [await _adopt(ctx, owner, found, finalizer) for found in staying]
 
 
 async def _refuse_gone(ctx: Context, owner: Object) -> None:
@@ -87,17 +91,21 @@ async def _refuse_gone(ctx: Context, owner: Object) -> None:
         raise Retry(f"{owner.kind} {owner.name} is going, or another one by now: it adopts nothing")
 
 
-async def _adopt(ctx: Context, owner: Object, found: T) -> T:
+async def _adopt(ctx: Context, owner: Object, found: T, finalizer: str) -> T:
     references = [*found.metadata.owner_references, owner_reference(owner)]
-    return await ctx.patch(found, {"metadata": {"ownerReferences": to_builtins(references)}})
+    changes = {"ownerReferences": to_builtins(references)}
+    if finalizer and finalizer not in found.metadata.finalizers:
+        changes["finalizers"] = [*found.metadata.finalizers, finalizer]
+    return await ctx.patch(found, {"metadata": changes})
 
 
-async def _release(ctx: Context, owner: Object, found: Object) -> None:
-    left = [each for each in found.metadata.owner_references if each.uid != owner.metadata.uid]
-    try:
-        await ctx.patch(found, {"metadata": {"ownerReferences": to_builtins(left) or None}})
-    except NotFound:
-        return
+async def _release(ctx: Context, owner: Object, found: Object, finalizer: str) -> None:
+    references = [each for each in found.metadata.owner_references if each.uid != owner.metadata.uid]
+    changes = {"ownerReferences": to_builtins(references) or None}
+    if finalizer in found.metadata.finalizers:
+        changes["finalizers"] = [each for each in found.metadata.finalizers if each != finalizer] or None
+    with contextlib.suppress(NotFound):
+        await ctx.patch(found, {"metadata": changes})
 
 
 def _readable(what: type[T]) -> Readable[T]:

@@ -1,0 +1,174 @@
+"""How far a Job has come: what its pods say, on top of what its status has counted already.
+
+Every pod has a finalizer until it is counted, so that none is missed or counted twice: first the status names it as not
+counted yet, then its finalizer goes, then it is counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+from navarch.cluster.controllers.workloads.jobs.backoff import finished_at
+from navarch.cluster.controllers.workloads.jobs.indexes import index_of, parse_indexes
+from navarch.cluster.controllers.workloads.jobs.policies import judged
+from navarch.cluster.controllers.workloads.pods import is_active, is_deleting, is_terminating
+from navarch.k8s.batch.v1 import Job, UncountedTerminatedPods
+from navarch.k8s.core.v1 import Pod
+
+__all__ = [
+    "FINALIZER",
+    "Tally",
+    "failures_of_index",
+    "is_indexed",
+    "is_tracked",
+    "replaces_failed_only",
+    "uncounted_of",
+]
+
+FINALIZER = "batch.kubernetes.io/job-tracking"
+
+_FAILURES = "batch.kubernetes.io/job-index-failure-count"
+_IGNORED = "batch.kubernetes.io/job-index-ignored-failure-count"
+
+
+def is_indexed(job: Job) -> bool:
+    """Whether each pod has a part of the work that is its own."""
+    return job.spec.completion_mode == "Indexed"
+
+
+def is_tracked(pod: Pod) -> bool:
+    """Whether it has not been counted yet."""
+    return FINALIZER in pod.metadata.finalizers
+
+
+def replaces_failed_only(job: Job) -> bool:
+    """Whether a pod on its way out is replaced only when it has ended."""
+    return job.spec.pod_replacement_policy == "Failed" or job.spec.pod_failure_policy is not None
+
+
+def failures_of_index(pod: Pod | None) -> tuple[int, int]:
+    """How often the part of the work that is the pod's had failed before: what counts, and what does not."""
+    if pod is None:
+        return 0, 0
+    texts = (pod.annotations.get(name, "") for name in (_FAILURES, _IGNORED))
+    counted, ignored = (int(text) if text.isascii() and text.isdecimal() else 0 for text in texts)
+    return counted, ignored
+
+
+def uncounted_of(job: Job) -> tuple[set[str], set[str]]:
+    """The uids of the pods that the status names as not counted yet: succeeded, and failed."""
+    known = job.status.uncounted_terminated_pods or UncountedTerminatedPods()
+    return set(known.succeeded or ()), set(known.failed or ())
+
+
+@dataclass(frozen=True)
+class Tally:
+    """A Job and its pods as they are now."""
+
+    job: Job
+    pods: list[Pod]
+
+    @cached_property
+    def active(self) -> list[Pod]:
+        """The pods that run, or will."""
+        return [pod for pod in self.pods if is_active(pod)]
+
+    @cached_property
+    def terminating(self) -> list[Pod]:
+        """The pods that are to go, and may still run."""
+        return [pod for pod in self.pods if is_terminating(pod)]
+
+    def is_failed(self, pod: Pod) -> bool:
+        """Whether it failed; one that is on its way out counts as failed, unless it is to be waited for."""
+        if pod.status.phase == "Failed":
+            return True
+        return is_deleting(pod) and pod.status.phase != "Succeeded" and not replaces_failed_only(self.job)
+
+    def is_valid(self, pod: Pod) -> bool:
+        """Whether it works on a part of the work that there is."""
+        index = index_of(pod)
+        return not is_indexed(self.job) or (index is not None and index < (self.job.spec.completions or 0))
+
+    @cached_property
+    def new_succeeded(self) -> list[Pod]:
+        """Those that succeeded and that the status does not know of."""
+        return [pod for pod in self._new if pod.status.phase == "Succeeded"]
+
+    @cached_property
+    def new_failed(self) -> list[Pod]:
+        """Those that failed and that the status does not know of."""
+        return [pod for pod in self._new if self.is_failed(pod)]
+
+    @cached_property
+    def _new(self) -> list[Pod]:
+        known = set().union(*uncounted_of(self.job))
+        return [pod for pod in self.pods if is_tracked(pod) and pod.metadata.uid not in known and self.is_valid(pod)]
+
+    @cached_property
+    def completed(self) -> set[int]:
+        """The indexes that the status knows as done."""
+        return parse_indexes(self.job.status.completed_indexes, self.job.spec.completions or 0)
+
+    @cached_property
+    def succeeded_indexes(self) -> set[int]:
+        """The indexes that are done."""
+        return self.completed | _indexes(pod for pod in self.new_succeeded)
+
+    @cached_property
+    def failed_indexes(self) -> set[int] | None:
+        """The indexes that have failed for good; None if failures are not counted for each."""
+        limit = self.job.spec.backoff_limit_per_index
+        if limit is None or not is_indexed(self.job):
+            return None
+        known = parse_indexes(self.job.status.failed_indexes, self.job.spec.completions or 0)
+        tracked = (pod for pod in self.pods if is_tracked(pod) and self.is_valid(pod) and self.is_failed(pod))
+        return known | _indexes(pod for pod in tracked if self._is_final(pod, limit))
+
+    def _is_final(self, pod: Pod, limit: int) -> bool:
+        judgement = judged(self.job.spec.pod_failure_policy, pod)
+        if judgement.action == "FailIndex":
+            return True
+        return judgement.counts and failures_of_index(pod)[0] >= limit
+
+    @cached_property
+    def succeeded(self) -> int:
+        """How many pods, or indexes, have succeeded."""
+        if is_indexed(self.job):
+            return len(self.succeeded_indexes)
+        return (self.job.status.succeeded or 0) + len(uncounted_of(self.job)[0]) + len(self.new_succeeded)
+
+    @cached_property
+    def failed(self) -> int:
+        """How many pods have failed, those left out that a policy ignores."""
+        counted = [pod for pod in self.new_failed if judged(self.job.spec.pod_failure_policy, pod).counts]
+        return (self.job.status.failed or 0) + len(uncounted_of(self.job)[1]) + len(counted)
+
+    @cached_property
+    def to_replace(self) -> dict[int, Pod]:
+        """The last failed pod of each index that is to be tried again: it stays until its successor knows its count."""
+        failed = self.failed_indexes
+        if failed is None:
+            return {}
+        busy = self.succeeded_indexes | failed | _indexes(self.active)
+        found: dict[int, Pod] = {}
+        for pod in sorted((pod for pod in self.pods if is_tracked(pod) and self.is_failed(pod)), key=_standing):
+            index = index_of(pod)
+            if index is not None and self.is_valid(pod) and index not in busy:
+                found[index] = pod
+        return found
+
+    @cached_property
+    def busy_indexes(self) -> set[int]:
+        """The indexes that need no new pod."""
+        waiting = _indexes(self.terminating) if replaces_failed_only(self.job) else set()
+        return self.succeeded_indexes | (self.failed_indexes or set()) | _indexes(self.active) | waiting
+
+
+def _indexes(pods: Iterable[Pod]) -> set[int]:
+    return {index for pod in pods if (index := index_of(pod)) is not None}
+
+
+def _standing(pod: Pod) -> tuple[int, float]:
+    return sum(failures_of_index(pod)), finished_at(pod).timestamp()
