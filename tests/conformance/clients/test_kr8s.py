@@ -35,12 +35,19 @@ async def api(kubeconfig: str, namespace: str) -> AsyncIterator[kr8s.asyncio.Api
     api = await kr8s.asyncio.api(kubeconfig=kubeconfig, namespace=namespace)
     yield api
     await closed(api)
+    await watches_ended()
 
 
 async def closed(api: kr8s.Api) -> None:
     """Ends its connections, which it would leave to the garbage collector."""
     assert api._session is not None
     await api._session.aclose()
+
+
+async def watches_ended() -> None:
+    """Waits for the watches that it leaves behind, each with a task that ends it."""
+    if left := asyncio.all_tasks() - {asyncio.current_task()}:
+        await asyncio.wait(left, timeout=LIMIT)
 
 
 def manifest(name: str, namespace: str, **fields: Any) -> dict[str, Any]:

@@ -99,6 +99,19 @@ def test_official_client_writes_status_and_scale_of_custom_objects(
     assert (found["spec"], found["metadata"]["generation"]) == ({"replicas": 3}, 2)
 
 
+def test_official_client_scales_what_has_no_replicas_yet(custom: k8s.CustomObjectsApi, namespace: str) -> None:
+    """There is nothing to read before."""
+    place = (GROUP, VERSION, namespace, PLURAL)
+    custom.create_namespaced_custom_object(*place, gadget("a"))
+    with pytest.raises(k8s.ApiException, match=r"the spec replicas field .* does not exist") as caught:
+        custom.get_namespaced_custom_object_scale(*place, "a")
+    assert caught.value.status == 500
+    custom.patch_namespaced_custom_object_scale(
+        *place, "a", {"spec": {"replicas": 3}}, _content_type="application/merge-patch+json"
+    )
+    assert custom.get_namespaced_custom_object_scale(*place, "a")["spec"] == {"replicas": 3}
+
+
 def test_official_client_installs_a_definition(api: k8s.ApiClient, namespace: str) -> None:
     """Typed, until it is established; its objects are served then, and go with it."""
     definition = copy.deepcopy(DEFINITION)
