@@ -17,6 +17,7 @@ from navarch.cluster.controllers.ownership.collector import GarbageCollector
 from navarch.cluster.controllers.ownership.namespaces import NamespaceDeletion
 from navarch.cluster.controllers.parts import Around
 from navarch.cluster.controllers.scheduling.scheduler import Scheduler
+from navarch.cluster.controllers.services import endpoints, mirroring
 from navarch.cluster.controllers.volumes import claims, reclaiming
 from navarch.cluster.controllers.volumes.local import LocalVolumes, standard_class
 from navarch.cluster.controllers.volumes.protection import StorageProtection
@@ -58,6 +59,8 @@ class ControlPlane:
     def _declared(self) -> Operator:
         operator = builtin_operator()
         defaults.declare(operator, self._options.root_certificate)
+        endpoints.declare(operator)
+        mirroring.declare(operator)
         if self._options.volumes is not None:
             claims.declare(operator, self._options.volumes)
             reclaiming.declare(operator, self._options.volumes)

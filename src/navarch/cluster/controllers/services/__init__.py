@@ -1,0 +1,1 @@
+"""Where services lead: Endpoints and EndpointSlices."""
