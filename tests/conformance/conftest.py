@@ -1,22 +1,33 @@
 """The same tests on two engines: the embedded cluster, in `make test`, and a real Kubernetes, in `make e2e`.
 
-A test that asks for a fixture of the rig, or is marked `real`, needs what only that has: nodes, controllers, etcd.
+A test that asks for a fixture of the rig, or is marked `real`, needs what only that has: nodes, controllers, etcd. Tests in
+which much depends on the store run on the embedded cluster with each of its stores.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from pathlib import Path
 
 import pytest
 
 import rig
+from etcd_members import running_etcd
 from gadgets import compact
 from namespaces import in_new_namespace
 from navarch.client import Client, Config, connect, load
+from navarch.cluster.embedded.cluster import EmbeddedCluster
+from navarch.cluster.storage import Storage
+from navarch.cluster.storage.etcd import EtcdStorage
+from navarch.cluster.storage.file import FileStorage
+from navarch.etcd import EtcdOptions
 from navarch.testing.cluster import Cluster
 from navarch.testing.engines import in_process, over_https
+from rig.tools import old_etcd
 
 _RIG = frozenset({"rig_cluster", "rig_cluster_with_node"})
+_STORES = ("on a file", "on etcd")
+_ON_EVERY_STORE = frozenset({"test_read", "test_list", "test_write", "test_watch"})
 
 Compacting = Callable[[str], Awaitable[None]]
 """Lets the store forget what happened before a revision."""
@@ -27,7 +38,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         return
     real = pytest.param("real", marks=pytest.mark.real)
     marks = [mark.name for mark in metafunc.definition.iter_markers()]
-    metafunc.parametrize("engine", [real] if _needs_rig(metafunc, marks) else ["embedded", real])
+    has_stores = (
+        metafunc.module.__name__.rpartition(".")[2] in _ON_EVERY_STORE and "config" not in metafunc.fixturenames
+    )
+    embedded = ["embedded", *(_STORES if has_stores else ())]
+    metafunc.parametrize("engine", [real] if _needs_rig(metafunc, marks) else [*embedded, real])
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -47,14 +62,32 @@ def rig_or_none(engine: str, request: pytest.FixtureRequest) -> rig.Cluster | No
     return found
 
 
+@pytest.fixture(scope="session")
+def etcd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of an etcd, whatever is in it."""
+    with running_etcd(old_etcd, tmp_path_factory.mktemp("etcd")) as cluster:
+        yield cluster.urls[0]
+
+
 @pytest.fixture
-async def embedded(engine: str, request: pytest.FixtureRequest) -> AsyncIterator[Cluster | None]:
+async def embedded(engine: str, request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Cluster | None]:
     """A fresh embedded cluster, if that is the engine; over HTTPS for a test that makes clients of its own."""
     if engine == "real":
         yield None
         return
+    if engine in _STORES:
+        async with EmbeddedCluster(await _opened(engine, request, tmp_path)) as made:
+            yield Cluster(made.client(), made)
+        return
     async with over_https() if "config" in request.fixturenames else in_process() as cluster:
         yield cluster
+
+
+async def _opened(engine: str, request: pytest.FixtureRequest, folder: Path) -> Storage:
+    """What tests leave in etcd stays there, as on a real cluster: to fill an empty one takes a second."""
+    if engine == "on a file":
+        return await FileStorage.open(folder)
+    return EtcdStorage(EtcdOptions(endpoints=(request.getfixturevalue("etcd"),)))
 
 
 @pytest.fixture
