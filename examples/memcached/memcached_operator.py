@@ -8,7 +8,7 @@ from typing import Annotated
 from navarch import Context, Meta, Operator, Resource, Spec, Status
 from navarch.api import ObjectMeta
 from navarch.k8s.apps.v1 import Deployment, DeploymentSpec
-from navarch.k8s.core.v1 import Container, ContainerPort, Pod, PodSpec, PodTemplateSpec
+from navarch.k8s.core.v1 import Container, ContainerPort, Pod, PodSpec, PodTemplateSpec, Probe, TCPSocketAction
 from navarch.k8s.meta.v1 import LabelSelector
 
 
@@ -53,7 +53,12 @@ def selector(memcached: Memcached) -> dict[str, str]:
 def deployment(memcached: Memcached) -> Deployment:
     """What a Memcached asks for. Its namespace and its owner are set by `ctx.apply`."""
     labels = selector(memcached)
-    container = Container(name="memcached", image="memcached:1.6-alpine", ports=[ContainerPort(container_port=11211)])
+    container = Container(
+        name="memcached",
+        image="memcached:1.6-alpine",
+        ports=[ContainerPort(container_port=11211)],
+        readiness_probe=Probe(tcp_socket=TCPSocketAction(port=11211), period_seconds=1),
+    )
     return Deployment(
         name=memcached.name,
         labels=labels,

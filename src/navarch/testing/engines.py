@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 
 from navarch.client import Client, connect
 from navarch.cluster.embedded.cluster import EmbeddedCluster
+from navarch.cluster.embedded.equipment import Equipment
 from navarch.cluster.embedded.served import ThreadedCluster
 from navarch.cluster.server.audit import AuditLog
 from navarch.testing.cluster import Cluster
@@ -16,16 +18,16 @@ __all__ = ["in_process", "over_https"]
 
 
 @asynccontextmanager
-async def in_process() -> AsyncIterator[Cluster]:
+async def in_process(equipment: Equipment | None = None) -> AsyncIterator[Cluster]:
     """A fresh cluster without a network."""
-    async with EmbeddedCluster() as embedded:
+    async with EmbeddedCluster(equipment=equipment) as embedded:
         yield Cluster(embedded.client(), embedded)
 
 
 @asynccontextmanager
-async def over_https() -> AsyncIterator[Cluster]:
+async def over_https(equipment: Equipment | None = None) -> AsyncIterator[Cluster]:
     """A fresh cluster over HTTPS on loopback; clients that block may use it too."""
-    with ThreadedCluster() as threaded:
+    with ThreadedCluster(partial(EmbeddedCluster, equipment=equipment)) as threaded:
         engine = _Threaded(threaded)
         async with connect(threaded.access.config()) as client:
             try:

@@ -2,6 +2,9 @@
 
 pytest loads this module in every run of whoever has installed navarch: what a cluster needs is not imported before a test
 asks for one. It runs in the loop of pytest-asyncio.
+
+A cluster has Kubernetes' own controllers and a scheduler, but no nodes. `@pytest.mark.cluster(nodes=2)` gives it some,
+whose pods are real processes; `@pytest.mark.cluster(controllers=False)` leaves the API server alone.
 """
 
 from __future__ import annotations
@@ -13,12 +16,20 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
+    from navarch.cluster.embedded.equipment import Equipment
     from navarch.testing.cluster import Cluster
 
-__all__ = ["cluster", "http_cluster"]
+__all__ = ["cluster", "http_cluster", "pytest_configure"]
+
+_MARKER = "cluster(controllers=True, nodes=0): what the cluster of the test has beside its API server"
 
 
-def _fixture(function: Callable[[], AsyncIterator[Cluster]]) -> Any:
+def pytest_configure(config: pytest.Config) -> None:
+    """Makes the marker known."""
+    config.addinivalue_line("markers", _MARKER)
+
+
+def _fixture(function: Callable[[pytest.FixtureRequest], AsyncIterator[Cluster]]) -> Any:
     """A fixture that is a coroutine; where nothing can run those, one that says what is missing."""
     if find_spec("pytest_asyncio") is not None:
         import pytest_asyncio  # noqa: PLC0415 - it may not be there
@@ -32,19 +43,31 @@ def _fixture(function: Callable[[], AsyncIterator[Cluster]]) -> Any:
     return missing
 
 
+def _equipment(request: pytest.FixtureRequest) -> Equipment | None:
+    """What the marker of the test asks for; None if that is nothing."""
+    from navarch.cluster.embedded.equipment import Equipment  # noqa: PLC0415 - see above
+
+    marker = request.node.get_closest_marker("cluster")
+    try:
+        wanted = Equipment(**marker.kwargs) if marker is not None else Equipment()
+    except TypeError as error:
+        pytest.fail(f"@pytest.mark.{_MARKER}; got something else: {error}", pytrace=False)
+    return wanted if wanted.controllers or wanted.nodes else None
+
+
 @_fixture
-async def cluster() -> AsyncIterator[Cluster]:
-    """A fresh cluster in the process of the test: an API server without a network, and nothing else in it."""
+async def cluster(request: pytest.FixtureRequest) -> AsyncIterator[Cluster]:
+    """A fresh cluster in the process of the test, reached without a network."""
     from navarch.testing.engines import in_process  # noqa: PLC0415 - see above
 
-    async with in_process() as made:
+    async with in_process(_equipment(request)) as made:
         yield made
 
 
 @_fixture
-async def http_cluster() -> AsyncIterator[Cluster]:
+async def http_cluster(request: pytest.FixtureRequest) -> AsyncIterator[Cluster]:
     """A fresh cluster over HTTPS on loopback, in a thread of its own: for clients of others, and those that block."""
     from navarch.testing.engines import over_https  # noqa: PLC0415 - see above
 
-    async with over_https() as made:
+    async with over_https(_equipment(request)) as made:
         yield made
