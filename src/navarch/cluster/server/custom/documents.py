@@ -11,9 +11,27 @@ from navarch.k8s.published import META, SCHEMA_REFERENCE, published, references_
 
 __all__ = ["document_of"]
 
-_TEXT: Final = {"type": "string"}
-_OBJECT_META: Final = {"allOf": [{"$ref": f"{SCHEMA_REFERENCE}{META}.ObjectMeta"}]}
-_LIST_META: Final = {"allOf": [{"$ref": f"{SCHEMA_REFERENCE}{META}.ListMeta"}]}
+_CONVENTIONS: Final = "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md"
+_API_VERSION: Final = {
+    "type": "string",
+    "description": "APIVersion defines the versioned schema of this representation of an object. Servers should convert "
+    "recognized schemas to the latest internal value, and may reject unrecognized values. "
+    f"More info: {_CONVENTIONS}#resources",
+}
+_KIND: Final = {
+    "type": "string",
+    "description": "Kind is a string value representing the REST resource this object represents. Servers may infer "
+    "this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. "
+    f"More info: {_CONVENTIONS}#types-kinds",
+}
+_OBJECT_META: Final = {
+    "allOf": [{"$ref": f"{SCHEMA_REFERENCE}{META}.ObjectMeta"}],
+    "description": f"Standard object's metadata. More info: {_CONVENTIONS}#metadata",
+}
+_LIST_META: Final = {
+    "allOf": [{"$ref": f"{SCHEMA_REFERENCE}{META}.ListMeta"}],
+    "description": f"Standard list metadata. More info: {_CONVENTIONS}#types-kinds",
+}
 _SCALE: Final = "io.k8s.api.autoscaling.v1.Scale"
 _WRITING: Final = ("dryRun", "fieldManager", "fieldValidation")
 _LISTING: Final = (
@@ -64,14 +82,18 @@ def _name(resource: ResourceType, kind: str = "") -> str:
 
 def _object_schema(resource: ResourceType) -> Json:
     schema: Json = _published(dict(resource.schema.document))
-    own = {"apiVersion": _TEXT, "kind": _TEXT, "metadata": _OBJECT_META}
+    own = {"apiVersion": _API_VERSION, "kind": _KIND, "metadata": _OBJECT_META}
     schema["properties"] = {**own, **{k: v for k, v in schema.get("properties", {}).items() if k not in own}}
     return schema | _tags(resource, resource.kind)
 
 
 def _list_schema(resource: ResourceType) -> Json:
-    items = {"type": "array", "items": {"$ref": SCHEMA_REFERENCE + _name(resource)}}
-    properties = {"apiVersion": _TEXT, "items": items, "kind": _TEXT, "metadata": _LIST_META}
+    items = {
+        "type": "array",
+        "items": {"$ref": SCHEMA_REFERENCE + _name(resource)},
+        "description": f"List of {resource.plural}. More info: {_CONVENTIONS}",
+    }
+    properties = {"apiVersion": _API_VERSION, "items": items, "kind": _KIND, "metadata": _LIST_META}
     described = f"{resource.list_kind} is a list of {resource.kind}"
     schema: Json = {"description": described, "type": "object", "required": ["items"], "properties": properties}
     return schema | _tags(resource, resource.list_kind)
@@ -96,7 +118,7 @@ def _published(schema: Any) -> Any:
     if schema.get("x-kubernetes-int-or-string") is True and "anyOf" not in schema and "allOf" not in schema:
         made["anyOf"] = [{"type": "integer"}, {"type": "string"}]
     if schema.get("x-kubernetes-embedded-resource") is True:
-        own = {"apiVersion": _TEXT, "kind": _TEXT, "metadata": _OBJECT_META}
+        own = {"apiVersion": _API_VERSION, "kind": _KIND, "metadata": _OBJECT_META}
         made["properties"] = {**made.get("properties", {}), **own}
         made["required"] = [*made.get("required", ()), "kind", "apiVersion"]
     return made

@@ -131,8 +131,14 @@ def converted(value: Json, shape: KindShape, api_version: str) -> Json:
 def _differences(old: Json | None, new: Json, shape: KindShape, subresource: str) -> tuple[Tree, Tree]:
     reset = shape.reset(subresource)
     before = shape.zero if old is None else old
-    gone, came = compare_maps(ownable(before, reset.dropped), ownable(new, reset.dropped), shape.root)
+    after = _without_nulls(new) if old is None and not shape.is_custom else new
+    gone, came = compare_maps(ownable(before, reset.dropped), ownable(after, reset.dropped), shape.root)
     return reset.kept(gone), reset.kept(came)
+
+
+def _without_nulls(value: Json) -> Json:
+    """Go has nothing in a field of a new object whether it is null or not there."""
+    return {name: member for name, member in value.items() if member is not None}
 
 
 def ownable(value: Json, dropped: frozenset[str] = frozenset()) -> Json:

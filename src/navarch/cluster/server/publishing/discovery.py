@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 from collections.abc import Iterator
 
@@ -16,6 +17,15 @@ __all__ = ["Discovery"]
 _AGGREGATED = "as=APIGroupDiscoveryList"
 _V2 = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 _CLIENTS = [{"clientCIDR": "0.0.0.0/0", "serverAddress": "127.0.0.1"}]
+
+_STORED_AS = {
+    ("events.k8s.io", "Event"): ("", "v1"),
+    ("autoscaling", "HorizontalPodAutoscaler"): ("autoscaling", "v2"),
+    ("admissionregistration.k8s.io", "MutatingAdmissionPolicy"): ("admissionregistration.k8s.io", "v1beta1"),
+    ("admissionregistration.k8s.io", "MutatingAdmissionPolicyBinding"): ("admissionregistration.k8s.io", "v1beta1"),
+    ("apiextensions.k8s.io", "CustomResourceDefinition"): ("apiextensions.k8s.io", "v1beta1"),
+}
+"""The built-in kinds that Kubernetes stores in another group or version than it serves them in."""
 
 
 class Discovery:
@@ -82,7 +92,27 @@ class Discovery:
             return None
         if len(parts) == 2 and parts[0] == "apis":
             return {"kind": "APIGroup", "apiVersion": "v1", **_group(entry)}
-        return _resources(name, parts[-1], entry)
+        return self._resources(name, parts[-1], entry)
+
+    def _resources(self, group: str, version: str, entry: Json) -> Json | None:
+        found = next((known for known in entry["versions"] if known["version"] == version), None)
+        if found is None:
+            return None
+        group_version = f"{group}/{version}" if group else version
+        listed = [item for resource in found["resources"] for item in _legacy_resource(resource, group, version)]
+        for item in listed:
+            if "create" in item["verbs"] and "list" in item["verbs"]:
+                item["storageVersionHash"] = self._storage_hash(group, version, item)
+        head = {"kind": "APIResourceList", **({"apiVersion": "v1"} if group else {}), "groupVersion": group_version}
+        return {**head, "resources": sorted(listed, key=lambda item: item["name"])}
+
+    def _storage_hash(self, group: str, version: str, item: Json) -> str:
+        """Changes when the objects are stored in another version: clients see then that they must be written anew."""
+        resource = self._catalog.find(group, version, item["name"])
+        stored = resource.storage_version if resource is not None and resource.is_custom else version
+        stored_group, stored = _STORED_AS.get((group, item["kind"]), (group, stored))
+        digest = hashlib.sha256(f"{stored_group}/{stored}/{item['kind']}".encode()).digest()
+        return base64.b64encode(digest[:8]).decode()
 
 
 def _wants_aggregated(request: ApiRequest) -> bool:
@@ -141,16 +171,6 @@ def _group(entry: Json) -> Json:
     return {"name": name, "versions": versions, "preferredVersion": versions[0]}
 
 
-def _resources(group: str, version: str, entry: Json) -> Json | None:
-    found = next((known for known in entry["versions"] if known["version"] == version), None)
-    if found is None:
-        return None
-    group_version = f"{group}/{version}" if group else version
-    listed = [item for resource in found["resources"] for item in _legacy_resource(resource, group, version)]
-    head = {"kind": "APIResourceList", **({"apiVersion": "v1"} if group else {}), "groupVersion": group_version}
-    return {**head, "resources": sorted(listed, key=lambda item: item["name"])}
-
-
 def _legacy_resource(resource: Json, group: str, version: str) -> Iterator[Json]:
     namespaced = str(resource["scope"]) == "Namespaced"
     yield {
@@ -163,11 +183,8 @@ def _legacy_resource(resource: Json, group: str, version: str) -> Iterator[Json]
     }
     for part in resource.get("subresources", ()):
         kind = part["responseKind"]
-        other = {
-            name: kind[name]
-            for name, own in (("group", group), ("version", version))
-            if kind.get(name) and kind[name] != own
-        }
+        identity = {"group": kind.get("group") or group, "version": kind.get("version") or version}
+        other = {} if identity == {"group": group, "version": version} else identity
         yield {
             "name": f"{resource['resource']}/{part['subresource']}",
             "singularName": "",

@@ -35,6 +35,8 @@ _BUILD = {
     "platform": f"{sys.platform}/{_ARCHITECTURES.get(os.uname().machine, os.uname().machine)}",
 }
 """How the server was built: clients do not read a version without it."""
+_COMPATIBILITY = ("emulationMajor", "emulationMinor", "minCompatibilityMajor", "minCompatibilityMinor")
+_VERSION = ("major", "minor", *_COMPATIBILITY, "gitVersion", *_BUILD)
 _CHECKS = ("ping", "log", "etcd")
 
 
@@ -63,11 +65,16 @@ class Pages:
             return None
         path = request.path.rstrip("/") or "/"
         if path == "/version":
-            return Reply(200, msgspec.json.encode({**self._published.version(), **_BUILD}))
+            return Reply(200, self._version())
         if path == "/":
             roots = ["/api", "/apis", "/healthz", "/livez", "/openapi/v2", "/openapi/v3", "/readyz", "/version"]
             return Reply(200, msgspec.json.encode({"paths": roots}))
         return self._discovery.reply(request) or self._openapi.reply(request)
+
+    def _version(self) -> bytes:
+        """As Go lays it out: people look at it, too."""
+        known = {**self._published.version(), **_BUILD}
+        return msgspec.json.format(msgspec.json.encode({name: known[name] for name in _VERSION}), indent=2)
 
     def _absent(self, path: str) -> Reply:
         """Below a group that is served a Status says so; elsewhere Kubernetes' router does, in its own words."""
