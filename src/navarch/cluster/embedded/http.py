@@ -169,11 +169,19 @@ async def _body(request: BaseRequest) -> bytes:
         assert isinstance(request.writer, StreamWriter)
         await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         request.writer.output_size = 0
+    if (
+        request.content.is_eof()
+    ):  # nothing is waited for, as for most: a time limit would cost more than the rest of this
+        return await _read(request)
     async with asyncio.timeout(_BODY_SECONDS):
-        try:
-            return await request.read()
-        except HTTPRequestEntityTooLarge:
-            return _TOO_LARGE
+        return await _read(request)
+
+
+async def _read(request: BaseRequest) -> bytes:
+    try:
+        return await request.read()
+    except HTTPRequestEntityTooLarge:
+        return _TOO_LARGE
 
 
 def _late() -> Response:

@@ -7,6 +7,7 @@ import logging
 from collections import deque
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote, urlencode
@@ -249,6 +250,7 @@ def _without_secrets(query: Mapping[str, Sequence[str]]) -> Mapping[str, Sequenc
     return {name: ["REDACTED"] if _is_secret(name) else values for name, values in query.items()}
 
 
+@lru_cache(1024)
 def _is_secret(parameter: str) -> bool:
     lower = parameter.lower()
     return any(word in lower for word in _SECRET_PARAMETERS)

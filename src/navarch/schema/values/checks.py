@@ -33,6 +33,7 @@ Check = Callable[[Any, Any], Sequence[Violation]]
 _NAMES = {str: "string", bool: "boolean", int: "integer", float: "number", list: "array", dict: "object"}
 _GO_FORMATS = {int: "int64", float: "float64"}
 _NO_FAULTS: tuple[Violation, ...] = ()
+_NO_TYPES: frozenset[type] = frozenset()
 
 
 def compile_check(schema: JsonSchema, *, root: bool = False, forgiving: bool = True) -> Check:
@@ -169,13 +170,15 @@ def _equals_enum(value: Any, entry: Any) -> bool:
 
 def _list_check(schema: JsonSchema) -> Check | None:
     items, fewest, most = schema.get("items"), schema.get("minItems"), schema.get("maxItems")
-    check_item = compile_check(items) if isinstance(items, dict) else None
+    check_item, passing = _compiled_part(items) if isinstance(items, dict) else (None, _NO_TYPES)
 
     def check(values: list[Any], old: Any) -> Sequence[Violation]:
         found: list[Violation] = []
         if check_item is not None:
             old_of = old_items(schema, old)
             for index, item in enumerate(values):
+                if type(item) in passing:
+                    continue
                 for fault in check_item(item, old_of(item)):
                     fault.path = f"[{index}]{fault.path}"
                     found.append(fault)
@@ -188,10 +191,16 @@ def _list_check(schema: JsonSchema) -> Check | None:
     return check
 
 
+def _compiled_part(schema: JsonSchema) -> tuple[Check, frozenset[type]]:
+    """Its check, and the types whose values all pass: those need not be asked, and most values are such texts."""
+    passing = [kind for kind in (str, bool) if not _checks_for(kind, schema, root=False)]
+    return compile_check(schema), frozenset(passing)
+
+
 def _object_check(schema: JsonSchema, *, root: bool) -> Check | None:
-    fields = {name: compile_check(child) for name, child in (schema.get("properties") or {}).items()}
+    fields = {name: _compiled_part(child) for name, child in (schema.get("properties") or {}).items()}
     values = schema.get("additionalProperties")
-    check_value = compile_check(values) if isinstance(values, dict) else None
+    others = _compiled_part(values) if isinstance(values, dict) else None
     needed = tuple(schema.get("required") or ())
     fewest, most = schema.get("minProperties"), schema.get("maxProperties")
     unforgiven = {"apiVersion", "kind"} if root else frozenset[str]()
@@ -204,21 +213,26 @@ def _object_check(schema: JsonSchema, *, root: bool) -> Check | None:
             found.append(too_many(len(value), most))
         before = old if isinstance(old, dict) else {}
         for name, inner in value.items():
-            check_inner = fields.get(name, check_value)
-            if check_inner is not None:
+            part = fields.get(name, others)
+            if part is not None:
+                check_inner, passing = part
+                if type(inner) in passing:
+                    continue
                 for fault in check_inner(inner, MISSING if name in unforgiven else before.get(name, MISSING)):
                     fault.path = f".{name}{fault.path}"
                     found.append(fault)
             elif values is False:
                 found.append(in_body(name, "is a forbidden property"))
-        for name in needed:
-            if name not in value:
-                fault = required()
-                fault.path = f".{name}"
-                found.append(fault)
+        found += [_missing(name) for name in needed if name not in value]
         return found
 
     return check
+
+
+def _missing(name: str) -> Violation:
+    fault = required()
+    fault.path = f".{name}"
+    return fault
 
 
 def _junctor_checks(schema: JsonSchema) -> list[Check]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Final, NamedTuple
 
 from navarch.api.json_patch import copy_json
@@ -87,7 +87,7 @@ def _filled(child: _Child) -> Any:
 
 
 def compile_knowing(schema: Json, *, own: frozenset[str] = frozenset()) -> Knows | None:
-    """A function that says whether a schema knows every field of a value; None where all are known.
+    """A function that says whether a schema knows every field of an object or list; None where all are known.
 
     `own` are fields that need not be in the schema. It may say no where it would take more than a look: of objects
     inside of objects, and of what keeps some unknown fields.
@@ -103,14 +103,25 @@ def compile_knowing(schema: Json, *, own: frozenset[str] = frozenset()) -> Knows
     each_item = compile_knowing(items) if isinstance(items, dict) else _is_empty
 
     def knows(value: Any) -> bool:
-        if isinstance(value, dict):
-            if is_map:
-                return each_value is None or all(map(each_value, value.values()))
-            return names >= value.keys() and all(name not in value or inner(value[name]) for name, inner in checked)
-        return not isinstance(value, list) or each_item is None or all(map(each_item, value))
+        if type(value) is list:
+            return each_item is None or _all_known(each_item, value)
+        if is_map:
+            return each_value is None or _all_known(each_value, value.values())
+        if not names >= value.keys():
+            return False
+        for name, inner in checked:
+            found = value.get(name)
+            if (type(found) is dict or type(found) is list) and not inner(found):
+                return False
+        return True
 
     return knows
 
 
+def _all_known(knows: Knows, values: Iterable[Any]) -> bool:
+    """Only objects and lists have fields: the rest is not asked about."""
+    return all(knows(value) for value in values if type(value) is dict or type(value) is list)
+
+
 def _is_empty(value: Any) -> bool:
-    return not isinstance(value, dict | list) or not value
+    return not value
