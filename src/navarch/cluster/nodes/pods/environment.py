@@ -84,7 +84,7 @@ class Environment:
         except NotFound as error:
             if optional:
                 return None
-            raise ContainerError(error.message) from error
+            raise ContainerError(f'configmap "{name}" not found') from error
 
     async def _secret(self, name: str, *, optional: bool) -> dict[str, str] | None:
         try:
@@ -92,7 +92,7 @@ class Environment:
         except NotFound as error:
             if optional:
                 return None
-            raise ContainerError(error.message) from error
+            raise ContainerError(f'secret "{name}" not found') from error
         return {key: value.decode(errors="replace") for key, value in (found.data or {}).items()}
 
 

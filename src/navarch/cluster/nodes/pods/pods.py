@@ -25,6 +25,8 @@ class Pods:
         self._pods: Collection[Pod] = self._cache.collection(Cached(Pod, fields=f"spec.nodeName={site.node}"))
         self._workers: dict[str, PodWorker] = {}
         self._group: asyncio.TaskGroup | None = None
+        # Pods that were removed by their workers: what the watch still shows of them is old.
+        self._removed: set[str] = set()
         self._followed: set[type[ConfigMap | Secret]] = set()
 
     async def run(self) -> None:
@@ -35,22 +37,25 @@ class Pods:
             await self._cache.wait_synced()
             self._clean_up({entry.uid for entry in self._pods.entries()})
             self._pods.subscribe(self._heard)
+            try:
+                await asyncio.Event().wait()
+            finally:
+                self._pods.unsubscribe(self._heard)
 
     def worker(self, uid: str) -> PodWorker | None:
         """Who looks after that pod."""
         return self._workers.get(uid)
 
     def _heard(self, change: Change) -> None:
+        uid = change.newest.uid
+        worker = self._workers.get(uid)
         if change.new is None:
-            worker = self._workers.get(change.newest.uid)
+            self._removed.discard(uid)
             if worker is not None:
                 worker.vanish()
-            return
-        pod = self._pods.fresh(change.new)
-        worker = self._workers.get(pod.metadata.uid)
-        if worker is None:
-            worker = self._begin(pod)
-        worker.update(pod)
+        elif uid not in self._removed:
+            pod = self._pods.fresh(change.new)
+            (worker or self._begin(pod)).update(pod)
 
     def _begin(self, pod: Pod) -> PodWorker:
         assert self._group is not None
@@ -65,8 +70,9 @@ class Pods:
             await worker.run()
         except Exception:  # noqa: BLE001 - one pod must not end the others
             _log.exception("pod %s/%s is no longer looked after", pod.namespace, pod.name)
-        finally:
-            self._workers.pop(pod.metadata.uid, None)
+        if not worker.has_vanished:
+            self._removed.add(pod.metadata.uid)
+        del self._workers[pod.metadata.uid]
 
     def _follow_sources(self, pod: Pod) -> None:
         """Changes of what files come from are told; watched from the first pod on that has such files."""

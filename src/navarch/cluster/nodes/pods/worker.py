@@ -40,9 +40,10 @@ class PodWorker:
         self._images: dict[str, str] = {}
         self._ending = asyncio.Event()
         self._over = asyncio.Event()
-        self._vanished = False
         self._grace: Grace | None = None
         self._redefined = asyncio.Event()
+        self.has_vanished = False
+        """Whether the pod is no longer in the cluster."""
 
     def loop(self, container: str) -> ContainerLoop | None:
         """The container of that name, if it was begun."""
@@ -66,7 +67,7 @@ class PodWorker:
 
     def vanish(self) -> None:
         """The pod is no longer there; nobody is left to be told about it."""
-        self._vanished = True
+        self.has_vanished = True
         self._end_within(_FORCED_SECONDS)
 
     def _end_within(self, seconds: float) -> None:
@@ -85,7 +86,7 @@ class PodWorker:
                 self._writer.changed()
                 await self._live()
                 writing.cancel()
-            if not self._vanished:
+            if not self.has_vanished:
                 await self._writer.write()
         self.home.site.network.leave(self.home.uid)
         await self._ending.wait()
@@ -210,7 +211,7 @@ class PodWorker:
     async def _remove(self) -> None:
         """The pod's last trace on this node, and then in the cluster."""
         pod = self.home.pod
-        if not self._vanished:
+        if not self.has_vanished:
             try:
                 gone = Preconditions(uid=pod.metadata.uid)
                 await self.home.site.client.delete(

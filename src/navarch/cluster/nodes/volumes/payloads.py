@@ -84,14 +84,18 @@ class Payloads:
         try:
             found = await self._client.get(ConfigMap, name, namespace=pod.namespace)
         except NotFound as error:
-            return _absent(error, optional=optional)
+            if optional:
+                return {}
+            raise ContainerError(f'configmap "{name}" not found') from error
         return {key: text.encode() for key, text in (found.data or {}).items()} | (found.binary_data or {})
 
     async def _secret(self, pod: Pod, name: str, *, optional: bool) -> Mapping[str, bytes]:
         try:
             return (await self._client.get(Secret, name, namespace=pod.namespace)).data or {}
         except NotFound as error:
-            return _absent(error, optional=optional)
+            if optional:
+                return {}
+            raise ContainerError(f'secret "{name}" not found') from error
 
     def _downward(self, pod: Pod, items: Sequence[DownwardAPIVolumeFile], mode: int | None) -> Files:
         containers = {each.name: each for each in [*pod.spec.containers, *(pod.spec.init_containers or [])]}
@@ -128,12 +132,6 @@ class Payloads:
         due = self._clock.now() + timedelta(seconds=seconds * _RENEWED_AFTER)
         self._tokens[source.path, audience] = (token, due)
         return token
-
-
-def _absent(error: NotFound, *, optional: bool) -> Mapping[str, bytes]:
-    if optional:
-        return {}
-    raise ContainerError(error.message) from error
 
 
 def _chosen(

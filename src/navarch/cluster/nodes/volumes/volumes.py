@@ -112,7 +112,7 @@ class Volumes:
                 raise ContainerError(f'persistentvolumeclaim "{name}" is not bound')
             found = await self._client.get(PersistentVolume, claim.spec.volume_name)
         except NotFound as error:
-            raise ContainerError(error.message) from error
+            raise ContainerError(f'persistentvolumeclaim "{name}" or its volume not found') from error
         if found.spec.host_path is not None:
             return _of_machine(found.spec.host_path)
         if found.spec.local is None:
