@@ -1,0 +1,187 @@
+"""Which pods of a DaemonSet come and go next: no more of them at a time than is allowed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from navarch.cluster.controllers.workloads.daemonsets.placing import Fit
+from navarch.cluster.controllers.workloads.pods import is_deleting, is_ready, is_terminal
+from navarch.k8s.core.v1 import Pod
+
+__all__ = ["Limits", "Plan", "Sight", "oldest_first", "to_keep_up", "to_renew"]
+
+
+@dataclass(slots=True)
+class Plan:
+    """The nodes that get a pod, and the pods that go."""
+
+    create: list[str] = field(default_factory=list)
+    delete: list[Pod] = field(default_factory=list)
+
+    def __bool__(self) -> bool:
+        return bool(self.create or self.delete)
+
+
+class Limits(NamedTuple):
+    """How many nodes may have two pods at a time, and how many none."""
+
+    surge: int
+    unavailable: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """The nodes with what they are fit for, the pods of each, and what is to be known of a pod."""
+
+    fits: Mapping[str, Fit]
+    pods: Mapping[str, Sequence[Pod]]
+    is_current: Callable[[Pod], bool]
+    is_available: Callable[[Pod], bool]
+
+    @property
+    def wanted(self) -> int:
+        """How many nodes should have a pod."""
+        return sum(fit.runs for fit in self.fits.values())
+
+
+def oldest_first(pods: Iterable[Pod]) -> list[Pod]:
+    """Those that are on their node already before those that are not."""
+    return sorted(pods, key=_age)
+
+
+def _age(pod: Pod) -> tuple[bool, float, str]:
+    created = pod.metadata.creation_timestamp
+    return not pod.spec.node_name, (created.timestamp() if created else 0.0), pod.name
+
+
+def to_keep_up(sight: Sight, *, surging: bool, may_replace: Callable[[str, Pod], bool]) -> Plan:
+    """One pod for every node that should have one, and none for the others.
+
+    A pod that has ended is replaced, one that failed only if it `may_replace` it yet.
+    """
+    plan = Plan()
+    for node, fit in sight.fits.items():
+        pods = sight.pods.get(node, ())
+        if fit.runs and not pods:
+            plan.create.append(node)
+        elif fit.stays:
+            _tidy(node, fit, sight, plan, surging=surging, may_replace=may_replace)
+        else:
+            plan.delete.extend(pod for pod in pods if not is_deleting(pod))
+    nowhere = (pods for node, pods in sight.pods.items() if node not in sight.fits)
+    plan.delete.extend(pod for pods in nowhere for pod in pods if not pod.spec.node_name and not is_deleting(pod))
+    return plan
+
+
+def _tidy(
+    node: str, fit: Fit, sight: Sight, plan: Plan, *, surging: bool, may_replace: Callable[[str, Pod], bool]
+) -> None:
+    staying = [pod for pod in sight.pods.get(node, ()) if not is_deleting(pod)]
+    ended = [pod for pod in staying if is_terminal(pod)]
+    plan.delete.extend(pod for pod in ended if pod.status.phase != "Failed" or may_replace(node, pod))
+    running = oldest_first(pod for pod in staying if not is_terminal(pod))
+    if not surging:
+        plan.delete.extend(running[1:])
+    elif not running and fit.runs:
+        plan.create.append(node)
+    else:
+        plan.delete.extend(_superseded(running, sight))
+
+
+def _superseded(running: Sequence[Pod], sight: Sight) -> list[Pod]:
+    """While a node is renewed it has an old pod and a new one: until the new one serves, or the old one does not."""
+    new = [pod for pod in running if sight.is_current(pod)]
+    old = [pod for pod in running if not sight.is_current(pod)]
+    surplus = [*new[1:], *old[1:]]
+    if new and old and (not is_ready(old[0]) or sight.is_available(new[0])):
+        surplus.append(old[0])
+    return surplus
+
+
+def to_renew(sight: Sight, limits: Limits) -> Plan:
+    """Replaces pods of former templates, a few nodes at a time; those that do not serve are no loss."""
+    return _with_surge(sight, limits) if limits.surge else _in_place(sight, limits)
+
+
+def _in_place(sight: Sight, limits: Limits) -> Plan:
+    unavailable, useless, candidates = 0, [], []
+    for pods in sight.pods.values():
+        pair = _pair(pods, sight)
+        if pair is None or (pair.new is None) == (pair.old is None):
+            unavailable += 1
+        elif pair.old is None:
+            unavailable += not sight.is_available(_known(pair.new))
+        elif sight.is_available(pair.old):
+            candidates.append(pair.old)
+        else:
+            useless.append(pair.old)
+            unavailable += 1
+    room = max(limits.unavailable - unavailable, 0)
+    return Plan(delete=useless + candidates[:room])
+
+
+class _Pair(NamedTuple):
+    new: Pod | None
+    old: Pod | None
+
+
+def _pair(pods: Iterable[Pod], sight: Sight) -> _Pair | None:
+    """The new and the old pod of a node; None if there are several of one kind."""
+    staying = [pod for pod in pods if not is_deleting(pod)]
+    new = [pod for pod in staying if sight.is_current(pod)]
+    old = [pod for pod in staying if not sight.is_current(pod)]
+    if len(new) > 1 or len(old) > 1:
+        return None
+    return _Pair(new[0] if new else None, old[0] if old else None)
+
+
+def _known(pod: Pod | None) -> Pod:
+    assert pod is not None
+    return pod
+
+
+def _with_surge(sight: Sight, limits: Limits) -> Plan:
+    seen = _Seen()
+    for node, pods in sight.pods.items():
+        _look_at(node, pods, sight, seen)
+    spare = max(seen.available - sight.wanted, 0)
+    room = max(limits.surge - seen.surging, 0)
+    return Plan(create=seen.useless + seen.candidates[:room], delete=seen.superseded + seen.misplaced[:spare])
+
+
+@dataclass(slots=True)
+class _Seen:
+    """What was found on the nodes so far: how many serve and how many have two pods; and those with an old pod.
+
+    Of these, `useless` have one that does not serve, `candidates` one that does; `misplaced` serve where none should be,
+    `superseded` are no longer needed.
+    """
+
+    available: int = 0
+    surging: int = 0
+    useless: list[str] = field(default_factory=list)
+    candidates: list[str] = field(default_factory=list)
+    misplaced: list[Pod] = field(default_factory=list)
+    superseded: list[Pod] = field(default_factory=list)
+
+
+def _look_at(node: str, pods: Iterable[Pod], sight: Sight, seen: _Seen) -> None:
+    pair = _pair(pods, sight)
+    serving = (pair.old or pair.new) if pair else None
+    seen.available += serving is not None and sight.is_available(serving)
+    if pair is None or (pair.old is not None and pair.new is not None and not sight.is_available(pair.new)):
+        seen.surging += 1
+    elif pair.old is not None and pair.new is not None:
+        seen.superseded.append(pair.old)
+    elif pair.old is not None:
+        _place(node, pair.old, sight, seen)
+
+
+def _place(node: str, old: Pod, sight: Sight, seen: _Seen) -> None:
+    serves, fit = sight.is_available(old), sight.fits.get(node)
+    if fit is not None and fit.runs:
+        (seen.candidates if serves else seen.useless).append(node)
+    else:
+        (seen.misplaced if serves else seen.superseded).append(old)
