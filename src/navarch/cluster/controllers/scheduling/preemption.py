@@ -68,8 +68,8 @@ def _victims(world: World, chooser: Chooser, pod: PodInfo, node: str, lower: Ite
 
 
 def no_room_message(refused: Refused) -> str:
-    """What is said beside the reasons when nobody could be made to leave."""
+    """What Kubernetes says beside the reasons when nobody could be made to leave."""
     reasons = [_NO_HELP if name in refused.hopeless else _NO_VICTIMS for name in refused.reasons]
     if refused.outright:
-        reasons = [_NO_HELP] * refused.total
+        return "not found"
     return f"{_NO_CLAIMS}, preemption: {explained(refused.total, reasons)}" if refused.total else ""

@@ -29,7 +29,7 @@ _HOSTNAME: Final = "kubernetes.io/hostname"
 @dataclass(frozen=True, slots=True)
 class LocalVolumes:
     """Where folders of volumes are: `path` has it from the name of a node (empty if any will do) and of a volume;
-    `remove` removes one with all that is in it.
+    `remove` removes one with all that is in it, if it is still there.
     """
 
     path: Callable[[str, str], str]

@@ -23,7 +23,11 @@ def declare(operator: Operator, volumes: LocalVolumes) -> None:
     """Adds the controller that says which phase volumes are in, and deletes those that are to go with their claims."""
 
     @operator.controller(
-        PersistentVolume, watches={PersistentVolumeClaim: _volume_of}, when=any_change, name="persistentvolume"
+        PersistentVolume,
+        watches={PersistentVolumeClaim: _volume_of},
+        when=any_change,
+        until_gone=True,
+        name="persistentvolume",
     )
     async def reclaim(volume: PersistentVolume, ctx: Context) -> None:
         reference = volume.spec.claim_ref
