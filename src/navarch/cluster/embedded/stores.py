@@ -26,4 +26,4 @@ async def opened(folder: ClusterFolder, clock: Clock) -> AsyncIterator[Storage]:
         from navarch.cluster.storage.etcd import EtcdStorage  # noqa: PLC0415
 
         async with OwnEtcd(folder.etcd, clock) as etcd:
-            yield EtcdStorage(etcd.options)
+            yield EtcdStorage(etcd.options, clock)

@@ -6,6 +6,8 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 
 from navarch._base.background import Background
+from navarch._base.clock import Clock, SystemClock
+from navarch.cluster.storage.etcd_leases import EventLeases
 from navarch.cluster.storage.etcd_watch import EtcdWatcher, decoded, encoded
 from navarch.cluster.storage.protocol import ChangedError, CompactedError, Page, StorageError, Stored, Watcher
 from navarch.errors import EtcdCompactedError, EtcdRefusedError, NavarchError
@@ -30,11 +32,13 @@ _AT_ONCE = 1000
 class EtcdStorage:
     """A `Storage` in etcd. What etcd has acknowledged is as durable as its cluster makes it.
 
-    A write whose answer did not come raises `StorageError`; it may have been carried out.
+    A write whose answer did not come raises `StorageError`; it may have been carried out. Events are gone after an hour.
     """
 
-    def __init__(self, options: EtcdOptions) -> None:
-        self._client = EtcdClient(options)
+    def __init__(self, options: EtcdOptions, clock: Clock | None = None) -> None:
+        clock = clock or SystemClock()
+        self._client = EtcdClient(options, clock=clock)
+        self._leases = EventLeases(self._client.leases, clock)
 
     async def revision(self) -> int:
         """See `Storage.revision`."""
@@ -65,7 +69,9 @@ class EtcdStorage:
 
     async def put(self, key: str, value: bytes, *, expected: int) -> int:
         """See `Storage.put`."""
-        return await self._write(PutRequest(key=encoded(key), value=value), expected)
+        with _our_errors():
+            lease = await self._leases.lease_of(key)
+        return await self._write(PutRequest(key=encoded(key), value=value, lease=lease), expected)
 
     async def delete(self, key: str, *, expected: int) -> int:
         """See `Storage.delete`."""
