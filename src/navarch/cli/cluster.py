@@ -31,6 +31,10 @@ def up(
     store: Annotated[
         Store | None, typer.Option(help="What keeps a new cluster's objects: a file, if nothing else is said.")
     ] = None,
+    nodes: Annotated[
+        int | None,
+        typer.Option(min=0, max=100, help="How many nodes, whose pods are processes: as many as before, or one."),
+    ] = None,
 ) -> None:
     """Start a cluster in the background; what it held before is there again, unless it was in memory."""
     folder, console = _folder(name), Console(stderr=True, highlight=False)
@@ -38,7 +42,7 @@ def up(
         console.print(f"cluster {name!r} is already up at {running.url}")
     else:
         with console.status(f"starting cluster {name!r} ..."):
-            running = start(folder, port, store)
+            running = start(folder, port, store, nodes)
         console.print(f"cluster {name!r} is up at {running.url}")
     typer.echo(folder.environment(), nl=False)
 

@@ -2,29 +2,34 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 import tempfile
 from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 import msgspec
 
 from navarch._base.background import Background
-from navarch.client import Client
 from navarch.cluster.embedded.bootstrap import SERVICES
 from navarch.cluster.embedded.certificates import Authority
 from navarch.cluster.embedded.equipment import Equipment
-from navarch.cluster.embedded.machinery import Machinery
 from navarch.cluster.nodes.network.addresses import Block
-from navarch.cluster.nodes.node import Node
 from navarch.cluster.storage import Storage
 from navarch.errors import ConfigError
+
+if TYPE_CHECKING:
+    from navarch.client import Client
+    from navarch.cluster.embedded.machinery import Machinery
+    from navarch.cluster.nodes.node import Node
 
 __all__ = ["Beside"]
 
 _OWN_SERVICE: Final = "/registry/services/specs/default/kubernetes"
 _OUTSIDE: Final = "10."
+_MACHINERY: Final = "navarch.cluster.embedded.machinery"
 
 
 class _Cluster(Protocol):
@@ -63,12 +68,19 @@ class Beside:
 
     def start(self) -> None:
         """Begins to work, in the background."""
+        self._background.start(self._run(), "machinery")
+
+    async def _run(self) -> None:
+        """Much is imported here, in a thread: the server answers meanwhile."""
+        await asyncio.to_thread(import_module, _MACHINERY)
+        from navarch.cluster.embedded.machinery import Machinery  # noqa: PLC0415 - see above
+
         folder = self._equipment.folder
         if folder is None:
             folder = self._temporary = Path(tempfile.mkdtemp(prefix="navarch-"))
         certificate = self._cluster.authority.pair.certificate.decode()
         self._machinery = Machinery(self._cluster.client_as, self._equipment, self._block, folder, certificate)
-        self._background.start(self._machinery.run(), "machinery")
+        await self._machinery.run()
 
     async def stop(self) -> None:
         """Everything has ended; of files, only those in the folder of the equipment are left."""

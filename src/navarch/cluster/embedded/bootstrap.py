@@ -7,7 +7,7 @@ from typing import Final
 from navarch.cluster.server.access import bootstrap_roles
 from navarch.cluster.server.request import Json
 
-__all__ = ["CLUSTER_IP", "SERVICES", "bootstrap_objects"]
+__all__ = ["CLUSTER_IP", "SERVICES", "bootstrap_objects", "own_endpoints"]
 
 NAMESPACES: Final = ("kube-system", "kube-public", "kube-node-lease", "default")
 CLUSTER_IP: Final = "10.0.0.1"
@@ -74,19 +74,17 @@ def _address() -> Json:
 
 
 def _endpoints() -> list[Json]:
-    port: Json = {"name": "https", "port": _PORT, "protocol": "TCP"}
-    subset: Json = {"addresses": [{"ip": _ADDRESS}], "ports": [port]}
-    endpoints = _object("v1", "Endpoints", "kubernetes", "default", subsets=[subset])
+    subsets, ends = own_endpoints(_ADDRESS, _PORT)
+    endpoints = _object("v1", "Endpoints", "kubernetes", "default", **subsets)
     endpoints["metadata"]["labels"] = {"endpointslice.kubernetes.io/skip-mirror": "true"}
-    ready: Json = {"addresses": [_ADDRESS], "conditions": {"ready": True}}
-    slice_ = _object(
-        "discovery.k8s.io/v1",
-        "EndpointSlice",
-        "kubernetes",
-        "default",
-        addressType="IPv4",
-        endpoints=[ready],
-        ports=[port],
-    )
+    slice_ = _object("discovery.k8s.io/v1", "EndpointSlice", "kubernetes", "default", addressType="IPv4", **ends)
     slice_["metadata"]["labels"] = {"kubernetes.io/service-name": "kubernetes"}
     return [endpoints, slice_]
+
+
+def own_endpoints(address: str, port: int) -> tuple[Json, Json]:
+    """Where the server is reached, as it stands in the Endpoints and in the EndpointSlice of its service."""
+    named: Json = {"name": "https", "port": port, "protocol": "TCP"}
+    subset: Json = {"addresses": [{"ip": address}], "ports": [named]}
+    end: Json = {"addresses": [address], "conditions": {"ready": True}}
+    return {"subsets": [subset]}, {"endpoints": [end], "ports": [named]}

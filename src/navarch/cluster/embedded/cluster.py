@@ -5,12 +5,17 @@ from __future__ import annotations
 import random
 import secrets
 from collections.abc import Mapping
+from http import HTTPStatus
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
 
+import msgspec
+
 from navarch._base.clock import Clock, SystemClock
 from navarch.cluster.embedded.assembly import Assembled, Materials
+from navarch.cluster.embedded.beside import Beside
+from navarch.cluster.embedded.bootstrap import own_endpoints
 from navarch.cluster.embedded.certificates import Authority
 from navarch.cluster.embedded.equipment import Equipment
 from navarch.cluster.embedded.snapshot import fill
@@ -18,18 +23,21 @@ from navarch.cluster.embedded.transport import InProcessTransport
 from navarch.cluster.server.access import SigningKey
 from navarch.cluster.server.access.users import service_account_groups, service_account_of
 from navarch.cluster.server.audit import AuditLog
-from navarch.cluster.server.request import User
+from navarch.cluster.server.request import ApiRequest, User
 from navarch.cluster.server.server import ApiServer
 from navarch.cluster.storage import Storage
 from navarch.cluster.storage.memory import MemoryStorage
 
 if TYPE_CHECKING:
     from navarch.client import Client
-    from navarch.cluster.embedded.beside import Beside
     from navarch.cluster.nodes.node import Node
 
 __all__ = ["ADMIN", "EmbeddedCluster"]
 
+_OWN_ENDPOINTS: Final = (
+    "/api/v1/namespaces/default/endpoints/kubernetes",
+    "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes",
+)
 ADMIN: Final = User("kubernetes-admin", groups=("system:masters",))
 
 
@@ -82,6 +90,11 @@ class EmbeddedCluster:
         return self._authority
 
     @property
+    def is_equipped(self) -> bool:
+        """Whether anything runs beside the server."""
+        return self._equipment is not None
+
+    @property
     def nodes(self) -> Mapping[str, Node]:
         """The nodes that came with the equipment, by name."""
         return self._beside.nodes if self._beside is not None else {}
@@ -100,8 +113,6 @@ class EmbeddedCluster:
         return self
 
     async def _start_with(self, equipment: Equipment) -> None:
-        from navarch.cluster.embedded.beside import Beside  # noqa: PLC0415 - much is imported, for those who want it
-
         self._beside = Beside(self, equipment)
         services = await self._beside.prepare(self._storage)
         self._assembled.service_addresses.use(services)
@@ -116,6 +127,14 @@ class EmbeddedCluster:
             await self._beside.stop()
         await self._assembled.stop()
         await self._storage.close()
+
+    async def reached_at(self, address: str, port: int) -> None:
+        """From now on the service `kubernetes` leads there, for pods of this cluster."""
+        for path, patch in zip(_OWN_ENDPOINTS, own_endpoints(address, port), strict=True):
+            headers = {"authorization": f"Bearer {self.token}", "content-type": "application/merge-patch+json"}
+            body = msgspec.json.encode(patch)
+            reply = await self.server.handle(ApiRequest(method="PATCH", path=path, headers=headers, body=body))
+            assert reply.status == HTTPStatus.OK, reply.body.decode()
 
     async def revision(self) -> int:
         """The revision of the last write."""

@@ -69,10 +69,16 @@ class HttpServer:
         self._listener: asyncio.Server | None = None
 
     @property
+    def address(self) -> tuple[str, int]:
+        """The host and port at which it listens while it runs."""
+        assert self._listener is not None, "the server must be running"
+        return self._host, self._listener.sockets[0].getsockname()[1]
+
+    @property
     def url(self) -> str:
         """Where it can be reached while it runs."""
-        assert self._listener is not None, "the server must be running"
-        return f"https://{self._host}:{self._listener.sockets[0].getsockname()[1]}"
+        host, port = self.address
+        return f"https://{host}:{port}"
 
     async def __aenter__(self) -> Self:
         self._web = _Connections(

@@ -17,6 +17,7 @@ from navarch._base.clock import SystemClock
 from navarch.api import format_time
 from navarch.cluster.embedded.certificates import Authority, Pair
 from navarch.cluster.embedded.cluster import EmbeddedCluster
+from navarch.cluster.embedded.equipment import Equipment
 from navarch.cluster.embedded.served import new_loop, serving
 from navarch.cluster.embedded.state import ClusterFolder, Identity, Running
 from navarch.cluster.embedded.stores import opened
@@ -52,7 +53,14 @@ async def _serve(folder: ClusterFolder, port: int, ready: int) -> None:
     key, authority = _key(folder), _authority(folder, clock)
     async with (
         opened(folder, clock) as storage,
-        EmbeddedCluster(storage, clock=clock, key=key, authority=authority, audit_file=folder.audit_log) as cluster,
+        EmbeddedCluster(
+            storage,
+            clock=clock,
+            key=key,
+            authority=authority,
+            audit_file=folder.audit_log,
+            equipment=Equipment(nodes=folder.nodes, folder=folder.machines, images=folder.images),
+        ) as cluster,
         serving(cluster, name=f"navarch-{folder.name}", port=port) as access,
     ):
         folder.write("kubeconfig", access.kubeconfig_file())

@@ -28,6 +28,8 @@ async def serving(cluster: EmbeddedCluster, *, name: str = _NAME, port: int = 0)
     authority = cluster.authority
     context = server_context(authority, authority.server_pair(cluster.clock))
     async with HttpServer(cluster.server, context, port=port) as http:
+        if cluster.is_equipped:
+            await cluster.reached_at(*http.address)
         yield Access(
             name=name,
             url=http.url,

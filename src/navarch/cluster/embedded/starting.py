@@ -35,14 +35,15 @@ _START_SECONDS: Final = 30.0
 _SHOWN_LINES: Final = 10
 
 
-def start(folder: ClusterFolder, port: int = 0, store: Store | None = None) -> Running:
+def start(folder: ClusterFolder, port: int = 0, store: Store | None = None, nodes: int | None = None) -> Running:
     """Starts the process that serves the folder, and returns when it does.
 
-    Without a port it takes the one it had, if that is free; a new one keeps its objects in `store`, usually a file. The process has a session of its own: it goes on when the
-    terminal is closed. Raises `ConfigError` with the end of its log if it cannot run.
+    Without a port it takes the one it had, if that is free, and as many nodes as it had, or one; a new one keeps its
+    objects in `store`, usually a file. The process has a session of its own: it goes on when the terminal is closed.
+    Raises `ConfigError` with the end of its log if it cannot run.
     """
     folder.make()
-    folder.choose(store)
+    folder.choose(store, nodes)
     reader, writer = os.pipe()
     try:
         process = _spawned(folder, port or _port_before(folder), writer)

@@ -5,6 +5,9 @@ $XDG_STATE_HOME/navarch/clusters/<name>/
     kubeconfig       how it is reached; readable by its owner alone, like everything here
     ca.pem, key.pem  its authority, and the key of its ServiceAccount tokens
     store            what keeps its objects: memory, file or etcd
+    nodes            how many nodes it has
+    images.json      images that were added
+    machines/        logs and volumes of its nodes
     data/, etcd/     its objects, in a file or in an etcd
     cluster.log, audit.log
 """
@@ -35,6 +38,8 @@ ETCDCTL: Final = "etcdctl.env"
 _PROCESS: Final = "process.json"
 _STORE: Final = "store"
 _USUAL_STORE: Final = b"file"
+_NODES: Final = "nodes"
+_USUAL_NODES: Final = b"1"
 _MOST_SECONDS: Final = 15.0
 
 
@@ -133,6 +138,24 @@ class ClusterFolder:
             raise ConfigError(f"expected memory, file or etcd in {self.path / _STORE}: {error}") from None
         return kept
 
+    @property
+    def nodes(self) -> int:
+        """How many nodes it has."""
+        kept = self.read(_NODES) or _USUAL_NODES
+        if not kept.strip().isdigit():
+            raise ConfigError(f"expected a number in {self.path / _NODES}, got {kept[:20]!r}")
+        return int(kept)
+
+    @property
+    def images(self) -> Path:
+        """The images that were added."""
+        return self.path / "images.json"
+
+    @property
+    def machines(self) -> Path:
+        """Logs and volumes of its nodes."""
+        return self.path / "machines"
+
     def exists(self) -> bool:
         """Whether there is such a cluster, running or not."""
         return self.path.is_dir()
@@ -141,8 +164,13 @@ class ClusterFolder:
         """Makes the folder, for its owner alone."""
         self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
 
-    def choose(self, store: Store | None) -> None:
-        """Settles what keeps the objects, of a new cluster; raises `ConfigError` if an old one has chosen otherwise."""
+    def choose(self, store: Store | None, nodes: int | None = None) -> None:
+        """Settles how many nodes there are and, for a new cluster, what keeps the objects.
+
+        Raises `ConfigError` if an old one has chosen otherwise.
+        """
+        if nodes is not None:
+            self.write(_NODES, str(nodes).encode())
         if (self.path / _STORE).exists() or self.data.exists():
             if store is not None and store != self.store:
                 raise ConfigError(
