@@ -30,6 +30,7 @@ check: $(STAMP) ## Format, lint, types, import contracts, generated files, tests
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m kubernetes_api check
+	$(BIN)/python -m fresh_cluster --check
 	$(BIN)/python -m figures --check
 	$(MAKE) test
 

@@ -1,4 +1,4 @@
-"""A fresh control plane, made once per process and copied from then on."""
+"""A fresh control plane, copied from what a server has made: see scripts/fresh_cluster.py."""
 
 from __future__ import annotations
 
@@ -7,29 +7,23 @@ import ipaddress
 import random
 import uuid
 from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
 from typing import Final, NamedTuple
 
 import msgspec
 
-from navarch._base.clock import Clock, ManualClock
+from navarch._base.clock import Clock
 from navarch.api import format_time, truncate_to_seconds
-from navarch.cluster.embedded.assembly import Assembled, Materials
-from navarch.cluster.embedded.bootstrap import CLUSTER_IP, SERVICES, bootstrap_objects
-from navarch.cluster.server.access import SigningKey
-from navarch.cluster.server.audit import AuditLog
-from navarch.cluster.server.builtin import builtin_types
-from navarch.cluster.server.request import ApiRequest, Json, User
-from navarch.cluster.server.types import Catalog
+from navarch.cluster.embedded.bootstrap import CLUSTER_IP, SERVICES
 from navarch.cluster.storage import Storage
 from navarch.cluster.storage.file import FileStorage
 from navarch.cluster.storage.memory import MemoryStorage
 
-__all__ = ["fill"]
+__all__ = ["FRESH", "MADE_AT", "fill"]
 
-_REGISTRY: Final = "/registry/"
-_MADE_AT: Final = datetime(2000, 1, 1, tzinfo=UTC)
-_ITSELF: Final = User("system:apiserver", groups=("system:masters",))
-_TOKEN: Final = "of-the-server-itself"  # noqa: S105 - for a server that nobody else reaches
+FRESH: Final = Path(__file__).parent / "data" / "fresh.jsonl"
+MADE_AT: Final = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 class _Template(NamedTuple):
@@ -40,7 +34,19 @@ class _Template(NamedTuple):
     uid: bytes
 
 
-_templates: list[_Template] = []
+class _Metadata(msgspec.Struct):
+    uid: str
+
+
+class _Named(msgspec.Struct):
+    metadata: _Metadata
+
+
+class _Kept(msgspec.Struct):
+    """A line of the file."""
+
+    key: str
+    value: msgspec.Raw
 
 
 async def fill(storage: Storage, clock: Clock, rng: random.Random, services: str = SERVICES) -> None:
@@ -50,10 +56,8 @@ async def fill(storage: Storage, clock: Clock, rng: random.Random, services: str
     """
     if (await storage.page("/registry/namespaces/", limit=1)).items:
         return
-    if not _templates:
-        _templates.extend(await _made())
     now = format_time(truncate_to_seconds(clock.now())).encode()
-    templates = _templates if services == SERVICES else [_moved(each, services) for each in _templates]
+    templates = _templates() if services == SERVICES else [_moved(each, services) for each in _templates()]
     await asyncio.gather(*(storage.put(each.key, _copied(each, now, rng), expected=0) for each in templates))
     if isinstance(storage, MemoryStorage | FileStorage):  # an etcd may have other users
         await storage.compact(await storage.revision())
@@ -73,37 +77,14 @@ def _copied(template: _Template, now: bytes, rng: random.Random) -> bytes:
 
 
 def _then() -> bytes:
-    return format_time(_MADE_AT).encode()
+    return format_time(MADE_AT).encode()
 
 
-async def _made() -> list[_Template]:
-    """Creates every object through a server, so that it has all that the server gives to objects."""
-    clock, storage = ManualClock(_MADE_AT), MemoryStorage()
-    rng = random.Random(0)  # noqa: S311 - what it makes is replaced
-    key, audit = SigningKey.generate(), AuditLog(clock, capacity=1)
-    made = Assembled(Materials(storage=storage, clock=clock, rng=rng, key=key, audit=audit, tokens={_TOKEN: _ITSELF}))
-    catalog = Catalog(builtin_types(clock))
-    for each in bootstrap_objects():
-        await _create(made, catalog, each)
-    return [_template(item.key, item.value) for item in (await storage.page(_REGISTRY)).items]
-
-
-async def _create(made: Assembled, catalog: Catalog, value: Json) -> None:
-    resource = catalog.of_kind(value["apiVersion"], value["kind"])
-    assert resource is not None, value["kind"]
-    root = f"/apis/{resource.api_version}" if resource.group else f"/api/{resource.api_version}"
-    namespace = value["metadata"].get("namespace", "")
-    path = f"{root}/namespaces/{namespace}/{resource.plural}" if namespace else f"{root}/{resource.plural}"
-    headers = {
-        "authorization": f"Bearer {_TOKEN}",
-        "content-type": "application/json",
-        "user-agent": "kube-apiserver",
-    }
-    reply = await made.server.handle(
-        ApiRequest(method="POST", path=path, headers=headers, body=msgspec.json.encode(value))
-    )
-    assert reply.status == 201, reply.body.decode()
+@cache
+def _templates() -> tuple[_Template, ...]:
+    kept = msgspec.json.Decoder(_Kept).decode_lines(FRESH.read_bytes())
+    return tuple(_template(each.key, bytes(each.value)) for each in kept)
 
 
 def _template(key: str, value: bytes) -> _Template:
-    return _Template(key, value, msgspec.json.decode(value)["metadata"]["uid"].encode())
+    return _Template(key, value, msgspec.json.decode(value, type=_Named).metadata.uid.encode())
