@@ -23,6 +23,13 @@ __all__ = ["cluster", "http_cluster", "pytest_configure"]
 
 _MARKER = "cluster(controllers=True, nodes=0): what the cluster of the test has beside its API server"
 
+_NEEDED = {
+    "pytest_asyncio": "pytest-asyncio",
+    "cryptography": "'navarch[cluster]'",
+    "re2": "'navarch[cluster]'",
+}
+"""What fixtures import, and what it comes with."""
+
 
 def pytest_configure(config: pytest.Config) -> None:
     """Makes the marker known."""
@@ -30,17 +37,18 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _fixture(function: Callable[[pytest.FixtureRequest], AsyncIterator[Cluster]]) -> Any:
-    """A fixture that is a coroutine; where nothing can run those, one that says what is missing."""
-    if find_spec("pytest_asyncio") is not None:
+    """A fixture that is a coroutine; where something is not installed, one that says what."""
+    missing = sorted({package for module, package in _NEEDED.items() if find_spec(module) is None})
+    if not missing:
         import pytest_asyncio  # noqa: PLC0415 - it may not be there
 
         return pytest_asyncio.fixture(function)
 
     @pytest.fixture(name=function.__name__)
-    def missing() -> None:
-        pytest.fail("navarch's clusters need pytest-asyncio: pip install pytest-asyncio", pytrace=False)
+    def without() -> None:
+        pytest.fail(f"navarch's clusters need more than is installed: pip install {' '.join(missing)}", pytrace=False)
 
-    return missing
+    return without
 
 
 def _equipment(request: pytest.FixtureRequest) -> Equipment | None:

@@ -1,0 +1,28 @@
+"""The fixtures where something that they need is not installed."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+
+import pytest
+
+pytest_plugins = ["pytester"]
+
+
+@pytest.mark.parametrize(
+    ("module", "remedy"), [("pytest_asyncio", "pip install pytest-asyncio"), ("cryptography", "navarch[cluster]")]
+)
+def test_plugin_says_what_is_missing(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, module: str, remedy: str
+) -> None:
+    """Instead of an import that fails somewhere below."""
+    found = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == module else found(name))
+    monkeypatch.delitem(sys.modules, "navarch.testing.plugin")
+    pytester.makepyfile("def test_it(cluster): ...")
+    outcome = pytester.runpytest_inprocess(
+        "-p", "no:navarch", "-o", "asyncio_default_fixture_loop_scope=function", "-p", "navarch.testing.plugin"
+    )
+    outcome.assert_outcomes(errors=1)
+    outcome.stdout.fnmatch_lines([f"*{remedy.replace('[', '[[]')}*"])
