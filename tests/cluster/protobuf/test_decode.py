@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from navarch.cluster.server.protobuf import MalformedError, opened
 from navarch.cluster.server.protobuf.messages import DEEPEST
+from protobufs import MARK, enveloped, field, named, varint
 
-MARK = b"k8s\0"
 Json = dict[str, Any]
 
 
@@ -27,31 +27,6 @@ def samples() -> list[tuple[bytes, Json]]:
     """Objects of all kinds as Go encodes them, and as JSON. Written by `python -m kubernetes_api.protobuf`."""
     found = json.loads(gzip.decompress((Path(__file__).parent / "samples.json.gz").read_bytes()))
     return [(base64.b64decode(each["protobuf"]), each["json"]) for each in found]
-
-
-def field(number: int, content: bytes | int) -> bytes:
-    """One part of a message."""
-    if isinstance(content, int):
-        return _varint(number << 3) + _varint(content)
-    return _varint(number << 3 | 2) + _varint(len(content)) + content
-
-
-def _varint(value: int) -> bytes:
-    written = bytearray()
-    while value > 0x7F:
-        written.append(value & 0x7F | 0x80)
-        value >>= 7
-    return bytes([*written, value])
-
-
-def enveloped(raw: bytes, api_version: str = "v1", kind: str = "ConfigMap") -> bytes:
-    """A message as the body of a request."""
-    return MARK + field(1, field(1, api_version.encode()) + field(2, kind.encode())) + field(2, raw)
-
-
-def named(name: str) -> bytes:
-    """A ConfigMap of that name."""
-    return field(1, field(1, name.encode()))
 
 
 def decode(body: bytes, api_version: str = "", kind: str = "") -> Json:
@@ -101,7 +76,7 @@ def test_options_of_a_deletion_are_known_in_every_group() -> None:
 
 def test_unknown_fields_are_left_out() -> None:
     """A newer client may send more than this server knows."""
-    more = field(99, b"x") + field(98, 1) + _varint(97 << 3 | 1) + bytes(8) + _varint(96 << 3 | 5) + bytes(4)
+    more = field(99, b"x") + field(98, 1) + varint(97 << 3 | 1) + bytes(8) + varint(96 << 3 | 5) + bytes(4)
     assert decode(enveloped(named("a") + more))["metadata"] == {"name": "a"}
 
 

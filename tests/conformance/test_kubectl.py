@@ -1,0 +1,78 @@
+"""kubectl, unchanged: what it prints is the same on the embedded cluster as on the real one.
+
+Each file of `kubectl/` is a console with the answers of the real cluster. `NAVARCH_GOLDEN=update` writes them anew.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import rig
+from consoles import Kubectl, replayed, without_descriptions
+from navarch.cluster.embedded.served import ThreadedCluster
+
+pytestmark = pytest.mark.real  # kubectl itself comes from the rig
+
+CONSOLES = Path(__file__).parent / "kubectl"
+
+
+@pytest.fixture(params=["embedded", "real"])
+def place(request: pytest.FixtureRequest) -> str:
+    """Which cluster it is."""
+    chosen: str = request.param
+    return chosen
+
+
+@pytest.fixture
+def kubectl(place: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Kubectl]:
+    """kubectl, on the one cluster or the other."""
+    if place == "real":
+        cluster: rig.Cluster = request.getfixturevalue("rig_cluster")
+        yield Kubectl(cluster.kubeconfig, tmp_path)
+        return
+    with ThreadedCluster() as threaded:
+        kubeconfig = tmp_path / "kubeconfig.json"
+        kubeconfig.write_bytes(threaded.access.kubeconfig_file())
+        yield Kubectl(kubeconfig, tmp_path)
+
+
+@contextlib.contextmanager
+def _namespace(kubectl: Kubectl, name: str, place: str, request: pytest.FixtureRequest) -> Iterator[None]:
+    """A namespace of that name; the real controllers make what belongs into it, and then stand still."""
+    _told(kubectl, "create", "namespace", name)
+    try:
+        if place == "embedded":
+            _told(kubectl, "apply", "--server-side", "-f", "namespace.yaml", "-n", name)
+            yield
+            return
+        _told(kubectl, "wait", "--for=create", "serviceaccount/default", "configmap/kube-root-ca.crt", "-n", name)
+        cluster: rig.Cluster = request.getfixturevalue("rig_cluster")
+        with cluster.suspended("kube-controller-manager"):
+            yield
+    finally:
+        _told(kubectl, "delete", "namespace", name, "--wait=false")
+
+
+def _told(kubectl: Kubectl, *arguments: str) -> None:
+    answer = kubectl.answer(list(arguments), "default", CONSOLES)
+    assert not answer.endswith("]\n"), answer
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in CONSOLES.glob("*.console")))
+def test_kubectl_prints_the_same_on_every_cluster(
+    name: str, kubectl: Kubectl, place: str, request: pytest.FixtureRequest
+) -> None:
+    """Every command of the console is answered as the real cluster answers it."""
+    path = CONSOLES / f"{name}.console"
+    with _namespace(kubectl, name.replace("_", "-"), place, request):
+        found = replayed(path.read_text(encoding="utf-8"), kubectl, name.replace("_", "-"), CONSOLES)
+    if name == "explain":  # the embedded cluster has no descriptions of built-in kinds
+        found = without_descriptions(found)
+    if place == "real" and os.environ.get("NAVARCH_GOLDEN") == "update":
+        path.write_text(found, encoding="utf-8")
+    assert found.splitlines() == path.read_text(encoding="utf-8").splitlines()

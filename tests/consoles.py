@@ -1,0 +1,107 @@
+"""Consoles: files of commands for kubectl and of what it answers, normalised, so that two clusters can be compared."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from rig import programs
+from rig.process import CLEAN_ENVIRONMENT
+
+PROMPT = "$ kubectl "
+_SECONDS = 60.0
+_NORMAL = tuple(
+    (re.compile(pattern, re.MULTILINE), text)
+    for pattern, text in (
+        (r"^[IWE]\d{4} .* reflector\.go:.*\n", ""),
+        (r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "UID"),
+        (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", "TIME"),
+        (r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \+0000 UTC", "TIME"),
+        (r"(serverAddress\": ?)\"[^\"]*\"", r'\1"SERVER"'),
+        (r"(\"(gitCommit|goVersion|compiler|platform)\": ?)\"[^\"]*\"", r'\1"BUILD"'),
+        (r"\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d [+-]\d{4}", "TIME"),
+        (r"^[+-]{3} \S+/(\S+)\t.*", r"\1"),
+        (r"/tmp/(MERGED|LIVE)-\d+", r"\1"),
+        (r"(resourceVersion\"?: ?)\"\d+\"", r'\1"VERSION"'),
+        (r"(Resource Version: +)\d+", r"\1VERSION"),
+        (r"kube-api-access-\w+", "kube-api-access-SUFFIX"),
+        (r"kubernetes-admin|rig-admin", "ADMIN"),
+        (r"eyJ[\w-]+\.[\w-]+\.[\w-]+", "TOKEN"),
+        (r"https://127\.0\.0\.1:\d+", "SERVER"),
+        (r"127\.0\.0\.1:\d+", "SERVER"),
+        (r"\b\d+(m\d+)?s$", "AGE"),
+        (r"(?<= )\d+(m\d+)?s(?=  )", "AGE"),
+        (r"(?<=\S) {2,}", "  "),
+        (r"[ \t]+$", ""),
+    )
+)
+
+_MANAGED_FIELDS = re.compile(
+    r"(?P<head>^(?P<indent> *)managedFields:\n)(?P<entries>((?P=indent)(- |  ).*\n)+)", re.MULTILINE
+)
+_PROSE = re.compile(r"^(DESCRIPTION:| {4,}(?!.*(\t<|enum: ))\S.*|\s*)$")
+
+
+@dataclass(frozen=True)
+class Kubectl:
+    """kubectl for one cluster; `folder` is its own, for what it remembers."""
+
+    kubeconfig: Path
+    folder: Path
+
+    def answer(self, arguments: list[str], namespace: str, cwd: Path) -> str:
+        """What it prints on both of its outputs, and its exit code if that is not zero."""
+        command = [str(programs.KUBECTL.path), f"--kubeconfig={self.kubeconfig}", f"--namespace={namespace}"]
+        environment = {**CLEAN_ENVIRONMENT, "KUBECACHEDIR": str(self.folder), "EDITOR": str(cwd / "editor")}
+        done = subprocess.run(
+            [*command, *arguments],
+            cwd=cwd,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=_SECONDS,
+            check=False,
+        )
+        said = "".join(part if part.endswith("\n") or not part else f"{part}\n" for part in (done.stdout, done.stderr))
+        return f"{said}[{done.returncode}]\n" if done.returncode else said
+
+
+def replayed(console: str, kubectl: Kubectl, namespace: str, cwd: Path) -> str:
+    """The console as it looks if its commands are given now."""
+    return "".join(_replayed(console, kubectl, namespace, cwd))
+
+
+def without_descriptions(explained: str) -> str:
+    """What `kubectl explain` says without the prose: fields, their types and values."""
+    return "".join(line for line in explained.splitlines(keepends=True) if not _PROSE.match(line))
+
+
+def _replayed(console: str, kubectl: Kubectl, namespace: str, cwd: Path) -> Iterator[str]:
+    preamble, *steps = re.split(rf"^(?={re.escape(PROMPT)})", console, flags=re.MULTILINE)
+    yield preamble
+    for step in steps:
+        prompt = step.splitlines()[0]
+        answer = kubectl.answer(shlex.split(prompt.removeprefix(PROMPT)), namespace, cwd)
+        yield f"{prompt}\n{normalised(answer)}\n"
+
+
+def normalised(text: str) -> str:
+    """Without what differs from run to run.
+
+    >>> normalised("NAME   AGE\\nweb    12s")
+    'NAME  AGE\\nweb  AGE'
+    """
+    for pattern, replacement in _NORMAL:
+        text = pattern.sub(replacement, text)
+    return _MANAGED_FIELDS.sub(_sorted_entries, text)
+
+
+def _sorted_entries(block: re.Match[str]) -> str:
+    """Managed fields are in the order of their times, which may or may not be the same second."""
+    entries = re.split(rf"^(?={block['indent']}- )", block["entries"], flags=re.MULTILINE)
+    return f"{block['head']}{''.join(sorted(entries))}"
