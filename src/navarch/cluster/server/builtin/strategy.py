@@ -130,4 +130,10 @@ def count_generation(value: Json, old: Json) -> None:
     """Counts the generation up if anything but metadata and status differs."""
     generation = old.get("metadata", {}).get("generation", 0)
     changed = any(value.get(name) != old.get(name) for name in (value.keys() | old.keys()) - _NOT_COUNTED)
+    changed = changed or (value["kind"] == "Deployment" and _annotations(value) != _annotations(old))
     value["metadata"]["generation"] = generation + 1 if changed else generation
+
+
+def _annotations(value: Json) -> Json:
+    """A Deployment counts their changes too, since its ReplicaSets get them."""
+    return value.get("metadata", {}).get("annotations") or {}
