@@ -25,7 +25,7 @@ _NORMAL = tuple(
         (r"(\"(gitCommit|goVersion|compiler|platform)\": ?)\"[^\"]*\"", r'\1"BUILD"'),
         (r"\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d [+-]\d{4}", "TIME"),
         (r"^[+-]{3} \S+/(\S+)\t.*", r"\1"),
-        (r"/tmp/(MERGED|LIVE)-\d+", r"\1"),
+        (r"\S*/(MERGED|LIVE)-\d+", r"\1"),
         (r"(resourceVersion\"?: ?)\"\d+\"", r'\1"VERSION"'),
         (r"(Resource Version: +)\d+", r"\1VERSION"),
         (r"kube-api-access-\w+", "kube-api-access-SUFFIX"),
