@@ -21,7 +21,8 @@ from rig.process import Daemon
 from rig.waiting import wait_for
 
 HERE = Path(__file__).parent
-OURS, OURS_IN_FILE, OURS_IN_ETCD, REAL = "ours", "ours, in a folder", "ours, in etcd", "kube-apiserver"
+OURS, OURS_IN_ETCD, REAL = "ours", "ours, in etcd", "kube-apiserver"
+OURS_IN_FILE = "navarch cluster up"
 _START_SECONDS = 60.0
 _TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -82,10 +83,10 @@ class Servers:
     @contextmanager
     def _ours(self, *etcd: str) -> Iterator[Server]:
         with tempfile.TemporaryDirectory(prefix="navarch-bench-") as folder:
-            command = [sys.executable, "-m", "serving.embedded", folder, *etcd]
+            command, began = [sys.executable, "-m", "serving.embedded", folder, *etcd], time.monotonic()
             with Worker(command, {"PYTHONPATH": str(HERE)}) as worker:
                 worker.next_line()
-                yield Server(Path(folder, "kubeconfig"), (worker.pid,))
+                yield Server(Path(folder, "kubeconfig"), (worker.pid,), time.monotonic() - began)
 
     @contextmanager
     def _in_etcd(self) -> Iterator[Server]:

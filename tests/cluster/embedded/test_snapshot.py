@@ -2,9 +2,9 @@
 
 import random
 
-import fresh_cluster
 import msgspec
 
+import fresh_cluster
 from navarch._base.clock import ManualClock
 from navarch.api import format_time
 from navarch.cluster.embedded.snapshot import FRESH, fill
