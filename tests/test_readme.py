@@ -14,7 +14,9 @@ from typing import Any
 import pytest
 import yaml
 
+import memcached_operator
 import rig
+from navarch.testing import Cluster
 
 README = Path(__file__).parent.parent / "README.md"
 EXAMPLE = README.parent / "examples" / "memcached" / "memcached_operator.py"
@@ -73,6 +75,13 @@ def test_crd_in_the_readme_is_what_the_class_makes(readme: ModuleType) -> None:
         "metadata",
         "spec",
     }
+
+
+async def test_test_in_the_readme_passes(readme: ModuleType, cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the two functions that the example adds."""
+    for name in ("deployment", "selector"):
+        monkeypatch.setattr(readme, name, getattr(memcached_operator, name), raising=False)
+    await readme.test_scales_to_the_size_asked_for(cluster)
 
 
 @pytest.mark.real
