@@ -6,7 +6,7 @@ STAMP  := $(VENV)/.installed
 NAME   ?=
 export PYTHONPATH := scripts
 
-.PHONY: help test check format e2e bench rig clean
+.PHONY: help demo test check format e2e bench rig clean
 
 help: ## Show the targets
 	@grep -E '^[a-z0-9]+:.*##' Makefile | sed -E 's/:.*## /\t/' | sort
@@ -20,6 +20,9 @@ $(STAMP): pyproject.toml
 $(VENV)/.bench: $(STAMP)
 	$(BIN)/python -m pip install --quiet --group bench
 	touch $@
+
+demo: $(STAMP) ## An operator on a cluster of this machine, from nothing: Python and pip alone
+	@PYTHONPATH=examples/demo:examples/memcached $(BIN)/python examples/demo/memcached.py $(ARGS)
 
 test: $(STAMP) ## The fast suite: Python and pip alone
 	$(BIN)/python -m pytest -m "not real"

@@ -13,19 +13,40 @@ from memcached_operator import Memcached, MemcachedSpec, operator
 from navarch import Context, Operator
 from navarch.errors import Forbidden, Invalid, NotFound
 from navarch.k8s.apps.v1 import Deployment
-from navarch.k8s.core.v1 import ConfigMap
+from navarch.k8s.core.v1 import ConfigMap, Pod
 from navarch.testing import Cluster
 
 pytest_plugins = ["pytester"]
 
 
 async def test_scales_to_the_size_asked_for(cluster: Cluster) -> None:
-    """The operator of the design, and its test: but there are no nodes, so the Deployment is what can be seen."""
+    """The operator of the design, and its test, as they stand there."""
     async with cluster.run(operator):
         await cluster.apply(Memcached(name="cache", spec=MemcachedSpec(size=3)))
-        await cluster.eventually(lambda: cluster.get(Deployment, "cache"), lambda it: it.spec.replicas == 3)
-        await cluster.apply(Memcached(name="cache", spec=MemcachedSpec(size=5)))
-        await cluster.eventually(lambda: cluster.get(Deployment, "cache"), lambda it: it.spec.replicas == 5)
+        await cluster.eventually(lambda: cluster.get(Memcached, "cache"), lambda m: len(m.status.nodes) == 3)
+
+
+@pytest.mark.cluster(nodes=1)
+async def test_cluster_with_a_node_runs_pods_as_processes(cluster: Cluster) -> None:
+    """Somebody answers at the address of the pod."""
+    async with cluster.run(operator):
+        await cluster.apply(Memcached(name="cache"))
+        ready = lambda found: found.status.ready_replicas == 1  # noqa: E731 - it is shown if it does not come true
+        await cluster.eventually(lambda: cluster.get(Deployment, "cache"), ready, timeout=30)
+        (pod,) = await cluster.list(Pod)
+        reader, writer = await asyncio.open_connection(pod.status.pod_ip, 11211)
+        writer.write(b"version\r\n")
+        assert (await reader.readline()).startswith(b"VERSION ")
+        writer.close()
+
+
+@pytest.mark.cluster(controllers=False)
+async def test_cluster_without_controllers_is_an_api_server(cluster: Cluster) -> None:
+    """Nobody acts on what is stored."""
+    async with cluster.run(operator):
+        await cluster.apply(Memcached(name="cache"))
+        await cluster.eventually(lambda: cluster.get(Deployment, "cache"), lambda it: it.spec.replicas == 1)
+        assert cluster.audit.records(user="system:kube-controller-manager") == []
 
 
 async def test_object_goes_when_it_is_deleted(cluster: Cluster) -> None:

@@ -1,0 +1,90 @@
+"""A story told step by step: as a live picture in a terminal, as lines anywhere else."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.panel import Panel
+from rich.spinner import Spinner
+from rich.table import Table
+from rich.text import Text
+
+__all__ = ["Stage", "View"]
+
+View = Callable[[], Awaitable[RenderableType]]
+"""Looks at the cluster, and draws what is there now."""
+
+_SECONDS_BETWEEN_LOOKS = 0.2
+
+
+@dataclass(slots=True)
+class _Step:
+    title: str
+    began: float
+    took: float | None = None
+    note: str = ""
+
+
+class Stage:
+    """Shows the steps of a story, and beside them what `look` draws, which is called again and again meanwhile."""
+
+    def __init__(self, title: str, look: View, *, console: Console | None = None) -> None:
+        self._title = title
+        self._look = look
+        self._console = console or Console(highlight=False)
+        self._steps: list[_Step] = []
+        self._picture: RenderableType = Text("")
+
+    @asynccontextmanager
+    async def shown(self) -> AsyncIterator[None]:
+        """The picture is there while the block lasts; its last state stays on the screen."""
+        if not self._console.is_terminal:
+            self._console.print(self._title)
+            yield
+            return
+        with Live(get_renderable=self._draw, console=self._console, refresh_per_second=10):
+            async with asyncio.TaskGroup() as group:
+                looking = group.create_task(self._keep_looking())
+                try:
+                    yield
+                finally:
+                    looking.cancel()
+            self._picture = await self._look()
+
+    @contextmanager
+    def step(self, title: str) -> Iterator[_Step]:
+        """One step of the story, and how long it took; give it a `note` where something is worth saying."""
+        step = _Step(title, time.monotonic())
+        self._steps.append(step)
+        yield step
+        step.took = time.monotonic() - step.began
+        if not self._console.is_terminal:
+            self._console.print(
+                f"{step.took:6.2f} s  {step.title}{f': {step.note}' if step.note else ''}", soft_wrap=True
+            )
+
+    def measured(self) -> Sequence[tuple[str, float]]:
+        """Every step that is over, with its seconds."""
+        return [(step.title, step.took) for step in self._steps if step.took is not None]
+
+    async def _keep_looking(self) -> None:
+        while True:
+            self._picture = await self._look()
+            await asyncio.sleep(_SECONDS_BETWEEN_LOOKS)
+
+    def _draw(self) -> RenderableType:
+        return Panel(Group(self._story(), Text(), self._picture), title=self._title, padding=(1, 2))
+
+    def _story(self) -> Table:
+        table = Table.grid(padding=(0, 1))
+        for step in self._steps:
+            mark = Text("✓", style="green") if step.took is not None else Spinner("dots")
+            seconds = time.monotonic() - step.began if step.took is None else step.took
+            table.add_row(mark, f"{seconds:6.2f} s", step.title, Text(step.note, style="dim"))
+        return table
