@@ -1,0 +1,169 @@
+"""When a CronJob is due: cron's five fields in a time zone, or an interval."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, tzinfo
+from typing import Final, NamedTuple, Protocol
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from navarch.api import Duration
+from navarch.errors import InvalidValueError
+
+__all__ = ["Schedule", "schedule_of", "zone_of"]
+
+
+class Schedule(Protocol):
+    """Something that is due again and again."""
+
+    def after(self, moment: datetime) -> datetime | None:
+        """The first time after that moment, in UTC; None if there is none within five years."""
+        ...
+
+
+class _Field(NamedTuple):
+    lowest: int
+    highest: int
+    names: tuple[str, ...] = ()
+
+
+_MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_DAYS: Final = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
+_FIELDS: Final = (_Field(0, 59), _Field(0, 23), _Field(1, 31), _Field(1, 12, _MONTHS), _Field(0, 6, _DAYS))
+_WORDS: Final = {
+    "@yearly": "0 0 1 1 *",
+    "@annually": "0 0 1 1 *",
+    "@monthly": "0 0 1 * *",
+    "@weekly": "0 0 * * 0",
+    "@daily": "0 0 * * *",
+    "@midnight": "0 0 * * *",
+    "@hourly": "0 * * * *",
+}
+_EVERY: Final = "@every "
+_MINUTE: Final = timedelta(minutes=1)
+_FIVE_YEARS: Final = timedelta(days=5 * 366)
+_ANY: Final = ("*", "?")
+
+
+def zone_of(name: str | None) -> tzinfo:
+    """The time zone of that name, UTC if none is given; raises `InvalidValueError` if it is not known."""
+    if not name or name == "UTC":
+        return UTC
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise InvalidValueError(f"expected the name of a time zone, got {name!r}") from None
+
+
+def schedule_of(text: str, zone: tzinfo = UTC) -> Schedule:
+    """What the text means, in that zone unless it names its own.
+
+    Raises `InvalidValueError` for what cannot be read.
+
+    >>> schedule_of("*/15 9-17 * * mon-fri").after(datetime(2030, 1, 5, tzinfo=UTC))
+    datetime.datetime(2030, 1, 7, 9, 0, tzinfo=datetime.timezone.utc)
+    """
+    if text.startswith(("TZ=", "CRON_TZ=")):
+        name, _, text = text.partition("=")[2].partition(" ")
+        zone = zone_of(name)
+    text = text.strip()
+    if text.startswith(_EVERY):
+        return _Interval(_seconds(text.removeprefix(_EVERY)))
+    fields = _WORDS.get(text, text).split()
+    if len(fields) != len(_FIELDS):
+        raise InvalidValueError(f"expected a schedule of {len(_FIELDS)} fields, got {text!r}")
+    minutes, hours, days, months, weekdays = (
+        frozenset(_numbers(written, field)) for written, field in zip(fields, _FIELDS, strict=True)
+    )
+    either = not (_is_any(fields[2]) or _is_any(fields[4]))
+    return _Cron(minutes, hours, days, months, weekdays, either_day=either, zone=zone)
+
+
+def _is_any(written: str) -> bool:
+    """Whether every number is meant, without steps."""
+    return any(part.removesuffix("/1") in _ANY for part in written.split(","))
+
+
+def _seconds(text: str) -> timedelta:
+    """Whole seconds, at least one."""
+    return max(timedelta(seconds=int(Duration(text).timedelta.total_seconds())), timedelta(seconds=1))
+
+
+def _numbers(text: str, field: _Field) -> Iterator[int]:
+    for part in filter(None, text.split(",")):
+        bounds, _, step = part.partition("/")
+        first, _, last = bounds.partition("-")
+        if first in _ANY:
+            lowest, highest = field.lowest, field.highest
+        else:
+            lowest = _number(first, field)
+            highest = _number(last, field) if last else field.highest if step else lowest
+        yield from range(lowest, highest + 1, int(step or 1))
+
+
+def _number(text: str, field: _Field) -> int:
+    if text.lower() in field.names:
+        return field.names.index(text.lower()) + field.lowest
+    if text.isascii() and text.isdecimal():
+        return int(text)
+    raise InvalidValueError(f"expected a number or a name in a schedule, got {text!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Interval:
+    """So long after the last time."""
+
+    length: timedelta
+
+    def after(self, moment: datetime) -> datetime:
+        return moment.replace(microsecond=0) + self.length
+
+
+@dataclass(frozen=True, slots=True)
+class _Cron:
+    """Every minute whose parts are among these; a time that the clocks leave out does not come.
+
+    With `either_day` it is enough that the day of the month or that of the week is meant.
+    """
+
+    minutes: frozenset[int]
+    hours: frozenset[int]
+    days: frozenset[int]
+    months: frozenset[int]
+    weekdays: frozenset[int]
+    either_day: bool
+    zone: tzinfo
+
+    def after(self, moment: datetime) -> datetime | None:
+        found = moment.astimezone(UTC).replace(second=0, microsecond=0) + _MINUTE
+        end = found + _FIVE_YEARS
+        while found < end:
+            later = self._not_before(found)
+            if later == found:
+                return found
+            found = later
+        return None
+
+    def _not_before(self, moment: datetime) -> datetime:
+        """The moment itself if it is meant; else a later one before which none is."""
+        local = moment.astimezone(self.zone)
+        if local.month not in self.months:
+            return self._midnight(moment, (local.replace(day=1) + timedelta(days=32)).replace(day=1))
+        if not self._is_day(local):
+            return self._midnight(moment, local + timedelta(days=1))
+        if local.hour not in self.hours:
+            return moment + timedelta(minutes=60 - local.minute)
+        if local.minute not in self.minutes:
+            following = min((minute for minute in self.minutes if minute > local.minute), default=60)
+            return moment + timedelta(minutes=following - local.minute)
+        return moment
+
+    def _is_day(self, local: datetime) -> bool:
+        day, weekday = local.day in self.days, local.isoweekday() % 7 in self.weekdays
+        return (day or weekday) if self.either_day else (day and weekday)
+
+    def _midnight(self, moment: datetime, day: datetime) -> datetime:
+        """When that day begins; later than the moment, whatever the clocks do."""
+        begins = datetime(day.year, day.month, day.day, tzinfo=self.zone).astimezone(UTC)
+        return max(begins, moment + _MINUTE)
