@@ -135,7 +135,7 @@ class Ours:
         return found and found.value
 
 
-def _no_page(request: ApiRequest) -> Reply:
+async def _no_page(request: ApiRequest) -> Reply:
     raise Refusal(404, "NotFound", f"nothing is at {request.path}")
 
 

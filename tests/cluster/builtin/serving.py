@@ -45,7 +45,7 @@ class Asking:
         return reply.status, json.loads(reply.body)
 
 
-def _no_page(_: ApiRequest) -> Reply:
+async def _no_page(_: ApiRequest) -> Reply:
     return Reply(404, b"{}")
 
 

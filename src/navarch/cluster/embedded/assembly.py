@@ -30,11 +30,13 @@ from navarch.cluster.server.endpoints.access import access_endpoints
 from navarch.cluster.server.endpoints.call import Kernel
 from navarch.cluster.server.following import Followers
 from navarch.cluster.server.publishing.discovery import Discovery
+from navarch.cluster.server.publishing.metrics import RequestCounts, metrics_page
 from navarch.cluster.server.publishing.openapi import OpenApi
+from navarch.cluster.server.publishing.openid import CONFIGURATION, KEYS, OpenId
 from navarch.cluster.server.publishing.pages import Pages
 from navarch.cluster.server.registry import Registry
 from navarch.cluster.server.request import ApiRequest, Json, User
-from navarch.cluster.server.server import ApiServer, Parts
+from navarch.cluster.server.server import ApiServer, Page, Parts
 from navarch.cluster.server.types import Catalog
 from navarch.cluster.server.watching import Watches
 from navarch.cluster.storage import Storage, StorageError
@@ -99,13 +101,16 @@ class Assembled:
     def _parts(self, kernel: Kernel) -> Parts:
         reviews = Reviews(self.authorizer, self.authenticator, kernel.clock)
         openapi = OpenApi(published(), self._custom.documents)
+        counts, openid = RequestCounts(self._audit, self._catalog), OpenId(self.tokens.key)
+        metrics = partial(metrics_page, requests=counts, catalog=self._catalog, storage=self._registry.storage)
+        others: dict[str, Page] = {"/metrics": metrics, CONFIGURATION: openid.configuration, KEYS: openid.keys}
         return Parts(
             kernel=kernel,
             authenticator=_Doorkeeper(self.authenticator, self),
             authorizer=self.authorizer,
-            audit=self._audit,
+            audit=counts,
             endpoints={**access_endpoints(reviews, self.tokens), **BUILTIN_ENDPOINTS, ("*", "*", "scale"): scale},
-            pages=Pages(published(), Discovery(self._catalog, published()), openapi, lambda: self._failure),
+            pages=Pages(published(), Discovery(self._catalog, published()), openapi, lambda: self._failure, others),
         )
 
     async def start(self) -> None:

@@ -14,9 +14,11 @@ from navarch.cluster.server.access.attributes import attributes_of
 from navarch.cluster.server.endpoints import read, removal, write
 from navarch.cluster.server.endpoints.call import Call, Kernel
 from navarch.cluster.server.endpoints.patch import patch
+from navarch.cluster.server.publishing.layout import laid_out
 from navarch.cluster.server.refusal import Refusal, forbidden, unauthorized
 from navarch.cluster.server.request import ApiRequest, Reply, RequestInfo, User, request_info
 from navarch.cluster.server.routing import check_route, has_route, refuse_unknown_part
+from navarch.cluster.server.watch_paths import as_watch
 from navarch.cluster.storage import StorageError
 
 __all__ = ["ApiServer", "Endpoint", "Page", "Parts", "RecordedStream"]
@@ -26,7 +28,7 @@ _log = logging.getLogger("navarch.cluster.server")
 Endpoint = Callable[[Call], Awaitable[Reply]]
 """Serves a subresource that is more than a part of its object: scale, eviction, token."""
 
-Page = Callable[[ApiRequest], Reply]
+Page = Callable[[ApiRequest], Awaitable[Reply]]
 """Serves a path that is no resource: discovery, OpenAPI, version, health."""
 
 
@@ -116,6 +118,7 @@ class ApiServer:
 
     async def handle(self, request: ApiRequest) -> Reply:
         """The answer to a request. What goes wrong is an answer too. Whoever takes a stream must close it."""
+        request = as_watch(request)
         exchange = _Exchange(request, request_info(request), self._parts.audit, self._clock)
         try:
             reply = await self._answer(exchange)
@@ -126,7 +129,7 @@ class ApiServer:
         except Exception:  # noqa: BLE001 - whatever was overlooked must not end the server
             _log.exception("%s %s failed", request.method, request.path)
             reply = exchange.refused(Refusal(500, "InternalError", "an error on the server has prevented the request"))
-        return exchange.recorded(reply)
+        return exchange.recorded(laid_out(request, reply))
 
     async def _answer(self, exchange: _Exchange) -> Reply:
         request, info, authenticator = exchange.request, exchange.info, self._parts.authenticator
@@ -139,9 +142,10 @@ class ApiServer:
             raise _forbidden(info, why_not)
         resource = self._parts.kernel.catalog.find(info.group, info.version, info.resource)
         if resource is not None:
+            exchange.warnings += [resource.deprecation] if resource.deprecation else []
             refuse_unknown_part(info, resource)
         if resource is None or not has_route(request, info, resource):
-            return self._parts.pages(request)
+            return await self._parts.pages(request)
         check_route(request, info, resource)
         placed = _placed(info, resource.namespaced)
         call = Call(self._parts.kernel, request, placed, resource, user, exchange.warnings)

@@ -63,6 +63,15 @@ class SigningKey:
         encoding, form = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
         return self._private.private_bytes(encoding, form, serialization.NoEncryption())
 
+    def web_key(self) -> Json:
+        """The public key, as a JSON web key."""
+        key: Json = {"use": "sig", "kty": "EC", "kid": self.id}
+        numbers = self._public.public_numbers()
+        if isinstance(numbers, ec.EllipticCurvePublicNumbers):
+            point = {"x": _text(numbers.x.to_bytes(_HALF, "big")), "y": _text(numbers.y.to_bytes(_HALF, "big"))}
+            return {**key, "crv": "P-256", "alg": self.algorithm, **point}
+        return {**key, "kty": "RSA", "alg": self.algorithm, "n": _number(numbers.n), "e": _number(numbers.e)}
+
     def sign(self, claims: Json) -> str:
         """A token with these claims."""
         message = f"{self._head}.{_text(msgspec.json.encode(claims, order='sorted'))}"
@@ -106,6 +115,10 @@ def decode_part(part: str) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise InvalidTokenError("go-jose/go-jose: compact JWS format must have three parts")
     return found
+
+
+def _number(number: int) -> str:
+    return _text(number.to_bytes((number.bit_length() + 7) // 8, "big"))
 
 
 def _text(data: bytes) -> str:

@@ -34,7 +34,7 @@ class OpenApi:
         if request.path == "/openapi/v3":
             return Reply(200, msgspec.json.encode({"paths": dict(self._paths())}))
         if request.path.startswith("/openapi/v3/"):
-            return self._document(request.path.removeprefix("/openapi/v3/"))
+            return self._document(request, request.path.removeprefix("/openapi/v3/"))
         if request.path == "/openapi/v2":
             return self._reply_in_version_2(request.headers.get("accept", ""))
         return None
@@ -46,13 +46,22 @@ class OpenApi:
 
     def _paths(self) -> Iterator[tuple[str, Json]]:
         for name in (*self._published.documents(), *self._custom()):
-            body = self._body(name)
-            digest = hashlib.sha512(body or b"").hexdigest().upper()
-            yield name, {"serverRelativeURL": f"/openapi/v3/{name}?hash={digest}"}
+            yield name, {"serverRelativeURL": _address(name, _digest(self._body(name) or b""))}
 
-    def _document(self, name: str) -> Reply | None:
+    def _document(self, request: ApiRequest, name: str) -> Reply | None:
+        """A document, which clients may keep for as long as its digest is the one that they asked for."""
         body = self._body(name)
-        return None if body is None else Reply(200, body)
+        if body is None:
+            return None
+        digest, asked = _digest(body), request.parameter("hash")
+        headers = {"ETag": f'"{digest}"', "Vary": "Accept"}
+        if asked and asked != digest:
+            return Reply(301, headers={**headers, "Location": _address(name, digest)})
+        if asked:
+            headers["Cache-Control"] = "public, immutable"
+        if request.headers.get("if-none-match") == headers["ETag"]:
+            return Reply(304, headers=headers)
+        return Reply(200, body, headers=headers)
 
     def _body(self, name: str) -> bytes | None:
         custom = self._custom().get(name)
@@ -70,8 +79,17 @@ class OpenApi:
         for document in self._custom().values():
             for name, schema in document.get("components", {}).get("schemas", {}).items():
                 definitions.setdefault(name, _in_version_2(schema))
-        info = {"title": "Kubernetes", "version": self._published.version()["gitVersion"]}
+        version = self._published.version()
+        info = {"title": "Kubernetes", "version": f"{version['major']}.{version['minor']}"}
         return {"swagger": "2.0", "info": info, "paths": {}, "definitions": definitions}
+
+
+def _digest(body: bytes) -> str:
+    return hashlib.sha512(body).hexdigest().upper()
+
+
+def _address(name: str, digest: str) -> str:
+    return f"/openapi/v3/{name}?hash={digest}"
 
 
 def _in_version_2(schema: Any) -> Any:

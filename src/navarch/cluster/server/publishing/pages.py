@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Mapping
+from types import MappingProxyType
 
 import msgspec
 
@@ -20,9 +21,12 @@ __all__ = ["Health", "Pages"]
 Health = Callable[[], str | None]
 """None while all is well, else what is not."""
 
+Page = Callable[[ApiRequest], Awaitable[Reply]]
+"""Serves one path."""
+
 _TEXT = "text/plain; charset=utf-8"
 _HEALTH = frozenset({"healthz", "livez", "readyz"})
-_ANY_METHOD = frozenset({"/", "/openapi/v2"})
+_ANY_METHOD = frozenset({"/", "/openapi/v2", "/metrics"})
 """What Kubernetes serves without looking at the method."""
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 """The names of machines, as Go has them."""
@@ -37,23 +41,33 @@ _BUILD = {
 """How the server was built: clients do not read a version without it."""
 _COMPATIBILITY = ("emulationMajor", "emulationMinor", "minCompatibilityMajor", "minCompatibilityMinor")
 _VERSION = ("major", "minor", *_COMPATIBILITY, "gitVersion", *_BUILD)
+_ROOTS = ("/api", "/apis", "/healthz", "/livez", "/openapi/v2", "/openapi/v3", "/readyz", "/version")
 _CHECKS = ("ping", "log", "etcd")
 
 
 class Pages:
-    """Finds what serves a path."""
+    """Finds what serves a path; `others` have pages of their own."""
 
-    def __init__(self, published: Published, discovery: Discovery, openapi: OpenApi, health: Health) -> None:
+    def __init__(
+        self,
+        published: Published,
+        discovery: Discovery,
+        openapi: OpenApi,
+        health: Health,
+        others: Mapping[str, Page] = MappingProxyType({}),
+    ) -> None:
         self._published = published
+        self._others = others
         self._discovery = discovery
         self._openapi = openapi
         self._health = health
 
-    def __call__(self, request: ApiRequest) -> Reply:
+    async def __call__(self, request: ApiRequest) -> Reply:
         """The answer; 404 for what is nowhere, 405 for what can only be read."""
         if (health := self._health_reply(request)) is not None:
             return health
-        reply = self._reply(request)
+        other = self._others.get(request.path)
+        reply = await other(request) if other is not None else self._reply(request)
         if reply is None:
             return self._absent(request.path)
         if request.method != "GET" and request.path not in _ANY_METHOD:
@@ -67,8 +81,7 @@ class Pages:
         if path == "/version":
             return Reply(200, self._version())
         if path == "/":
-            roots = ["/api", "/apis", "/healthz", "/livez", "/openapi/v2", "/openapi/v3", "/readyz", "/version"]
-            return Reply(200, msgspec.json.encode({"paths": roots}))
+            return Reply(200, msgspec.json.encode({"paths": sorted([*_ROOTS, *self._others])}))
         return self._discovery.reply(request) or self._openapi.reply(request)
 
     def _version(self) -> bytes:

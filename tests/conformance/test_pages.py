@@ -1,0 +1,144 @@
+"""Pages beside the resources: metrics, OpenID, old watches, and answers laid out for people."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Iterator
+from http.client import HTTPSConnection
+from typing import Any
+
+import pytest
+
+from navarch.client import Client, Config
+from navarch.k8s.authentication.v1 import TokenRequest, TokenRequestSpec
+from navarch.k8s.core.v1 import ConfigMap, ServiceAccount
+
+
+class Browser:
+    """GET as the administrator."""
+
+    def __init__(self, config: Config) -> None:
+        address = config.server.removeprefix("https://")
+        self._connection = HTTPSConnection(address, context=config.ssl_context(), timeout=30)
+        self._token = config.token
+
+    def get(self, path: str, **headers: str) -> tuple[str, str]:
+        """The content type and the body."""
+        self._connection.request("GET", path, headers={"Authorization": f"Bearer {self._token}", **headers})
+        with self._connection.getresponse() as answer:
+            body = answer.read().decode()
+            assert answer.status == 200, body
+            return answer.headers["Content-Type"], body
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+@pytest.fixture
+def browser(config: Config) -> Iterator[Browser]:
+    browser = Browser(config)
+    yield browser
+    browser.close()
+
+
+def sample(text: str, name: str, **labels: str) -> float:
+    """The value of one line of the metrics."""
+    for line in text.splitlines():
+        found = re.fullmatch(r"(\w+)\{(.*)\} (\S+)", line)
+        if found and found[1] == name and labels.items() <= dict(re.findall(r'(\w+)="(.*?)"', found[2])).items():
+            return float(found[3])
+    return 0.0
+
+
+async def test_requests_are_counted(client: Client, browser: Browser) -> None:
+    """By verb, resource, scope and code, with their durations, under kube-apiserver's names."""
+    labels = {"resource": "configmaps", "verb": "POST", "scope": "resource", "version": "v1", "component": "apiserver"}
+    before = sample(browser.get("/metrics")[1], "apiserver_request_total", code="201", **labels)
+    for name in ("a", "b"):
+        await client.create(ConfigMap(name=name))
+    kind, after = browser.get("/metrics")
+    assert kind.startswith("text/plain; version=")
+    assert sample(after, "apiserver_request_total", code="201", **labels) >= before + 2
+    assert sample(after, "apiserver_request_duration_seconds_count", **labels) >= before + 2
+    assert sample(after, "apiserver_request_duration_seconds_bucket", le="+Inf", **labels) >= before + 2
+
+
+async def test_watches_under_way_are_counted(client: Client, browser: Browser) -> None:
+    """As long as they last."""
+    labels = {"resource": "configmaps", "verb": "WATCH", "scope": "namespace"}
+    before = sample(browser.get("/metrics")[1], "apiserver_longrunning_requests", **labels)
+    async with client.watch(ConfigMap):
+        assert sample(browser.get("/metrics")[1], "apiserver_longrunning_requests", **labels) == before + 1
+
+
+async def test_process_shows_its_figures(client: Client, browser: Browser) -> None:
+    """Memory, time and files."""
+    text = browser.get("/metrics")[1]
+    for name in ("process_resident_memory_bytes", "process_cpu_seconds_total", "process_open_fds"):
+        assert re.search(rf"^{name} [0-9.e+]+$", text, re.MULTILINE), name
+    assert 'apiserver_resource_objects{group="",resource="namespaces"}' in text
+
+
+async def test_tokens_can_be_checked_with_what_is_published(client: Client, browser: Browser) -> None:
+    """The issuer is that of the tokens, and the key that signed them is there."""
+    document = json.loads(browser.get("/.well-known/openid-configuration")[1])
+    kind, body = browser.get("/openid/v1/jwks")
+    (key,) = json.loads(body)["keys"]
+    assert kind == "application/jwk-set+json"
+    assert document["jwks_uri"].endswith("/openid/v1/jwks")
+    assert document["id_token_signing_alg_values_supported"] == [key["alg"]]
+    assert document["response_types_supported"] == ["id_token"]
+    await client.create(ServiceAccount(name="robot"))
+    request = TokenRequest(spec=TokenRequestSpec(audiences=[]))
+    token = str((await client.create_subresource(ServiceAccount, "robot", "token", request)).status.token)
+    head, claims = (decoded(part) for part in token.split(".")[:2])
+    assert (head["kid"], head["alg"], claims["iss"]) == (key["kid"], key["alg"], document["issuer"])
+
+
+def decoded(part: str) -> dict[str, Any]:
+    value: dict[str, Any] = json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
+    return value
+
+
+async def test_watches_are_served_under_their_old_paths(client: Client, browser: Browser) -> None:
+    """A collection, one object, and all namespaces."""
+    namespace = client.options.namespace
+    for name in ("a", "b"):
+        await client.create(ConfigMap(name=name))
+    collection = f"/api/v1/watch/namespaces/{namespace}/configmaps"
+    assert {"a", "b"} <= set(names(browser.get(f"{collection}?timeoutSeconds=1")[1]))
+    assert names(browser.get(f"{collection}/b?timeoutSeconds=1")[1]) == ["b"]
+    assert names(browser.get(f"/api/v1/watch/namespaces/{namespace}?timeoutSeconds=1")[1]) == [namespace]
+    assert {"a", "b"} <= set(names(browser.get("/api/v1/watch/configmaps?timeoutSeconds=1")[1]))
+
+
+def names(lines: str) -> list[str]:
+    events = [json.loads(line) for line in lines.splitlines()]
+    return [event["object"]["metadata"]["name"] for event in events if event["type"] == "ADDED"]
+
+
+@pytest.mark.parametrize(
+    ("query", "agent", "is_laid_out"),
+    [
+        ("", "navarch", False),
+        ("", "curl/8.5.0", True),
+        ("", "Wget/1.21", True),
+        ("", "Mozilla/5.0 (X11)", True),
+        ("?pretty=true", "navarch", True),
+        ("?pretty=1", "navarch", True),
+        ("?pretty=false", "curl/8.5.0", False),
+        ("?pretty=", "curl/8.5.0", True),
+        ("?pretty=x", "navarch", False),
+    ],
+)
+async def test_answers_are_laid_out_for_people(
+    client: Client, browser: Browser, query: str, agent: str, is_laid_out: bool
+) -> None:
+    """If they ask for it, or use what people use."""
+    await client.create(ConfigMap(name="a"))
+    path = f"/api/v1/namespaces/{client.options.namespace}/configmaps/a"
+    _, body = browser.get(f"{path}{query}", **{"User-Agent": agent})
+    assert body.startswith("{\n  ") == is_laid_out
+    assert (body.rstrip() == json.dumps(json.loads(body), indent=2)) == is_laid_out
