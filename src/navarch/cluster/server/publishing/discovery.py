@@ -60,9 +60,9 @@ class Discovery:
         if made is None:
             listed = {"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {}}
             body = msgspec.json.encode({**listed, "items": self.groups(root)})
-            made = self._made[root] = (body, f'"{hashlib.sha256(body).hexdigest()[:32].upper()}"')
+            made = self._made[root] = (body, f'"{hashlib.sha512(body).hexdigest().upper()}"')
         body, tag = made
-        headers = {"ETag": tag, "Vary": "Accept"}
+        headers = {"ETag": tag, "Vary": "Accept", "Cache-Control": "public"}
         if request.headers.get("if-none-match") == tag:
             return Reply(304, headers=headers, content_type=_V2)
         return Reply(200, body, content_type=_V2, headers=headers)
