@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 import shlex
 import subprocess
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -55,12 +57,10 @@ class Kubectl:
 
     def answer(self, arguments: list[str], namespace: str, cwd: Path) -> str:
         """What it prints on both of its outputs, and its exit code if that is not zero."""
-        command = [str(programs.KUBECTL.path), f"--kubeconfig={self.kubeconfig}", f"--namespace={namespace}"]
-        environment = {**CLEAN_ENVIRONMENT, "KUBECACHEDIR": str(self.folder), "EDITOR": str(cwd / "editor")}
         done = subprocess.run(
-            [*command, *arguments],
+            self._command(arguments, namespace),
             cwd=cwd,
-            env=environment,
+            env={**self._environment, "EDITOR": str(cwd / "editor")},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -69,6 +69,29 @@ class Kubectl:
         )
         said = "".join(part if part.endswith("\n") or not part else f"{part}\n" for part in (done.stdout, done.stderr))
         return f"{said}[{done.returncode}]\n" if done.returncode else said
+
+    @contextmanager
+    def running(self, arguments: list[str], namespace: str) -> Iterator[Iterator[str]]:
+        """The lines that it prints while it runs on; it is ended with the block, or when it takes too long."""
+        with subprocess.Popen(
+            self._command(arguments, namespace), env=self._environment, stdout=subprocess.PIPE, text=True
+        ) as process:
+            limit = threading.Timer(_SECONDS, process.kill)
+            limit.start()
+            assert process.stdout is not None
+            try:
+                yield (line.rstrip("\n") for line in process.stdout)
+            finally:
+                limit.cancel()
+                process.kill()
+
+    def _command(self, arguments: list[str], namespace: str) -> list[str]:
+        program = str(programs.KUBECTL.path)
+        return [program, f"--kubeconfig={self.kubeconfig}", f"--namespace={namespace}", *arguments]
+
+    @property
+    def _environment(self) -> dict[str, str]:
+        return {**CLEAN_ENVIRONMENT, "KUBECACHEDIR": str(self.folder)}
 
 
 def replayed(console: str, kubectl: Kubectl, namespace: str, cwd: Path) -> str:

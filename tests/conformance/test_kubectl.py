@@ -6,8 +6,10 @@ Each file of `kubectl/` is a console with the answers of the real cluster. `NAVA
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 from collections.abc import Iterator
+from http.client import HTTPConnection
 from pathlib import Path
 
 import pytest
@@ -76,3 +78,31 @@ def test_kubectl_prints_the_same_on_every_cluster(
     if place == "real" and os.environ.get("NAVARCH_GOLDEN") == "update":
         path.write_text(found, encoding="utf-8")
     assert found.splitlines() == path.read_text(encoding="utf-8").splitlines()
+
+
+def test_kubectl_shows_what_happens_while_it_watches(
+    kubectl: Kubectl, place: str, request: pytest.FixtureRequest
+) -> None:
+    """What is there, then each change, as it comes."""
+    watch = ["get", "configmaps", "-l", "app=demo", "--watch", "--output-watch-events", "--no-headers"]
+    with _namespace(kubectl, "watching", place, request):
+        _told(kubectl, "create", "-f", "settings.yaml", "-n", "watching")
+        with kubectl.running(watch, "watching") as lines:
+            seen = [next(lines).split()[:3]]
+            _told(kubectl, "patch", "configmap", "settings", "-p", '{"data":{"a":"1"}}', "-n", "watching")
+            seen.append(next(lines).split()[:3])
+            _told(kubectl, "delete", "configmap", "settings", "-n", "watching")
+            seen.append(next(lines).split()[:3])
+    assert seen == [["ADDED", "settings", "2"], ["MODIFIED", "settings", "3"], ["DELETED", "settings", "3"]]
+
+
+def test_kubectl_is_a_proxy(kubectl: Kubectl) -> None:
+    """Who asks it needs no credential."""
+    with kubectl.running(["proxy", "--port=0"], "default") as lines:
+        port = int(next(lines).rpartition(":")[2])
+        connection = HTTPConnection("127.0.0.1", port, timeout=30)
+        connection.request("GET", "/api/v1/namespaces/default")
+        answer = connection.getresponse()
+        found = json.loads(answer.read())
+        connection.close()
+    assert (answer.status, found["metadata"]["name"]) == (200, "default")
