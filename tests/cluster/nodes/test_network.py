@@ -1,0 +1,159 @@
+"""Pods find each other by name, and services by their own address."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from functools import partial
+
+import pytest
+
+from cluster.nodes.machines import Machine, shell
+from navarch.client import MergePatch
+from navarch.cluster.nodes.network.addresses import Block
+from navarch.cluster.nodes.network.names import hosts_text, names_of
+from navarch.cluster.nodes.network.proxies import Proxies, routes
+from navarch.k8s.core.v1 import Container, Pod, PodSpec, Service, ServicePort, ServiceSpec
+from navarch.k8s.discovery.v1 import Endpoint, EndpointConditions, EndpointPort, EndpointSlice
+from navarch.testing.cluster import Cluster
+
+
+def _service(name: str, address: str, *ports: int, namespace: str = "default") -> Service:
+    listed = [ServicePort(port=port, name=f"p{port}", protocol="TCP") for port in ports]
+    return Service(name=name, namespace=namespace, spec=ServiceSpec(cluster_ip=address, ports=listed))
+
+
+def _slice(service: str, port: EndpointPort, *endpoints: Endpoint, namespace: str = "default") -> EndpointSlice:
+    labels = {"kubernetes.io/service-name": service}
+    return EndpointSlice(
+        name=f"{service}-1",
+        namespace=namespace,
+        labels=labels,
+        address_type="IPv4",
+        endpoints=list(endpoints),
+        ports=[port],
+    )
+
+
+def _endpoint(address: str, hostname: str | None = None, **conditions: bool) -> Endpoint:
+    return Endpoint(addresses=[address], hostname=hostname, conditions=EndpointConditions(**conditions))
+
+
+def test_names_are_kubernetes_own() -> None:
+    """A service has its names in all namespaces, a short one in its own; pods behind headless ones have theirs."""
+    services = [_service("web", "127.9.0.1", 80), _service("db", "None", 5432, namespace="data")]
+    port = EndpointPort(name="p5432", port=5432)
+    slices = [
+        _slice(
+            "db",
+            port,
+            _endpoint("127.9.128.1", "db-0", ready=True),
+            _endpoint("127.9.128.2", ready=False),
+            namespace="data",
+        )
+    ]
+    pod = Pod(name="me-0", namespace="data", spec=PodSpec(containers=[], hostname="me-0", subdomain="me"))
+    text = hosts_text(pod, "127.9.128.9", names_of(services, slices))
+    lines = text.splitlines()
+    assert "127.9.128.9\tme-0.me.data.svc.cluster.local me-0" in lines
+    assert "127.9.0.1\tweb.default.svc.cluster.local web.default.svc web.default" in lines
+    assert "127.9.128.1\tdb.data.svc.cluster.local db.data.svc db.data db" in lines
+    assert "127.9.128.1\tdb-0.db.data.svc.cluster.local db-0.db.data.svc db-0.db.data db-0.db" in lines
+    assert "127.9.128.2" not in text
+
+
+def test_services_lead_to_pods_that_are_ready() -> None:
+    """By the name of the port; pods that end serve on only while no other does."""
+    services = [_service("web", "127.9.0.1", 80), _service("far", "10.0.0.9", 80), _service("none", "None", 80)]
+    port = EndpointPort(name="p80", port=8080)
+    ready, ending = (
+        _endpoint("127.9.128.1", ready=True),
+        _endpoint("127.9.128.2", ready=False, serving=True, terminating=True),
+    )
+    assert routes(services, [_slice("web", port, ready, ending)]) == {("127.9.0.1", 80): [("127.9.128.1", 8080)]}
+    assert routes(services, [_slice("web", port, ending)]) == {("127.9.0.1", 80): [("127.9.128.2", 8080)]}
+    assert routes(services, []) == {("127.9.0.1", 80): []}
+
+
+def test_no_two_clusters_have_the_same_addresses() -> None:
+    """A block belongs to one cluster until it is closed."""
+    one, two = Block.take(), Block.take()
+    try:
+        assert one.number != two.number
+        addresses = {one.address() for _ in range(300)} | {two.address() for _ in range(300)}
+        assert len(addresses) == 600
+        assert not one.services.overlaps(two.services)
+    finally:
+        one.close()
+        two.close()
+    again = Block.take(one.number)
+    again.close()
+    assert again.number == one.number
+
+
+@pytest.mark.cluster(nodes=1)
+async def test_pods_find_services_and_each_other_by_name(cluster: Cluster) -> None:
+    """Names appear in running pods, lead to a proxy at the service's address or to the pods themselves, and go again."""
+    await cluster.create(_headed("cache", None))
+    await cluster.create(_headed("each", "None"))
+    cache = PodSpec(containers=[Container(name="main", image="memcached")], hostname="cache-0", subdomain="each")
+    await cluster.create(Pod(name="cache-0", labels={"app": "cache"}, spec=cache))
+    ask = "import socket, sys; s = socket.create_connection((sys.argv[1], int(sys.argv[2])), 5); s.sendall(b'version\\r\\n'); print(s.recv(99))"
+    for number, (host, port) in enumerate(
+        [("cache", 80), ("cache.default.svc.cluster.local", 80), ("cache-0.each", 11211)]
+    ):
+        container = Container(name="main", image="python", args=["-c", ask, host, str(port)])
+        spec = PodSpec(containers=[container], restart_policy="OnFailure")
+        await cluster.create(Pod(name=f"client-{number}", spec=spec))
+        await cluster.eventually(partial(cluster.get, Pod, f"client-{number}"), _has_succeeded, timeout=60)
+
+
+def _has_succeeded(pod: Pod) -> bool:
+    return pod.status.phase == "Succeeded"
+
+
+def _headed(name: str, address: str | None) -> Service:
+    port = ServicePort(port=80, target_port=11211)
+    return Service(name=name, spec=ServiceSpec(cluster_ip=address, selector={"app": "cache"}, ports=[port]))
+
+
+async def test_a_proxy_passes_over_pods_that_refuse() -> None:
+    """A pod that is gone already is not the end of a connection; bytes go both ways until both ends have closed."""
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write((await reader.read()).upper())
+        writer.close()
+
+    block = Block.take()
+    server = await asyncio.start_server(answer, block.address(), 0)
+    good = server.sockets[0].getsockname()
+    proxies = Proxies(random.Random(1))
+    service = (block.address(), 8080)
+    try:
+        await proxies.follow({service: [(block.address(), 1), good]})
+        for _ in range(5):
+            async with asyncio.timeout(5):
+                reader, writer = await asyncio.open_connection(*service)
+                writer.write(b"word")
+                writer.write_eof()
+                assert await reader.read() == b"WORD"
+                writer.close()
+        await proxies.follow({})
+        with pytest.raises(ConnectionRefusedError):
+            await asyncio.open_connection(*service)
+    finally:
+        proxies.close()
+        server.close()
+        await server.wait_closed()
+        block.close()
+
+
+async def test_aliases_are_in_the_hosts_file(machine: Machine) -> None:
+    """hostAliases, and a host name of the pod's own choice."""
+    pod = await machine.run(
+        shell("sleep 100"), host_aliases=[{"ip": "127.1.2.3", "hostnames": ["far", "away"]}], hostname="me"
+    )
+    text = await machine.output(pod, "cat", "/etc/hosts")
+    assert "127.1.2.3\tfar away\n" in text
+    assert await machine.output(pod, "hostname") == "me\n"
+    await machine.cluster.client.patch(Pod, "pod", MergePatch({"metadata": {"labels": {"x": "y"}}}))

@@ -1,0 +1,203 @@
+"""Logs, exec, attach and port-forward."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from cluster.nodes.machines import Machine, shell, status_of
+from navarch.cluster.nodes.runtime import LogOptions, Process, ProcessOptions
+from navarch.cluster.nodes.warden.program.logs import LARGEST, Log
+from navarch.errors import ContainerError
+from navarch.k8s.core.v1 import Container, Pod
+
+
+async def _all(process: Process) -> tuple[bytes, bytes, int]:
+    async def read(stream: object) -> bytes:
+        return b"".join([piece async for piece in stream])  # type: ignore[attr-defined]
+
+    try:
+        async with asyncio.timeout(10), asyncio.TaskGroup() as group:
+            out, err = group.create_task(read(process.stdout())), group.create_task(read(process.stderr()))
+            code = group.create_task(process.wait())
+        return out.result(), err.result(), code.result()
+    finally:
+        await process.close()
+
+
+async def test_a_log_is_read_in_parts(machine: Machine) -> None:
+    """Everything, the end, since a moment, with times, one stream, a few bytes."""
+    pod = await machine.ended(shell("echo one; echo two >&2; sleep 1.1; echo three; printf four"))
+    assert await machine.log(pod) == "one\ntwo\nthree\nfour"
+    assert await machine.log(pod, tail=2) == "three\nfour"
+    assert await machine.log(pod, tail=0) == ""
+    assert await machine.log(pod, stream="Stderr") == "two\n"
+    assert await machine.log(pod, limit_bytes=5) == "one\nt"
+    now = machine.cluster.client.clock.now()
+    assert await machine.log(pod, since=now + timedelta(hours=1)) == ""
+    stamped = (await machine.log(pod, timestamps=True)).splitlines()
+    assert [line.split(" ", 1)[1] for line in stamped] == ["one", "two", "three", "four"]
+    assert stamped[0].startswith("20")
+
+
+async def test_a_log_is_followed_to_its_end(machine: Machine) -> None:
+    """What comes later is read as it comes, and the log ends with its container."""
+    await machine.create(shell("echo first; sleep 0.5; echo last"), restart_policy="Never")
+    pod = await machine.until(lambda pod: pod.status.phase == "Running")
+    async with asyncio.timeout(10):
+        assert await machine.log(pod, follow=True) == "first\nlast\n"
+
+
+async def test_the_log_of_the_container_before_is_kept(machine: Machine) -> None:
+    """previous: what the container wrote before it was restarted."""
+    script = "echo started $(wc -l < /data/x); echo x >> /data/x; test $(wc -l < /data/x) = 2 && sleep 100; exit 1"
+    mounts = [{"name": "data", "mountPath": "/data"}]
+    prepare = shell("touch /data/x", "prepare", volume_mounts=mounts)
+    volumes = [{"name": "data", "emptyDir": {}}]
+    await machine.create(shell(script, volume_mounts=mounts), init_containers=[prepare], volumes=volumes)
+    pod = await machine.until(lambda pod: status_of(pod).restart_count == 1 and status_of(pod).ready)
+    assert await machine.log(pod, previous=True) == "started 0\n"
+    await machine.cluster.eventually(lambda: machine.log(pod), lambda text: text == "started 1\n")
+
+
+async def test_there_is_no_log_before_the_first_start(machine: Machine) -> None:
+    """Kubernetes' own words for what cannot be read."""
+    pod = await machine.create(Container(name="main", image="unknown"))
+    await machine.noted("BackOff")
+    with pytest.raises(ContainerError, match='container "main" in pod "pod" is waiting to start'):
+        await machine.log(pod)
+    with pytest.raises(ContainerError, match='container "other" in pod "pod" is not available'):
+        await machine.log(pod, container="other")
+    started = await machine.run(shell("sleep 100"), name="fresh")
+    with pytest.raises(ContainerError, match='previous terminated container "main" in pod "fresh" not found'):
+        await machine.log(started, previous=True)
+
+
+async def test_a_flood_of_output_is_bounded(machine: Machine) -> None:
+    """A container that writes without end fills two files of 10 MB, and no more; others go on."""
+    pod = await machine.run(shell("exec yes 'a line that is repeated without end'"), name="flood")
+    folder = machine.pod_folder(pod) / "containers" / "main"
+
+    async def size() -> int:
+        return sum(path.stat().st_size for path in folder.iterdir())
+
+    await machine.cluster.eventually(size, lambda found: found > LARGEST * 1.2, timeout=30, what="more than one file")
+    assert len([path for path in folder.iterdir() if ".log" in path.name]) == 2
+    assert await size() < 2.2 * LARGEST
+    await machine.run(shell("sleep 100"), name="other")
+    assert (await machine.log(pod, tail=1)) == "a line that is repeated without end\n"
+
+
+def test_long_lines_are_written_in_parts(tmp_path: Path) -> None:
+    """A line without an end in sight does not wait for it."""
+    log = Log(str(tmp_path / "x.log"))
+    log.add("stdout", b"a" * 40000)
+    log.add("stdout", b"b\nc\n")
+    log.close()
+    lines = (tmp_path / "x.log").read_bytes().splitlines()
+    parts = [line.split(b" ", 3)[2:] for line in lines]
+    assert [tag for tag, _ in parts] == [b"P", b"P", b"F", b"F"]
+    assert b"".join(text for _, text in parts) == b"a" * 40000 + b"bc"
+
+
+async def test_a_command_runs_inside_the_container(machine: Machine) -> None:
+    """It sees the container's processes, files and variables; input, both outputs and the exit code are ours."""
+    pod = await machine.run(shell("echo word > /tmp/x; exec sleep 100", env=[{"name": "WHO", "value": "me"}]))
+    options = ProcessOptions(stdin=True)
+    command = ("sh", "-c", "cat; cat /tmp/x; echo $WHO >&2; cat /proc/1/comm; exit 7")
+    process = await machine.node.exec(pod.metadata.uid, "main", command, options)
+    await process.write(b"input " * 5000)
+    await process.close_stdin()
+    out, err, code = await _all(process)
+    assert out == b"input " * 5000 + b"word\nsleep\n"
+    assert (err, code) == (b"me\n", 7)
+
+
+async def test_a_terminal_is_one(machine: Machine) -> None:
+    """With tty there is a terminal of the size that is asked for, and what is typed is echoed."""
+    pod = await machine.run(shell("sleep 100"))
+    options = ProcessOptions(stdin=True, tty=True)
+    process = await machine.node.exec(pod.metadata.uid, "main", ("sh", "-c", "read x; stty size; test -t 0"), options)
+    await process.resize(120, 40)
+    await process.write(b"go\n")
+    out, err, code = await _all(process)
+    assert b"40 120" in out
+    assert (err, code) == (b"", 0)
+
+
+async def test_who_leaves_ends_what_was_run(machine: Machine) -> None:
+    """A command whose caller is gone is killed."""
+    pod = await machine.run(shell("sleep 100"))
+    process = await machine.node.exec(pod.metadata.uid, "main", ("sleep", "4714.25"), ProcessOptions())
+    await process.close()
+    async with asyncio.timeout(10):
+        assert await process.wait() == 137
+
+
+async def test_faults_of_commands_are_told(machine: Machine) -> None:
+    """A program that is not there, a container that is not there."""
+    pod = await machine.run(shell("sleep 100"))
+    with pytest.raises(ContainerError, match="executable file not found"):
+        await machine.node.exec(pod.metadata.uid, "main", ("nothing-like-it",), ProcessOptions())
+    with pytest.raises(ContainerError, match='container not found \\("other"\\)'):
+        await machine.node.exec(pod.metadata.uid, "other", ("true",), ProcessOptions())
+    with pytest.raises(ContainerError, match="not found"):
+        await machine.node.exec("nobody", "main", ("true",), ProcessOptions())
+
+
+async def test_attach_is_the_container_itself(machine: Machine) -> None:
+    """What is written goes to its input, and its output comes here as well as into its log."""
+    script = "while read line; do echo got $line; test $line = end && exit 3; done"
+    pod = await machine.run(shell(script, stdin=True, stdin_once=True), restart_policy="Never")
+    process = await machine.node.attach(pod.metadata.uid, "main", ProcessOptions(stdin=True))
+    await process.write(b"one\nend\n")
+    out, _, code = await _all(process)
+    assert (out, code) == (b"got one\ngot end\n", 3)
+    assert await machine.log(await _ended(machine)) == "got one\ngot end\n"
+
+
+async def _ended(machine: Machine) -> Pod:
+    return await machine.until(lambda pod: pod.status.phase == "Failed")
+
+
+async def test_attach_to_a_terminal(machine: Machine) -> None:
+    """A container with a terminal of its own."""
+    pod = await machine.run(
+        shell("read x; echo got $x; test -t 0 || exit 9", stdin=True, tty=True), restart_policy="Never"
+    )
+    process = await machine.node.attach(pod.metadata.uid, "main", ProcessOptions(stdin=True, tty=True))
+    await process.write(b"word\n")
+    out, _, code = await _all(process)
+    assert b"got word" in out
+    assert code == 0
+
+
+async def test_a_port_is_forwarded(machine: Machine) -> None:
+    """A connection to the pod's own address; a port without a listener is told."""
+    pod = await machine.run(Container(name="main", image="memcached"))
+
+    async def version() -> bytes:
+        try:
+            reader, writer = await machine.node.forward(pod.metadata.uid, 11211)
+        except ContainerError:
+            return b""
+        writer.write(b"version\r\n")
+        line = await reader.readline()
+        writer.close()
+        return line
+
+    assert (await machine.cluster.eventually(version, bool)).startswith(b"VERSION")
+    with pytest.raises(ContainerError, match="failed to connect to"):
+        await machine.node.forward(pod.metadata.uid, 9)
+
+
+async def test_logs_end_when_nobody_reads_on(machine: Machine) -> None:
+    """A log that is followed can be left at any time."""
+    pod = await machine.run(shell("while :; do echo x; sleep 0.05; done"))
+    pieces = machine.node.logs(pod.metadata.uid, "main", LogOptions(follow=True))
+    async with asyncio.timeout(10):
+        assert await anext(pieces) == b"x\n"
+    await pieces.aclose()  # type: ignore[attr-defined]  # a generator
