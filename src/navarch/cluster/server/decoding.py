@@ -11,13 +11,14 @@ from navarch.cluster.server.refusal import Refusal, bad_request, invalid
 from navarch.cluster.server.request import Json
 from navarch.cluster.server.types import ResourceType
 
-__all__ = ["LIMIT_BYTES", "decode_json", "decode_of", "is_json", "refuse_too_large"]
+__all__ = ["LIMIT_BYTES", "decode_json", "decode_of", "decode_options", "is_json", "refuse_too_large"]
 
 LIMIT_BYTES: Final = 3 * 1024 * 1024
 _JSON: Final = "application/json"
 _YAML: Final = "application/yaml"
 _APPLY: Final = "application/apply-patch+yaml"
 _PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
+_META: Final = "meta.k8s.io/v1"
 _SCHEME: Final = "pkg/runtime/scheme.go:111"
 _SHOWN_BYTES: Final = 30
 _TYPE_META: Final = (
@@ -67,6 +68,15 @@ def decode_of(body: bytes, media_type: str, resource: ResourceType, kind: str = 
         return _identified(value, resource, kind)
     except _UnreadableError as error:
         raise error.instead_of(kind or resource.kind, body) from None
+
+
+def decode_options(body: bytes, media_type: str, kind: str) -> Json:
+    """The options of a request, of that kind in whatever group; refuses with 400 or 415."""
+    value = _typed(decode_json(body, media_type, _META, kind))
+    if (found := value.get("kind") or kind) != kind:
+        version = value.get("apiVersion") or _META
+        raise bad_request(f'no kind "{found}" is registered for version "{version}" in scheme "{_SCHEME}"')
+    return value
 
 
 def decode_json(body: bytes, media_type: str = _JSON, api_version: str = "", kind: str = "") -> Any:
@@ -121,19 +131,25 @@ def _from_protobuf(body: bytes, api_version: str, kind: str) -> Json:
         raise _UnreadableError(str(error), found_version.rpartition("/")[2], found_kind) from None
 
 
-def _identified(value: Any, resource: ResourceType, kind: str) -> Json:
+def _identified(given: Any, resource: ResourceType, kind: str) -> Json:
     """The object, which says of which kind it is; refused if that is another one."""
+    value = _typed(given)
+    if resource.is_custom:
+        _check_custom(value, resource)
+    else:
+        _check_built_in(value, resource, kind)
+    return value
+
+
+def _typed(value: Any) -> Json:
+    """The object, which may say of which kind it is, in texts."""
     if value is None:
-        value = {}
+        return {}
     if not isinstance(value, dict):
         raise _no_type(f"{_go_kind(value)} into Go value of type {_TYPE_META}")
     for name in ("apiVersion", "kind"):
         if not isinstance(value.get(name) or "", str):
             raise _no_type(f"{_go_kind(value[name])} into Go struct field .{name} of type string")
-    if resource.is_custom:
-        _check_custom(value, resource)
-    else:
-        _check_built_in(value, resource, kind)
     return value
 
 

@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 
 from navarch.api import format_time, truncate_to_seconds
-from navarch.cluster.server.bodies import decode_json
 from navarch.cluster.server.builtin.schema import schema_of
 from navarch.cluster.server.causes import invalid, unsupported
+from navarch.cluster.server.decoding import decode_options
 from navarch.cluster.server.endpoints.call import Call
 from navarch.cluster.server.endpoints.options import boolean, dry_run_faults, refusal_of
 from navarch.cluster.server.listing import list_page
@@ -189,10 +189,7 @@ def _deletion(call: Call) -> _Deletion:
 
 
 def _from_body(call: Call) -> Json:
-    body = decode_json(call.request.body, call.request.headers.get("content-type", ""))
-    if not isinstance(body, dict):
-        raise bad_request("expected DeleteOptions in the body")
-    return body
+    return decode_options(call.request.body, call.request.headers.get("content-type", ""), "DeleteOptions")
 
 
 def _from_query(call: Call) -> Json:
