@@ -395,7 +395,7 @@ BUILTIN: Final = (
         "persistentvolumes",
         {"spec": {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "hostPath": {"path": "/x"}}},
         {
-            "spec.capacity": [{"storage": "2Gi"}, {"storage": "0"}, {}, {"cpu": "1"}],
+            "spec.capacity": [{"storage": "2Gi"}, {"storage": "0"}, {"cpu": "1"}],
             "spec.accessModes": [["ReadOnlyMany"], [], ["Other"]],
             "spec.persistentVolumeReclaimPolicy": ["Delete", "Retain", "Other"],
             "spec.hostPath": [{"path": "/y"}, {"path": "/a/../b"}, GONE],

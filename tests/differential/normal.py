@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
@@ -14,6 +15,9 @@ _AGE = re.compile(r"^(\d+[smhd])+$|^<invalid>$")
 _NUMBER = re.compile(r"\b\d+\b")
 _MADE_UP = re.compile(r"\b(kube-api-access-|[a-z0-9-]*\bg-|Bad_)[bcdfghjklmnpqrstvwxz2456789]{5}\b")
 _ADMIN = re.compile(r"\b(rig|kubernetes)-admin\b")
+_ADDRESS = re.compile(r"\b10\.0\.0\.\d+\b")
+_PORT = re.compile(r":3\d{4}/")
+_OBJECT = re.compile(r'(.*Invalid value: )("\{.*\}")(: .*)', re.DOTALL)
 _ADDRESSES = frozenset({"clusterIP", "clusterIPs", "nodePort", "healthCheckNodePort"})
 
 
@@ -41,14 +45,16 @@ class Normal:
         }
 
     def _status(self, body: Json) -> Json:
-        """Causes about one field come in the order of a Go map: in any."""
+        """Causes about one field come in the order of a Go map, in any; and some that Kubernetes finds twice come twice."""
         body = self._value(body)
-        causes = (body.get("details") or {}).get("causes")
-        if causes and " is invalid: [" in body.get("message", ""):
-            said = [f"{cause.get('field')}: {cause.get('message')}" for cause in causes]
-            causes.sort(key=lambda cause: (str(cause.get("field")), str(cause.get("message"))))
-            if body["message"].endswith(f"[{', '.join(said)}]"):
-                body["message"] = body["message"].partition(" is invalid: [")[0] + " is invalid: [the causes]"
+        details, message = body.get("details") or {}, body.get("message", "")
+        if details.get("causes"):
+            said = list(dict.fromkeys(f"{each.get('field')}: {each.get('message')}" for each in details["causes"]))
+            details["causes"] = sorted({f"{each.get('field')}: {each}" for each in details["causes"]})
+            if message.endswith(f" is invalid: [{', '.join(said)}]"):
+                body["message"] = message.partition(" is invalid: [")[0] + " is invalid: [the causes]"
+        elif "errors:\n" in message:
+            body["message"] = "\n".join(sorted(message.splitlines()))
         return body
 
     def _value(self, value: Any, key: str = "") -> Any:
@@ -69,15 +75,24 @@ class Normal:
         return {name: self._value(value[name], name) for name in sorted(value)}
 
     def _text(self, text: str, key: str = "") -> str:
+        if found := _OBJECT.match(text):
+            return f"{found[1]}{self._object_text(found[2])}{found[3]}"
         if key == "resourceVersion":
             return self._versions.setdefault(text, f"<version {len(self._versions)}>") if text.isdecimal() else text
-        if key == "cells" and _AGE.match(text):
-            return "<age>"
+        if key == "cells":
+            text = _PORT.sub(":<port>/", _ADDRESS.sub("<address>", "<age>" if _AGE.match(text) else text))
         text = _UUID.sub(lambda found: self._uids.setdefault(found[0], f"<uid {len(self._uids)}>"), text)
         text = _MADE_UP.sub(r"\1<any>", _ADMIN.sub("admin", _TIME.sub("<time>", text)))
         if "ersion" in text:
             text = _NUMBER.sub(lambda found: self._versions.get(found[0], found[0]), text)
         return text
+
+    def _object_text(self, quoted: str) -> str:
+        """An object in a message, whose fields may come in another order."""
+        try:
+            return json.dumps(self._value(json.loads(json.loads(quoted))), sort_keys=True)
+        except ValueError:
+            return quoted
 
 
 def _of_list(metadata: Json) -> Json:

@@ -13,7 +13,15 @@ from navarch.cluster.server.refusal import Refusal, bad_request
 from navarch.cluster.server.request import ApiRequest, Json
 from navarch.cluster.server.types import ResourceType
 
-__all__ = ["LIMIT_BYTES", "decode_json", "decode_object", "duplicates_in", "refuse_too_large", "strict_faults"]
+__all__ = [
+    "LIMIT_BYTES",
+    "decode_json",
+    "decode_object",
+    "duplicates_in",
+    "refuse_too_large",
+    "refuse_unfit",
+    "strict_faults",
+]
 
 
 def decode_object(request: ApiRequest, resource: ResourceType, *, kind: str = "") -> tuple[Json, list[str]]:
@@ -24,8 +32,17 @@ def decode_object(request: ApiRequest, resource: ResourceType, *, kind: str = ""
     """
     media_type = request.headers.get("content-type", "")
     value = decode_of(request.body, media_type, resource, kind)
-    faults = strict_faults(request, value, resource, duplicates=duplicates_in(request, media_type))
-    return value, faults
+    if not kind:
+        refuse_unfit(resource, value)
+    doubled = [f'duplicate field "{path}"' for path in duplicates_in(request, media_type)]
+    return value, strict_faults(request, value, resource, found=doubled)
+
+
+def refuse_unfit(resource: ResourceType, value: Json) -> None:
+    """400 for what could not be decoded into the types of the kind."""
+    if faults := resource.schema.faults(value):
+        kind = resource.kind
+        raise bad_request(f'{kind} in version "{resource.version}" cannot be handled as a {kind}: {faults[0].message}')
 
 
 def strict_faults(
@@ -33,10 +50,11 @@ def strict_faults(
     value: Json,
     resource: ResourceType,
     *,
-    duplicates: Iterable[str] = (),
+    found: Iterable[str] = (),
     refused: Callable[[str], Refusal] | None = None,
 ) -> list[str]:
-    """Drops unknown fields; as warnings with `fieldValidation=Warn`, as a refusal with `Strict`.
+    """Drops unknown fields; as warnings with `fieldValidation=Warn`, as a refusal with `Strict`, together with what
+    else was `found`.
 
     `refused` makes the refusal of the reason; by default it is a 400 about the body.
     """
@@ -44,9 +62,9 @@ def strict_faults(
     unknown = [f'unknown field "{path}"' for path in resource.schema.unknown_fields(value)]
     if validation == "Ignore":
         return []
-    found = [*(f'duplicate field "{path}"' for path in duplicates), *unknown]
-    if found and validation == "Strict":
-        why = f"strict decoding error: {', '.join(found)}"
+    odd = [*found, *unknown]
+    if odd and validation == "Strict":
+        why = f"strict decoding error: {', '.join(odd)}"
         raise (
             refused(why)
             if refused
@@ -54,7 +72,7 @@ def strict_faults(
                 f'{resource.kind} in version "{resource.version}" cannot be handled as a {resource.kind}: {why}'
             )
         )
-    return found
+    return odd
 
 
 class _Repeating(dict[str, Any]):

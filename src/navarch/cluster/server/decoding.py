@@ -65,7 +65,7 @@ def decode_of(body: bytes, media_type: str, resource: ResourceType, kind: str = 
         raise _unsupported(_JSON, _YAML)
     try:
         value = decode_json(body, media_type, resource.api_version, kind or resource.kind)
-        return _identified(value, resource, kind)
+        return _identified(value, resource, kind, body if is_json(media_type) else b"")
     except _UnreadableError as error:
         raise error.instead_of(kind or resource.kind, body) from None
 
@@ -131,11 +131,11 @@ def _from_protobuf(body: bytes, api_version: str, kind: str) -> Json:
         raise _UnreadableError(str(error), found_version.rpartition("/")[2], found_kind) from None
 
 
-def _identified(given: Any, resource: ResourceType, kind: str) -> Json:
+def _identified(given: Any, resource: ResourceType, kind: str, body: bytes) -> Json:
     """The object, which says of which kind it is; refused if that is another one."""
     value = _typed(given)
     if resource.is_custom:
-        _check_custom(value, resource)
+        _check_custom(value, resource, body)
     else:
         _check_built_in(value, resource, kind)
     return value
@@ -163,11 +163,13 @@ def _go_kind(value: Any) -> str:
     return go_kind(value)
 
 
-def _check_custom(value: Json, resource: ResourceType) -> None:
+def _check_custom(value: Json, resource: ResourceType, body: bytes) -> None:
     """A custom object must say of which kind it is."""
     found_version, found_kind = value.get("apiVersion") or "", value.get("kind")
     if not found_kind:
-        raise _UnreadableError(f"Object 'Kind' is missing in '{msgspec.json.encode(value).decode()}'")
+        raise _UnreadableError(f"Object 'Kind' is missing in '{(body or msgspec.json.encode(value)).decode()}'")
+    if faults := resource.schema.faults(value):
+        raise _UnreadableError(faults[0].message, found_version.rpartition("/")[2], found_kind)
     if found_version != resource.api_version:
         raise bad_request(
             f"the API version in the data ({found_version}) does not match the expected API version "

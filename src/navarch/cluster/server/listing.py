@@ -15,7 +15,7 @@ from navarch.cluster.server.selection import Selection
 from navarch.cluster.server.types import ResourceType
 from navarch.cluster.storage import CompactedError, Page, Storage, Stored
 
-__all__ = ["Listed", "list_page", "parsed_version", "refuse_future"]
+__all__ = ["Listed", "asked_limit", "list_page", "parsed_version", "refuse_future"]
 
 _EXPIRED = (
     "The provided continue parameter is too old to display a consistent list result. You can start a new list without "
@@ -59,7 +59,7 @@ async def list_page(
     storage: Storage, resource: ResourceType, request: ApiRequest, selection: Selection, namespace: str
 ) -> Listed:
     """The page that was asked for; refuses with 400, 410 and 504 as Kubernetes does."""
-    limit = _limit(request)
+    limit = asked_limit(request)
     place = await _place(storage, resource, request, namespace)
     try:
         found, page = await _matching(storage, place, selection, limit)
@@ -115,7 +115,8 @@ async def refuse_future(storage: Storage, wanted: int) -> None:
         )
 
 
-def _limit(request: ApiRequest) -> int:
+def asked_limit(request: ApiRequest) -> int:
+    """How many are asked for, 0 for all; refuses with 400 what is no number."""
     text = request.parameter("limit")
     if not text:
         return 0

@@ -89,7 +89,7 @@ def conflict(group: str, resource: str, name: str, why: str) -> Refusal:
 
 def invalid(group: str, kind: str, name: str, causes: Sequence[Cause]) -> Refusal:
     """422, with every cause, field by field."""
-    listed = [f"{cause.field}: {cause.message}" for cause in causes]
+    listed = list(dict.fromkeys(f"{cause.field}: {cause.message}" for cause in causes))
     said = listed[0] if len(listed) == 1 else f"[{', '.join(listed)}]"
     message = f'{_qualified(group, kind)} "{name}" is invalid: {said}'
     details = _named(group, kind, name)

@@ -73,8 +73,8 @@ class Registry:
         key, data = resource.key(metadata.get("namespace", ""), metadata["name"]), encoded(value)
         try:
             revision = await self.storage.put(key, data, expected=0)
-        except ChangedError:
-            raise already_exists(resource.group, resource.plural, metadata["name"]) from None
+        except ChangedError as error:
+            raise self._existing(resource, metadata["name"], error) from None
         return Stored(key, data, revision)
 
     async def update(self, resource: ResourceType, value: Json, read: Stored) -> Stored:
@@ -95,6 +95,12 @@ class Registry:
         except ChangedError as error:
             raise self._changed(resource, name, error) from None
         return Stored(read.key, read.value, revision)
+
+    def _existing(self, resource: ResourceType, name: str, error: ChangedError) -> Refusal:
+        refusal = already_exists(resource.group, resource.plural, name)
+        if error.current is not None and "deletionTimestamp" in decoded(error.current)["metadata"]:
+            refusal.message = f"object is being deleted: {refusal.message}"
+        return refusal
 
     def _changed(self, resource: ResourceType, name: str, error: ChangedError) -> Refusal:
         if error.current is None:

@@ -67,11 +67,23 @@ def selection_of(request: ApiRequest, resource: ResourceType) -> Selection:
         fields = Fields(request.parameter("fieldSelector"))
     except InvalidValueError as error:
         raise bad_request(field_selector_fault(request.parameter("fieldSelector")) or str(error)) from None
-    known = _ALWAYS | set(resource.strategy.selectable_fields(_EMPTY)) if fields else _ALWAYS
+    known = _selectable(resource) if fields else _ALWAYS
     for requirement in fields.requirements:
         if requirement.path not in known:
-            raise bad_request(f"field label not supported: {requirement.path}")
+            raise bad_request(_unselectable(requirement.path, is_plain=known == _ALWAYS and not resource.is_custom))
     return Selection(resource, labels, fields)
+
+
+def _selectable(resource: ResourceType) -> frozenset[str]:
+    own = frozenset(resource.strategy.selectable_fields(_EMPTY))
+    has_namespace = resource.namespaced or not resource.is_custom
+    return own | (_ALWAYS if has_namespace else frozenset({"metadata.name"}))
+
+
+def _unselectable(path: str, *, is_plain: bool) -> str:
+    if is_plain:
+        return f'"{path}" is not a known field selector: only "metadata.name", "metadata.namespace"'
+    return f"field label not supported: {path}"
 
 
 _EMPTY: Json = {"metadata": {}}

@@ -34,7 +34,9 @@ def shaped(data: bytes, resource: ResourceType, form: Form, request: ApiRequest)
         return written(data, form)
     value: Json = msgspec.json.decode(data)
     if form.kind == "Table":
-        return written(_table(resource, [value], {"resourceVersion": _version(value)}, request), form)
+        return written(_table(resource, [value], _of_one(value), request), form)
+    if form.kind == "PartialObjectMetadataList" and resource.is_custom:
+        raise Refusal(500, "", "content is not a list")
     if form.kind == "PartialObjectMetadataList":
         raise _not_acceptable(form, resource, "is not a list", resource.kind)
     return written(_partial(value, form.version), form)
@@ -64,7 +66,7 @@ def list_reply(
         "kind": "PartialObjectMetadataList",
         "apiVersion": f"meta.k8s.io/{form.version}",
         "metadata": metadata,
-        "items": [_partial(value, form.version) for value in values],
+        "items": [_partial(value, form.version) for value in values] or None,
     }
     return written(partial, form)
 
@@ -98,7 +100,8 @@ def _partial(value: Json, version: str) -> Json:
 def _table(resource: ResourceType, values: Iterable[Json], metadata: Json, request: ApiRequest) -> Json:
     include = request.parameter("includeObject")
     if include not in _INCLUDES:
-        raise bad_request(f'unrecognized includeObject value: "{include}"')
+        why = f"Invalid value: \"{include}\": must be 'Metadata', 'Object', 'None', or empty"
+        raise bad_request(f"Unable to convert to Table as requested: includeObject: {why}")
     return {
         "kind": "Table",
         "apiVersion": "meta.k8s.io/v1",
@@ -117,5 +120,6 @@ def _row(resource: ResourceType, value: Json, include: str) -> Json:
     return row
 
 
-def _version(value: Json) -> str:
-    return str(value["metadata"].get("resourceVersion", ""))
+def _of_one(value: Json) -> Json:
+    """The metadata of a table with one row."""
+    return {name: value["metadata"][name] for name in ("resourceVersion",) if name in value["metadata"]}

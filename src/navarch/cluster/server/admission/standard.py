@@ -16,6 +16,7 @@ from navarch.cluster.server.admission.namespaces import NamespaceLifecycle
 from navarch.cluster.server.admission.objects import Objects
 from navarch.cluster.server.admission.plugins.limits import DefaultLimits, Limits
 from navarch.cluster.server.admission.plugins.priorities import OneDefaultPriority, Priorities
+from navarch.cluster.server.admission.plugins.protection import StorageProtection
 from navarch.cluster.server.admission.plugins.service_accounts import ServiceAccounts
 from navarch.cluster.server.admission.plugins.storage_classes import ClaimResizing, DefaultStorageClass
 from navarch.cluster.server.admission.plugins.table import Plugins
@@ -98,5 +99,6 @@ def _plugins(objects: Objects, rng: random.Random) -> Plugins:
         Priorities(objects),
         DefaultTolerations(),
         DefaultStorageClass(objects),
+        StorageProtection(),
     )
     return Plugins(mutating, (Limits(objects), OneDefaultPriority(objects), ClaimResizing(objects)))

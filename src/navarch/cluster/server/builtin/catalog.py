@@ -165,7 +165,7 @@ def _strategy(
 
 def _subresource(listed: Json, found: _Found, make: Callable[[type[BuiltinStrategy]], BuiltinStrategy]) -> Subresource:
     kind, name = listed["responseKind"], listed["subresource"]
-    part = StatusStrategy if name == "status" else PARTS.get((found.resource["resource"], name))
+    part = PARTS.get((found.resource["resource"], name), StatusStrategy if name == "status" else None)
     return Subresource(
         name=name,
         kind=kind["kind"],

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from navarch.api.quantity import Quantity
+from navarch.cluster.server.builtin.defaults.core import default_families
 from navarch.cluster.server.builtin.defaults.pods import containers_of
 from navarch.cluster.server.request import Json
 from navarch.cluster.server.types import Operation
@@ -17,6 +18,7 @@ __all__ = [
     "create_namespace",
     "create_persistent_volume",
     "create_pod",
+    "create_service",
     "create_signing_request",
     "mark_namespace_deleted",
     "qos_class",
@@ -78,9 +80,18 @@ def update_namespace(value: Json, old: Json, _: Operation) -> None:
         del value["spec"]["finalizers"]
 
 
+def create_service(value: Json, _: Operation) -> None:
+    """A new Service gets its families of addresses."""
+    default_families(value["spec"])
+
+
 def update_service(value: Json, old: Json, _: Operation) -> None:
     """An update that says nothing about addresses and node ports keeps them; what its type has no use for goes."""
-    spec, before = value["spec"], old["spec"]
+    _keep_what_is_given_out(value["spec"], old["spec"])
+    default_families(value["spec"])
+
+
+def _keep_what_is_given_out(spec: Json, before: Json) -> None:
     if spec.get("type") == "ExternalName":
         if before.get("type") != "ExternalName":
             _drop_unchanged(spec, before, ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"))

@@ -25,6 +25,19 @@ class FinalizeStrategy(BuiltinStrategy):
         value["status"] = old.get("status", {})
 
 
+class PodStatusStrategy(StatusStrategy):
+    """`pods/status`: how a pod fares."""
+
+    def prepare_update(self, value: Json, old: Json, operation: Operation) -> None:
+        """A pod stays in its class; its address is the first of its addresses."""
+        super().prepare_update(value, old, operation)
+        status = value["status"] = {**(value.get("status") or {})}
+        if "qosClass" in old.get("status", {}):
+            status["qosClass"] = old["status"]["qosClass"]
+        if status.get("podIP") and not status.get("podIPs"):
+            status["podIPs"] = [{"ip": status["podIP"]}]
+
+
 class EphemeralContainersStrategy(BuiltinStrategy):
     """`pods/ephemeralcontainers`: containers for debugging, which are added and never removed."""
 
@@ -102,8 +115,9 @@ def _take(value: Json, old: Json, spec: Json) -> None:
 
 PARTS: Final[dict[tuple[str, str], type[BuiltinStrategy]]] = {
     ("namespaces", "finalize"): FinalizeStrategy,
+    ("pods", "status"): PodStatusStrategy,
     ("pods", "ephemeralcontainers"): EphemeralContainersStrategy,
     ("pods", "resize"): ResizeStrategy,
     ("certificatesigningrequests", "approval"): ApprovalStrategy,
 }
-"""By resource and subresource; every `status` is a `StatusStrategy`."""
+"""By resource and subresource; every other `status` is a `StatusStrategy`."""

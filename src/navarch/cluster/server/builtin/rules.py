@@ -54,6 +54,8 @@ class Rules:
     update: Callable[[Json, Json, Operation], None] = nothing
     check: Callable[[Json], Iterable[Cause]] = no_causes
     check_update: Callable[[Json, Json], Iterable[Cause]] = no_causes
+    check_status: Callable[[Json, Json], Iterable[Cause]] = no_causes
+    """What is wrong with a status that is written as a subresource."""
     warnings: Callable[[Json, Json | None], list[str]] = no_warnings
     name_faults: Callable[[str], Sequence[str]] = DNS_SUBDOMAIN.faults
     """The server's sentences about the name of an object."""

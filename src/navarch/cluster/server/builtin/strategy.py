@@ -112,8 +112,8 @@ class StatusStrategy(BuiltinStrategy):
             value["status"] = status
 
     def validate_update(self, value: Json, old: Json) -> list[Cause]:
-        """Only metadata: a status is the business of whoever writes it."""
-        return metadata_update_faults(value, old)
+        """Metadata, and what Kubernetes knows of the status: most of it is the business of whoever writes it."""
+        return [*metadata_update_faults(value, old), *self._rules.check_status(value, old)]
 
 
 def _metadata_with_status(metadata: Json, old: Json) -> Json:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -11,9 +11,8 @@ from navarch.cluster.server.bodies import decode_json
 from navarch.cluster.server.custom.scale_paths import AccessError, ScalePaths, integer_at, put_at, text_at
 from navarch.cluster.server.custom.strategy import CustomStrategy
 from navarch.cluster.server.endpoints.call import Call
-from navarch.cluster.server.endpoints.options import write_options
-from navarch.cluster.server.endpoints.write import metadata_of, store_update
-from navarch.cluster.server.fields import entries_from_scale, entries_of_scale, patched
+from navarch.cluster.server.endpoints.scaling import API_VERSION, Scaled, check_scale_name, scale_options
+from navarch.cluster.server.endpoints.write import check_version, metadata_of, store_update
 from navarch.cluster.server.negotiation import asked_form
 from navarch.cluster.server.refusal import Refusal, bad_request, conflict, not_found
 from navarch.cluster.server.registry import CHANGED, Found
@@ -23,7 +22,6 @@ from navarch.cluster.server.views import value_of
 
 __all__ = ["scale"]
 
-_API_VERSION: Final = "autoscaling/v1"
 _METADATA: Final = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 _UNKNOWN: Final = 'no kind is registered for the type v1.Scale in scheme "pkg/runtime/scheme.go:111"'
 
@@ -33,45 +31,60 @@ async def scale(call: Call) -> Reply:
     strategy = call.resource.strategy
     if not isinstance(strategy, CustomStrategy) or strategy.form.scale is None:
         raise Refusal(404, "NotFound", "the server could not find the requested resource", details={})
-    paths = strategy.form.scale
+    paths, is_read = strategy.form.scale, call.info.verb == "get"
+    options = {} if is_read else scale_options(call)
+    sent = _sent(call) if call.info.verb == "update" else None
     found = await call.kernel.registry.get(call.resource, call.info.namespace, call.info.name)
     value = await value_of(call.resource, found.stored)
-    if call.info.verb == "get":
+    if is_read:
         return _reply(call, _scale_to_read(value, paths))
-    return await _write(call, found, value, paths)
-
-
-async def _write(call: Call, found: Found, value: Json, paths: ScalePaths) -> Reply:
-    asked = _asked(call, value, paths)
+    scaled = _scaled(call, value, paths)
+    asked = _identified(scaled.patched()) if sent is None else sent
     _check(call, asked, value)
-    changed = {**value, "metadata": {**value["metadata"]}}
-    put_at(changed, paths.spec, _replicas(asked))
-    _own(call, value, changed, paths)
-    plain = replace(call.request, headers={**call.request.headers, "accept": "application/json"})
-    inner = Call(call.kernel, plain, replace(call.info, subresource=""), call.resource, call.user, call.warnings)
-    reply = await store_update(inner, found, changed, write_options("UpdateOptions", call.request), owned=True)
-    return _reply(call, _scale_of(msgspec.json.decode(reply.body), paths))
+    return await _store(call, found, _changed(value, asked, paths, scaled), options)
 
 
-def _asked(call: Call, value: Json, paths: ScalePaths) -> Json:
-    media_type = call.request.headers.get("content-type", "")
-    if call.info.verb == "update":
-        asked = decode_json(call.request.body, media_type)
-    else:
-        current = _scale_of(value, paths)
-        asked = patched(current, call.request.body, media_type.split(";")[0].strip(), call.resource)
-    if not isinstance(asked, dict) or (asked.get("kind"), asked.get("apiVersion")) != ("Scale", _API_VERSION):
+def _scaled(call: Call, value: Json, paths: ScalePaths) -> Scaled:
+    path = tuple(f"f:{name}" for name in paths.spec.removeprefix(".").split("."))
+    entries = value["metadata"].get("managedFields", [])
+    return Scaled(call, _scale_of(value, paths), entries, {call.resource.api_version: path})
+
+
+def _sent(call: Call) -> Json:
+    asked = decode_json(call.request.body, call.request.headers.get("content-type", ""))
+    check_scale_name(call, asked if isinstance(asked, dict) else {})
+    return _identified(asked)
+
+
+def _identified(asked: Any) -> Json:
+    if not isinstance(asked, dict) or (asked.get("kind"), asked.get("apiVersion")) != ("Scale", API_VERSION):
         raise bad_request(_UNKNOWN)
     return asked
+
+
+def _changed(value: Json, asked: Json, paths: ScalePaths, scaled: Scaled) -> Json:
+    changed = {**value, "metadata": {**value["metadata"]}}
+    wanted = _replicas(asked)
+    put_at(changed, paths.spec, wanted)
+    changed["metadata"]["managedFields"] = scaled.owned(asked, changes=integer_at(value, paths.spec) != wanted)
+    return changed
+
+
+async def _store(call: Call, found: Found, changed: Json, options: Json) -> Reply:
+    strategy = call.resource.strategy
+    assert isinstance(strategy, CustomStrategy)
+    assert strategy.form.scale is not None
+    plain = replace(call.request, headers={**call.request.headers, "accept": "application/json"})
+    inner = Call(call.kernel, plain, replace(call.info, subresource=""), call.resource, call.user, call.warnings)
+    reply = await store_update(inner, found, changed, options, owned=True)
+    return _reply(call, _scale_of(msgspec.json.decode(reply.body), strategy.form.scale))
 
 
 def _check(call: Call, asked: Json, value: Json) -> None:
     metadata, current = metadata_of(asked), value["metadata"]
     resource, name = call.resource, call.info.name
-    if metadata.get("name", "") != name:
-        raise bad_request(
-            f"the name of the object ({metadata.get('name', '')}) does not match the name on the URL ({name})"
-        )
+    check_scale_name(call, asked)
+    check_version(metadata.get("resourceVersion", ""))
     if metadata.get("uid") and metadata["uid"] != current["uid"]:
         raise not_found(resource.group, resource.plural, name)
     if metadata.get("resourceVersion") and metadata["resourceVersion"] != current["resourceVersion"]:
@@ -84,28 +97,6 @@ def _replicas(asked: Json) -> int:
     if type(replicas) is not int:
         raise bad_request(_UNKNOWN)
     return replicas
-
-
-def _own(call: Call, value: Json, changed: Json, paths: ScalePaths) -> None:
-    """Whoever changes the replicas owns them; a Scale does not have a field for none."""
-    wanted = integer_at(changed, paths.spec)
-    if integer_at(value, paths.spec) == wanted:
-        return
-    path = tuple(f"f:{name}" for name in paths.spec.removeprefix(".").split("."))
-    replicas = {call.resource.api_version: path}
-    entries = value["metadata"].get("managedFields", [])
-    entry: Json = {
-        "manager": call.manager,
-        "operation": "Update",
-        "apiVersion": _API_VERSION,
-        "fieldsType": "FieldsV1",
-        "fieldsV1": {"f:spec": {"f:replicas": {}}},
-        "subresource": "scale",
-    }
-    others = [each for each in entries_of_scale(entries, replicas) if each["operation"] != "Update"]
-    changed["metadata"]["managedFields"] = entries_from_scale(
-        entries, [*others, entry] if wanted else others, replicas, call.resource.api_version
-    )
 
 
 def _scale_to_read(value: Json, paths: ScalePaths) -> Json:
@@ -125,7 +116,7 @@ def _scale_of(value: Json, paths: ScalePaths) -> Json:
     metadata = {name: value["metadata"][name] for name in _METADATA if name in value["metadata"]}
     return {
         "kind": "Scale",
-        "apiVersion": _API_VERSION,
+        "apiVersion": API_VERSION,
         "metadata": metadata,
         "spec": {"replicas": wanted} if wanted else {},
         "status": {"replicas": actual or 0, **({"selector": selector} if selector else {})},

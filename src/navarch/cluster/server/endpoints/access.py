@@ -10,7 +10,7 @@ from navarch.cluster.server.bodies import decode_json, decode_object
 from navarch.cluster.server.builtin.schema import schema_of
 from navarch.cluster.server.endpoints.call import Call
 from navarch.cluster.server.endpoints.options import write_options
-from navarch.cluster.server.endpoints.write import metadata_of, own, refuse_unfit
+from navarch.cluster.server.endpoints.write import metadata_of, own
 from navarch.cluster.server.refusal import bad_request
 from navarch.cluster.server.request import Json, Reply
 
@@ -31,7 +31,6 @@ def _review(reviews: Reviews, kind: str) -> Endpoint:
     async def review(call: Call) -> Reply:
         value, warnings = decode_object(call.request, call.resource)
         call.warnings += warnings
-        refuse_unfit(call.resource, value)
         metadata_of(value)
         own(call, None, value)
         await _pass_admission(call, value)

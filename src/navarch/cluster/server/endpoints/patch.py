@@ -4,19 +4,29 @@ from __future__ import annotations
 
 from functools import partial
 
+from navarch.api.json_patch import copy_json
 from navarch.cluster.server.bodies import decode_json, duplicates_in, refuse_too_large, strict_faults
 from navarch.cluster.server.endpoints.call import Call
 from navarch.cluster.server.endpoints.options import patch_options
-from navarch.cluster.server.endpoints.write import check_version, metadata_of, refuse_unfit, store_new, store_update
-from navarch.cluster.server.fields import applied, patched, shape_of, unfit_patch, unsupported
+from navarch.cluster.server.endpoints.write import (
+    check_version,
+    metadata_of,
+    place,
+    refuse_unversioned,
+    store_new,
+    store_update,
+)
+from navarch.cluster.server.fields import applied, patched, shape_of, unfit_patch, unknown_in_operations, unsupported
 from navarch.cluster.server.refusal import Refusal, bad_request, conflict, not_found
 from navarch.cluster.server.registry import CHANGED, Found
 from navarch.cluster.server.request import Json, Reply
+from navarch.cluster.server.types import ResourceType
 from navarch.cluster.server.views import value_of
 
 __all__ = ["patch"]
 
 _APPLY = "application/apply-patch+yaml"
+_JSON_PATCH = "application/json-patch+json"
 _STRATEGIC = "application/strategic-merge-patch+json"
 _TRIES = 5
 
@@ -49,11 +59,13 @@ async def _patch(call: Call, media_type: str, options: Json) -> Reply:
     live = await value_of(call.resource, found.stored)
     validation = call.request.parameter("fieldValidation") or "Warn"
     value = patched(live, call.request.body, media_type, call.resource, field_validation=validation)
-    refused = partial(unfit_patch, value, strategic=call.request.body if media_type == _STRATEGIC else None)
+    shown = copy_json(value) if validation == "Strict" else value
+    refused = partial(unfit_patch, shown, strategic=call.request.body if media_type == _STRATEGIC else None)
     if faults := call.resource.schema.faults(value):
         raise refused(faults[0].message)
-    duplicates = duplicates_in(call.request)
-    call.warnings += strict_faults(call.request, value, call.resource, duplicates=duplicates, refused=refused)
+    odd = [f'duplicate field "{path}"' for path in duplicates_in(call.request)]
+    odd += unknown_in_operations(call.request.body) if media_type == _JSON_PATCH else []
+    call.warnings += strict_faults(call.request, value, call.resource, found=odd, refused=refused)
     _check_same(call, found, value)
     return await store_update(call, found, value, options)
 
@@ -63,27 +75,37 @@ def _check_same(call: Call, found: Found, value: Json) -> None:
     metadata, current = metadata_of(value), found.value["metadata"]
     resource, name = call.resource, call.info.name
     check_version(metadata.get("resourceVersion", ""))
+    refuse_unversioned(call, metadata.get("resourceVersion", ""))
     if metadata.get("resourceVersion", current["resourceVersion"]) not in {"", current["resourceVersion"]}:
         raise conflict(resource.group, resource.plural, name, CHANGED)
-    if metadata.get("uid", current["uid"]) != current["uid"]:
-        why = f"Precondition failed: UID in precondition: {metadata['uid']}, UID in object meta: {current['uid']}"
-        raise conflict(resource.group, resource.plural, name, why)
-    if metadata.get("name", name) != name:
-        raise bad_request(f"the name of the object ({metadata['name']}) does not match the name on the URL ({name})")
+    _check_name(call, metadata)
+    place(call, metadata)
 
 
 async def _apply(call: Call, options: Json) -> Reply:
     desired = decode_json(call.request.body, _APPLY)
     if not isinstance(desired, dict):
         raise bad_request("error decoding YAML: expected an object")
-    call.warnings += strict_faults(call.request, desired, call.resource)
+    call.warnings += _repeated_keys(call)
     found = await call.kernel.registry.find(call.resource, call.info.namespace, call.info.name)
     if found is None:
         return await _apply_new(call, desired, options)
     merged = _merged(call, await value_of(call.resource, found.stored), desired)
-    refuse_unfit(call.resource, merged)
+    _refuse_unfit(call.resource, merged)
     _check_same(call, found, merged)
     return await store_update(call, found, merged, options, owned=True)
+
+
+def _repeated_keys(call: Call) -> list[str]:
+    """What a body of JSON says twice, in the words of YAML."""
+    body = call.request.body.lstrip()
+    paths = duplicates_in(call.request) if body.startswith(b"{") and b"\n" not in body.strip() else []
+    said = [f'line 1: key "{path.rpartition(".")[2]}" already set in map' for path in paths]
+    if said and call.request.parameter("fieldValidation") == "Strict":
+        told = "".join(f"\n  {each}" for each in said)
+        why = f"error strict decoding YAML: error converting YAML to JSON: yaml: unmarshal errors:{told}"
+        raise bad_request(why)
+    return said
 
 
 async def _apply_new(call: Call, desired: Json, options: Json) -> Reply:
@@ -91,7 +113,7 @@ async def _apply_new(call: Call, desired: Json, options: Json) -> Reply:
     if call.info.subresource:
         raise not_found(call.resource.group, call.resource.plural, call.info.name)
     value = _merged(call, None, desired)
-    refuse_unfit(call.resource, value)
+    _refuse_unfit(call.resource, value)
     metadata = metadata_of(value)
     _check_name(call, metadata)
     if metadata.get("uid"):
@@ -100,6 +122,16 @@ async def _apply_new(call: Call, desired: Json, options: Json) -> Reply:
     check_version(metadata.pop("resourceVersion", ""))
     stored = await store_new(call, value, options, owned=True)
     return call.answer_value(stored, 201) if isinstance(stored, dict) else await call.answer(stored, 201)
+
+
+def _refuse_unfit(resource: ResourceType, value: Json) -> None:
+    """500, as the real server has it, for what was applied and could not be decoded into the types of the kind."""
+    if not resource.is_custom and (faults := resource.schema.faults(value)):
+        metadata = metadata_of(value)
+        kind = f"{resource.group}/{resource.version}, Kind={resource.kind}"
+        which = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}; {kind}"
+        why = f"unable to convert unstructured object to {kind}: {faults[0].message}"
+        raise Refusal(500, "", f"failed to convert new object ({which}) to proper version: {why}")
 
 
 def _check_name(call: Call, metadata: Json) -> None:

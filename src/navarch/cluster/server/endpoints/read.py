@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from navarch.cluster.server.endpoints.call import Call
 from navarch.cluster.server.endpoints.options import refuse_list_options, refuse_watch_options
-from navarch.cluster.server.listing import list_page, parsed_version, refuse_future
+from navarch.cluster.server.listing import asked_limit, list_page, parsed_version, refuse_future
 from navarch.cluster.server.refusal import Refusal, bad_request
 from navarch.cluster.server.request import Reply
 from navarch.cluster.server.selection import selection_of
@@ -31,6 +31,7 @@ async def get(call: Call) -> Reply:
 
 async def list_all(call: Call) -> Reply:
     """The objects that are meant, or a page of them."""
+    asked_limit(call.request)
     refuse_list_options(call.request)
     selection, form = selection_of(call.request, call.resource), call.form()
     storage = call.kernel.registry.storage

@@ -13,10 +13,10 @@ from navarch.cluster.server.builtin.schema import schema_of
 from navarch.cluster.server.causes import invalid, unsupported
 from navarch.cluster.server.decoding import decode_options
 from navarch.cluster.server.endpoints.call import Call
-from navarch.cluster.server.endpoints.options import boolean, dry_run_faults, refusal_of
-from navarch.cluster.server.listing import list_page
+from navarch.cluster.server.endpoints.options import boolean, dry_run_faults, refusal_of, refuse_list_options
+from navarch.cluster.server.listing import asked_limit, list_page
 from navarch.cluster.server.refusal import Refusal, bad_request, conflict
-from navarch.cluster.server.registry import Found
+from navarch.cluster.server.registry import Found, decoded, encoded
 from navarch.cluster.server.request import Json, Reply
 from navarch.cluster.server.selection import selection_of
 from navarch.cluster.server.shaping import list_reply
@@ -29,6 +29,10 @@ __all__ = ["delete", "delete_all", "is_ripe", "removed"]
 _ORPHAN = "orphan"
 _FOREGROUND = "foregroundDeletion"
 _DELETE_OPTIONS = f"{META}.DeleteOptions"
+_PRESERVED = (
+    "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set "
+    "propagationPolicy=Orphan to suppress this warning"
+)
 _POLICIES = {"Orphan": _ORPHAN, "Foreground": _FOREGROUND, "Background": ""}
 
 
@@ -49,6 +53,11 @@ class _Options(msgspec.Struct, rename="camel"):
 class _Deletion:
     options: _Options
     document: Json
+
+    @property
+    def says_propagation(self) -> bool:
+        """Whether it is said what becomes of dependents."""
+        return self.options.propagation_policy is not None or self.options.orphan_dependents is not None
 
     @property
     def finalizer(self) -> str | None:
@@ -81,8 +90,10 @@ async def delete(call: Call) -> Reply:
 
 async def delete_all(call: Call) -> Reply:
     """Deletes every object that is meant; answered with the list of them."""
-    deletion, selection = _deletion(call), selection_of(call.request, call.resource)
-    storage = call.kernel.registry.storage
+    asked_limit(call.request)
+    refuse_list_options(call.request)
+    selection = selection_of(call.request, call.resource)
+    deletion, storage = _deletion(call), call.kernel.registry.storage
     listed = await list_page(storage, call.resource, call.request, selection, call.info.namespace)
     for stored in listed.items:
         try:
@@ -102,7 +113,7 @@ async def _delete_one(call: Call, stored: Stored, deletion: _Deletion) -> Reply:
     await call.validated(attributes, None)
     marked = _marked(call, found.value, deletion)
     if is_ripe(marked):
-        return await _gone(call, found)
+        return await _gone(call, await _ended(call, found, marked))
     if call.dry_run:
         return call.answer_value(marked)
     stored = await call.kernel.registry.update(call.resource, await stored_form(call.resource, marked), found.stored)
@@ -113,6 +124,8 @@ def _marked(call: Call, value: Json, deletion: _Deletion) -> Json:
     """The object with its deletion mark; one that has it already keeps it, unless its time is shortened."""
     metadata = {**value["metadata"]}
     _set_propagation(metadata, deletion.finalizer)
+    if _orphans_by_default(call, deletion) and _FOREGROUND not in metadata.get("finalizers", ()):
+        _set_propagation(metadata, _ORPHAN)
     grace = call.resource.strategy.grace_seconds(value, deletion.options.grace_period_seconds)
     known = metadata.get("deletionGracePeriodSeconds")
     if "deletionTimestamp" not in metadata or (known is not None and grace < known):
@@ -138,16 +151,25 @@ def _set_propagation(metadata: Json, finalizer: str | None) -> None:
         metadata.pop("finalizers", None)
 
 
+async def _ended(call: Call, found: Found, marked: Json) -> Found:
+    """A pod that need not wait is marked nevertheless before it goes: whoever watches sees both."""
+    if call.resource.plural != "pods" or "deletionTimestamp" in found.value["metadata"]:
+        return found
+    if call.dry_run:
+        return Found(marked, Stored(found.stored.key, encoded(marked), found.stored.revision))
+    stored = await call.kernel.registry.update(call.resource, marked, found.stored)
+    return Found(decoded(stored), stored)
+
+
 async def removed(call: Call, found: Found) -> Stored:
     """Takes the object out of the store."""
     return await call.kernel.registry.delete(call.resource, found.value["metadata"]["name"], found.stored)
 
 
 async def _gone(call: Call, found: Found) -> Reply:
-    if not call.dry_run:
-        await removed(call, found)
+    stored = found.stored if call.dry_run else await removed(call, found)
     if call.resource.returns_deleted:
-        return await call.answer(found.stored)
+        return await call.answer(stored)
     metadata = found.value["metadata"]
     details: Json = {"name": metadata["name"], "group": call.resource.group, "kind": call.resource.plural}
     details = {key: value for key, value in details.items() if value} | {"uid": metadata["uid"]}
@@ -171,6 +193,11 @@ def _check_preconditions(call: Call, metadata: Json, wanted: _Preconditions | No
             raise conflict(call.resource.group, call.resource.kind, metadata["name"], why)
 
 
+def _orphans_by_default(call: Call, deletion: _Deletion) -> bool:
+    """Jobs leave their pods behind unless something else is asked for."""
+    return (call.resource.group, call.resource.plural) == ("batch", "jobs") and not deletion.says_propagation
+
+
 def _is_namespace(call: Call) -> bool:
     return call.resource.plural == "namespaces" and not call.resource.group
 
@@ -185,7 +212,10 @@ def _deletion(call: Call) -> _Deletion:
     options = msgspec.convert(document, _Options)
     _refuse_options(options)
     call.dry_run = "All" in (options.dry_run or ())
-    return _Deletion(options, document)
+    deletion = _Deletion(options, document)
+    if _orphans_by_default(call, deletion):
+        call.warnings.append(_PRESERVED)
+    return deletion
 
 
 def _from_body(call: Call) -> Json:

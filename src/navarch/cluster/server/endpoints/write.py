@@ -11,7 +11,7 @@ from navarch.cluster.server.endpoints.call import Call
 from navarch.cluster.server.endpoints.options import write_options
 from navarch.cluster.server.endpoints.removal import is_ripe, removed
 from navarch.cluster.server.fields import settled, shape_of, updated
-from navarch.cluster.server.refusal import Refusal, bad_request, conflict, invalid, not_found
+from navarch.cluster.server.refusal import Refusal, already_exists, bad_request, conflict, invalid, not_found
 from navarch.cluster.server.registry import CHANGED, Found
 from navarch.cluster.server.request import Json, Reply
 from navarch.cluster.server.types import ResourceType, Strategy
@@ -19,7 +19,17 @@ from navarch.cluster.server.views import stored_form, value_of
 from navarch.cluster.storage import Stored
 from navarch.errors import Cause
 
-__all__ = ["check_version", "create", "metadata_of", "own", "refuse_unfit", "store_new", "store_update", "update"]
+__all__ = [
+    "check_version",
+    "create",
+    "metadata_of",
+    "own",
+    "place",
+    "refuse_unversioned",
+    "store_new",
+    "store_update",
+    "update",
+]
 
 _SUFFIX = "bcdfghjklmnpqrstvwxz2456789"
 _LONGEST_BASE = 58
@@ -48,19 +58,10 @@ async def create(call: Call) -> Reply:
     options = write_options("CreateOptions", call.request)
     value, warnings = decode_object(call.request, call.resource)
     call.warnings += warnings
-    refuse_unfit(call.resource, value)
     stored = await store_new(call, value, options)
     if isinstance(stored, dict):
         return call.answer_value(stored, 201)
     return await call.answer(stored, 201)
-
-
-def refuse_unfit(resource: ResourceType, value: Json) -> None:
-    """400 for what could not be decoded into the types of the kind."""
-    faults = resource.schema.faults(value)
-    if faults:
-        kind = resource.kind
-        raise bad_request(f'{kind} in version "{resource.version}" cannot be handled as a {kind}: {faults[0].message}')
 
 
 async def store_new(call: Call, value: Json, options: Json, *, owned: bool = False) -> Stored | Json:
@@ -71,8 +72,8 @@ async def store_new(call: Call, value: Json, options: Json, *, owned: bool = Fal
     metadata = metadata_of(value)
     if metadata.get("resourceVersion"):
         raise Refusal(500, "InternalError", "resourceVersion should not be set on objects to be created")
-    _place(call, metadata)
-    for field in _OF_SERVER:
+    place(call, metadata)
+    for field in () if owned else _OF_SERVER:
         metadata.pop(field, None)
     strategy = call.resource.strategy
     strategy.default(value)
@@ -88,15 +89,17 @@ async def store_new(call: Call, value: Json, options: Json, *, owned: bool = Fal
     return await _store_generated(call, value, attributes)
 
 
-def _place(call: Call, metadata: Json) -> None:
+def place(call: Call, metadata: Json) -> None:
     """The namespace of the request is that of the object, which must not say otherwise."""
-    wanted, given = call.info.namespace if call.resource.namespaced else "", metadata.get("namespace", "")
-    if call.resource.namespaced and not wanted:
+    if not call.resource.namespaced:
+        metadata.pop("namespace", None)
+        return
+    wanted, given = call.info.namespace, metadata.get("namespace", "")
+    if not wanted:
         raise bad_request("an empty namespace may not be set during creation")
     if given and given != wanted:
         raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
-    if wanted:
-        metadata["namespace"] = wanted
+    metadata["namespace"] = wanted
 
 
 async def _store_generated(call: Call, value: Json, attributes: Attributes) -> Stored | Json:
@@ -126,15 +129,20 @@ async def _store_one(call: Call, value: Json, attributes: Attributes) -> Stored 
     await call.validated(attributes, value)
     call.warnings += strategy.warnings(value, None)
     if call.dry_run:
+        await _refuse_existing(call, value["metadata"])
         return value
     return await call.kernel.registry.create(call.resource, await stored_form(call.resource, value))
+
+
+async def _refuse_existing(call: Call, metadata: Json) -> None:
+    if await call.kernel.registry.find(call.resource, metadata.get("namespace", ""), metadata["name"]) is not None:
+        raise already_exists(call.resource.group, call.resource.plural, metadata["name"])
 
 
 def _begin(call: Call, value: Json) -> None:
     """What only the server sets."""
     metadata = value["metadata"]
-    for field in _OF_SERVER:
-        metadata.pop(field, None)
+    metadata.pop("selfLink", None)
     metadata["uid"] = str(uuid.UUID(int=call.kernel.rng.getrandbits(128), version=4))
     metadata["creationTimestamp"] = call.now()
 
@@ -167,7 +175,6 @@ async def update(call: Call) -> Reply:
     options = write_options("UpdateOptions", call.request)
     value, warnings = decode_object(call.request, call.resource)
     call.warnings += warnings
-    refuse_unfit(call.resource, value)
     metadata = metadata_of(value)
     _check_identity(call, metadata)
     found = await call.kernel.registry.find(call.resource, call.info.namespace, call.info.name)
@@ -186,15 +193,13 @@ async def _create_by_update(call: Call, value: Json, options: Json) -> Reply:
 
 
 def _check_identity(call: Call, metadata: Json) -> None:
-    name, namespace = metadata.get("name", ""), metadata.get("namespace", "")
+    name = metadata.get("name", "")
+    place(call, metadata)
     if not name:
-        raise bad_request("name must be provided on the object: metadata.name: Required value")
+        why = f"the name of the object ({call.info.name} based on URL) was undeterminable: name must be provided"
+        raise bad_request(why)
     if name != call.info.name:
         raise bad_request(f"the name of the object ({name}) does not match the name on the URL ({call.info.name})")
-    if namespace and namespace != call.info.namespace:
-        raise bad_request(
-            f"the namespace of the object ({namespace}) does not match the namespace on the URL ({call.info.namespace})"
-        )
 
 
 def check_version(text: str) -> None:
@@ -203,19 +208,27 @@ def check_version(text: str) -> None:
         raise Refusal(500, "", f'strconv.ParseUint: parsing "{text}": invalid syntax')
 
 
+def refuse_unversioned(call: Call, version: str) -> None:
+    """422 for an update that does not say what it replaces, where that has to be said."""
+    resource = call.resource
+    if not version and not resource.unconditional_update:
+        why = "Invalid value: 0: must be specified for an update"
+        cause = Cause("metadata.resourceVersion", "FieldValueInvalid", why)
+        raise invalid(resource.group, resource.plural, call.info.name, [cause])
+
+
 def _check_version(call: Call, found: Found, metadata: Json) -> None:
     """Whoever read an older version, or another object of that name, has to read again."""
     resource, given = call.resource, metadata.get("resourceVersion", "")
     current = found.value["metadata"]
     check_version(given)
-    if not given and not resource.unconditional_update:
-        why = "Invalid value: 0: must be specified for an update"
-        cause = Cause("metadata.resourceVersion", "FieldValueInvalid", why)
-        raise invalid(resource.group, resource.plural, call.info.name, [cause])
+    refuse_unversioned(call, given)
     if given and given != current["resourceVersion"]:
         raise conflict(resource.group, resource.plural, call.info.name, CHANGED)
     if metadata.get("uid") and metadata["uid"] != current["uid"]:
-        why = f"Precondition failed: UID in precondition: {metadata['uid']}, UID in object meta: {current['uid']}"
+        where = f"StorageError: invalid object, Code: 4, Key: {found.stored.key}, ResourceVersion: 0"
+        told = f"UID in precondition: {metadata['uid']}, UID in object meta: {current['uid']}"
+        why = f"{where}, AdditionalErrorMsg: Precondition failed: {told}"
         raise conflict(resource.group, resource.plural, call.info.name, why)
 
 
@@ -253,13 +266,15 @@ async def _stored(call: Call, found: Found, value: Json) -> Reply:
 
 def _keep_what_is_the_servers(old: Json, value: Json) -> None:
     metadata, known = metadata_of(value), old["metadata"]
-    for field in _OF_SERVER:
+    for field in ("generation", "creationTimestamp", "selfLink"):
         if field in known:
             metadata[field] = known[field]
         else:
             metadata.pop(field, None)
+    for field in ("deletionTimestamp", "deletionGracePeriodSeconds"):
+        if field in known:
+            metadata[field] = known[field]
+    metadata["uid"] = metadata.get("uid") or known["uid"]
     metadata["resourceVersion"] = known["resourceVersion"]
-    if "namespace" in known:
-        metadata["namespace"] = known["namespace"]
     if "managedFields" not in metadata and "managedFields" in known:
         metadata["managedFields"] = known["managedFields"]

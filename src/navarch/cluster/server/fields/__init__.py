@@ -4,13 +4,15 @@ from navarch.cluster.server.fields.applied_bodies import applied_object
 from navarch.cluster.server.fields.applying import applied
 from navarch.cluster.server.fields.kinds import KindShape, builtin_shape, custom_shape, shape_of
 from navarch.cluster.server.fields.managers import settled, updated
-from navarch.cluster.server.fields.patches import patched, unfit_patch, unsupported
-from navarch.cluster.server.fields.scaling import entries_from_scale, entries_of_scale
+from navarch.cluster.server.fields.patches import patched, unfit_patch, unknown_in_operations, unsupported
+from navarch.cluster.server.fields.scaling import ScaleApply, applied_scale, entries_from_scale, entries_of_scale
 
 __all__ = [
     "KindShape",
+    "ScaleApply",
     "applied",
     "applied_object",
+    "applied_scale",
     "builtin_shape",
     "custom_shape",
     "entries_from_scale",
@@ -19,6 +21,7 @@ __all__ = [
     "settled",
     "shape_of",
     "unfit_patch",
+    "unknown_in_operations",
     "unsupported",
     "updated",
 ]

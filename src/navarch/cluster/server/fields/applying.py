@@ -113,7 +113,8 @@ class _Apply:
             raise bad_request("metadata.managedFields must be nil")
         if not fits(self.patch, self.shape.root):
             named = meta if isinstance(meta, dict) else {}
-            where = f"{named.get('namespace', '')}/{named.get('name', '')}; {_kind_text(self.shape)}"
+            namespace, name = (_text(named.get(part)) for part in ("namespace", "name"))
+            where = f"{namespace}/{name}; {_kind_text(self.shape)}"
             faults = said(misfits(self.patch, self.shape.root))
             raise Refusal(500, "", f"failed to create typed patch object ({where}): {faults}")
 
@@ -133,12 +134,16 @@ class _Apply:
             result = without_nulls(result, self.shape.root)
         meta = {
             name: member
-            for name, member in result["metadata"].items()
+            for name, member in (result.get("metadata") or {}).items()
             if name != "managedFields" and member is not None
         }
         if holders:
             meta["managedFields"] = encoded(holders)
         return {**result, "metadata": meta}
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
 
 
 def _kind_text(shape: KindShape) -> str:

@@ -15,13 +15,14 @@ from navarch.cluster.server.request import Json
 from navarch.cluster.server.types import ResourceType
 from navarch.errors import PatchError
 
-__all__ = ["patched", "unfit_patch"]
+__all__ = ["patched", "unfit_patch", "unknown_in_operations", "unsupported"]
 
 APPLY: Final = "application/apply-patch+yaml"
 JSON_PATCH: Final = "application/json-patch+json"
 MERGE_PATCH: Final = "application/merge-patch+json"
 STRATEGIC: Final = "application/strategic-merge-patch+json"
 _MOST_OPERATIONS: Final = 10000
+_OF_OPERATIONS: Final = frozenset({"op", "path", "from", "value"})
 _MAP: Final = "Go value of type map[string]interface {}"
 
 
@@ -89,6 +90,17 @@ def _check_operations(patch: list[Any], prefix: str, *, is_checked: bool) -> Non
             if not isinstance(operation.get(name), str | None):
                 kind = f"{go_kind(operation[name])} into Go struct field jsonPatchOp.{name}"
                 raise bad_request(f"{prefix}json: cannot unmarshal {kind} of type string")
+
+
+def unknown_in_operations(body: bytes) -> list[str]:
+    """What a JSON patch says beside what operations have, in the words of field validation."""
+    return [
+        f'json patch unknown field "[{index}].{name}"'
+        for index, operation in enumerate(msgspec.json.decode(body) or ())
+        if isinstance(operation, dict)
+        for name in operation
+        if name not in _OF_OPERATIONS
+    ]
 
 
 def _rooted(operation: Any) -> Any:

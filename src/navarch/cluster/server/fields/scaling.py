@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
 from typing import Any, Final
 
+from navarch.cluster.server.fields.applying import applied
 from navarch.cluster.server.fields.entries import Holders, Holding, encoded, held
+from navarch.cluster.server.fields.kinds import KindShape, builtin_shape
 from navarch.cluster.server.fields.sets import LEAF, Tree, difference, has
 from navarch.cluster.server.request import Json
+from navarch.k8s.published import published
 
-__all__ = ["entries_from_scale", "entries_of_scale"]
+__all__ = ["ScaleApply", "applied_scale", "entries_from_scale", "entries_of_scale"]
 
 SCALE_VERSION: Final = "autoscaling/v1"
 _REPLICAS: Final = ("f:spec", "f:replicas")
@@ -47,6 +52,35 @@ def entries_from_scale(entries: list[Json], scale: list[Json], replicas: Paths, 
         if has(holding.fields, *_REPLICAS):
             result[who] = Holding(_set_of(replicas[api_version]), api_version, None)
     return encoded(result)
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleApply:
+    """Who applies a Scale, and how."""
+
+    manager: str
+    force: bool
+    now: str
+
+
+def applied_scale(scale: Json, entries: list[Json], patch: Json, replicas: Paths, by: ScaleApply) -> Json:
+    """The Scale of an object that has managed fields `entries`, after `patch` was applied to it, with its own ones."""
+    live = {**scale, "metadata": {**scale["metadata"], "managedFields": entries_of_scale(entries, replicas)}}
+    return applied(
+        live,
+        patch,
+        _scale_shape(),
+        manager=by.manager,
+        force=by.force,
+        subresource="scale",
+        api_version=SCALE_VERSION,
+        now=by.now,
+    )
+
+
+@cache
+def _scale_shape() -> KindShape:
+    return builtin_shape("autoscaling", "v1", "Scale", published().schema("io.k8s.api.autoscaling.v1.Scale"))
 
 
 def _set_of(path: tuple[str, ...]) -> Tree:

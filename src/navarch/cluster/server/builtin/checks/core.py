@@ -233,7 +233,10 @@ def check_volume(value: Json) -> Iterator[Cause]:
     if not capacity:
         yield required("spec.capacity")
     if set(capacity or ()) != {"storage"}:
-        yield unsupported("spec.capacity", capacity or None, ("storage",))  # type: ignore[arg-type]
+        yield unsupported("spec.capacity", capacity or None, ("storage",))
+    for name, amount in (capacity or {}).items():
+        if Quantity(amount) <= 0:
+            yield invalid(f"spec.capacity[{name}]", amount, "must be greater than zero")
     yield from choice(
         spec.get("persistentVolumeReclaimPolicy"),
         "spec.persistentVolumeReclaimPolicy",

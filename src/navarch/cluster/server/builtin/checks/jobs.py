@@ -46,7 +46,7 @@ def _check_job_selector(value: Json) -> Iterator[Cause]:
         yield required("spec.selector")
     else:
         yield from selector_faults(selector, "spec.selector")
-    if not spec.get("manualSelector"):
+    if selector is not None and not spec.get("manualSelector"):
         own = {"matchLabels": {_UID_LABEL: value["metadata"].get("uid", "")}}
         if selector != own:
             yield invalid("spec.selector", _in_order(selector), "`selector` not auto-generated")

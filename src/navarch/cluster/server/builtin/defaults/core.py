@@ -11,6 +11,7 @@ from navarch.cluster.server.request import Json
 
 __all__ = [
     "default_endpoints",
+    "default_families",
     "default_limit_range",
     "default_namespace",
     "default_node",
@@ -37,7 +38,6 @@ def default_service(value: Json) -> None:
         spec.setdefault("externalTrafficPolicy", "Cluster")
     if kind in _INSIDE:
         spec.setdefault("internalTrafficPolicy", "Cluster")
-        _default_families(spec)
     if kind == "LoadBalancer":
         spec.setdefault("allocateLoadBalancerNodePorts", True)
         for ingress in value["status"].get("loadBalancer", {}).get("ingress") or ():
@@ -55,8 +55,13 @@ def _default_affinity(spec: Json) -> None:
             spec["sessionAffinityConfig"] = {"clientIP": {"timeoutSeconds": _AFFINITY_SECONDS}}
 
 
-def _default_families(spec: Json) -> None:
-    """One family, unless there is nothing to select pods and no address: then both, for whoever fills it in."""
+def default_families(spec: Json) -> None:
+    """One family, unless there is nothing to select pods and no address: then both, for whoever fills it in.
+
+    It is the last thing that a Service is given, so that nobody owns it.
+    """
+    if spec.get("type") not in _INSIDE:
+        return
     if spec.get("clusterIP"):
         spec.setdefault("clusterIPs", [spec["clusterIP"]])
     elif spec.get("clusterIPs"):

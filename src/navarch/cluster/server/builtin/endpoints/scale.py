@@ -11,11 +11,10 @@ from navarch.cluster.server.builtin.cells.texts import selector as selector_text
 from navarch.cluster.server.builtin.endpoints.bodies import checked, sent
 from navarch.cluster.server.causes import invalid as invalid_cause
 from navarch.cluster.server.endpoints.call import Call
-from navarch.cluster.server.endpoints.options import write_options
-from navarch.cluster.server.endpoints.write import store_update
-from navarch.cluster.server.fields import entries_from_scale, entries_of_scale, patched
+from navarch.cluster.server.endpoints.scaling import API_VERSION, SCALE, Scaled, check_scale_name, scale_options
+from navarch.cluster.server.endpoints.write import check_version, store_update
 from navarch.cluster.server.negotiation import asked_form
-from navarch.cluster.server.refusal import bad_request, conflict, invalid
+from navarch.cluster.server.refusal import conflict, invalid
 from navarch.cluster.server.registry import CHANGED, Found
 from navarch.cluster.server.request import Json, Reply
 from navarch.cluster.server.shaping import written
@@ -23,35 +22,33 @@ from navarch.cluster.server.views import value_of
 
 __all__ = ["scale"]
 
-_SCALE: Final = "io.k8s.api.autoscaling.v1.Scale"
-_API_VERSION: Final = "autoscaling/v1"
 _METADATA: Final = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 _REPLICAS: Final = ("f:spec", "f:replicas")
 
 
 async def scale(call: Call) -> Reply:
     """Reads or writes how many replicas are wanted."""
+    options = scale_options(call) if call.info.verb != "get" else {}
+    sent_scale = sent(call, SCALE) if call.info.verb == "update" else None
+    if sent_scale is not None:
+        check_scale_name(call, sent_scale)
     found = await call.kernel.registry.get(call.resource, call.info.namespace, call.info.name)
     value = await value_of(call.resource, found.stored)
     if call.info.verb == "get":
         return _reply(call, _scale_of(value))
-    asked = _asked(call, value)
+    replicas = {call.resource.api_version: _REPLICAS}
+    scaled = Scaled(call, _scale_of(value), value["metadata"].get("managedFields", []), replicas)
+    asked = checked(scaled.patched(), SCALE) if sent_scale is None else sent_scale
     _check(call, asked, value["metadata"])
-    return await _store(call, found, value, (asked.get("spec") or {}).get("replicas") or 0)
-
-
-def _asked(call: Call, value: Json) -> Json:
-    if call.info.verb == "update":
-        return sent(call, _SCALE)
-    media_type = call.request.headers.get("content-type", "").split(";")[0].strip()
-    return checked(patched(_scale_of(value), call.request.body, media_type, call.resource), _SCALE)
+    wanted = (asked.get("spec") or {}).get("replicas") or 0
+    managed = scaled.owned(asked, changes=value["spec"].get("replicas") != wanted)
+    return await _store(call, found, _changed(value, wanted, managed), options)
 
 
 def _check(call: Call, asked: Json, current: Json) -> None:
     metadata, name, resource = asked["metadata"], call.info.name, call.resource
-    if metadata.get("name", "") != name:
-        given = metadata.get("name", "")
-        raise bad_request(f"the name of the object ({given}) does not match the name on the URL ({name})")
+    check_scale_name(call, asked)
+    check_version(metadata.get("resourceVersion", ""))
     if metadata.get("resourceVersion") and metadata["resourceVersion"] != current["resourceVersion"]:
         raise conflict(resource.group, resource.plural, name, CHANGED)
     if metadata.get("uid") and metadata["uid"] != current["uid"]:
@@ -63,34 +60,16 @@ def _check(call: Call, asked: Json, current: Json) -> None:
         raise invalid("autoscaling", "Scale", name, [cause])
 
 
-async def _store(call: Call, found: Found, value: Json, replicas: int) -> Reply:
-    changed = {**value, "metadata": {**value["metadata"]}, "spec": {**value["spec"], "replicas": replicas}}
-    _own(call, value, changed)
+def _changed(value: Json, replicas: int, managed: list[Json]) -> Json:
+    metadata = {**value["metadata"], "managedFields": managed}
+    return {**value, "metadata": metadata, "spec": {**value["spec"], "replicas": replicas}}
+
+
+async def _store(call: Call, found: Found, changed: Json, options: Json) -> Reply:
     plain = replace(call.request, headers={**call.request.headers, "accept": "application/json"})
     inner = Call(call.kernel, plain, replace(call.info, subresource=""), call.resource, call.user, call.warnings)
-    reply = await store_update(inner, found, changed, write_options("UpdateOptions", call.request), owned=True)
+    reply = await store_update(inner, found, changed, options, owned=True)
     return _reply(call, _scale_of(msgspec.json.decode(reply.body)))
-
-
-def _own(call: Call, value: Json, changed: Json) -> None:
-    """Whoever changes the replicas owns them; a Scale does not have a field for none."""
-    wanted = changed["spec"]["replicas"]
-    if value["spec"].get("replicas") == wanted:
-        return
-    paths = {call.resource.api_version: _REPLICAS}
-    entries = value["metadata"].get("managedFields", [])
-    entry: Json = {
-        "manager": call.manager,
-        "operation": "Update",
-        "apiVersion": _API_VERSION,
-        "fieldsType": "FieldsV1",
-        "fieldsV1": {"f:spec": {"f:replicas": {}}},
-        "subresource": "scale",
-    }
-    others = [each for each in entries_of_scale(entries, paths) if each["operation"] != "Update"]
-    changed["metadata"]["managedFields"] = entries_from_scale(
-        entries, [*others, entry] if wanted else others, paths, call.resource.api_version
-    )
 
 
 def _scale_of(value: Json) -> Json:
@@ -103,7 +82,7 @@ def _scale_of(value: Json) -> Json:
         status["selector"] = selector_text({"matchLabels": selector} if is_labels else selector)
     return {
         "kind": "Scale",
-        "apiVersion": _API_VERSION,
+        "apiVersion": API_VERSION,
         "metadata": metadata,
         "spec": {"replicas": wanted} if wanted else {},
         "status": status,

@@ -7,6 +7,7 @@ from typing import Final
 from navarch.api.names import DNS_LABEL
 from navarch.cluster.server.builtin import creating, selecting
 from navarch.cluster.server.builtin.checks import core as checks
+from navarch.cluster.server.builtin.checks import statuses
 from navarch.cluster.server.builtin.checks.services import check_service, check_service_update, service_warnings
 from navarch.cluster.server.builtin.defaults import core as defaults
 from navarch.cluster.server.builtin.rules import Rules
@@ -16,9 +17,11 @@ __all__ = ["CORE"]
 CORE: Final[dict[tuple[str, str], Rules]] = {
     ("v1", "services"): Rules(
         default=defaults.default_service,
+        create=creating.create_service,
         update=creating.update_service,
         check=check_service,
         check_update=check_service_update,
+        check_status=statuses.service_status,
         warnings=service_warnings,
         name_faults=DNS_LABEL.faults,
         fields=selecting.service_fields,

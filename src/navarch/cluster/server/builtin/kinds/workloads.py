@@ -6,7 +6,7 @@ from typing import Final
 
 from navarch.api.names import DNS_LABEL
 from navarch.cluster.server.builtin import creating, selecting
-from navarch.cluster.server.builtin.checks import jobs
+from navarch.cluster.server.builtin.checks import jobs, statuses
 from navarch.cluster.server.builtin.checks import pod_warnings as warnings
 from navarch.cluster.server.builtin.checks import workloads as checks
 from navarch.cluster.server.builtin.checks.pods import check_pod, check_pod_update
@@ -40,6 +40,7 @@ WORKLOADS: Final[dict[tuple[str, str], Rules]] = {
     ("apps/v1", "deployments"): Rules(
         default=defaults.default_deployment,
         check=checks.check_deployment,
+        check_status=statuses.deployment_status,
         check_update=checks.check_selector_update,
         warnings=warnings.workload_warnings,
         counts_generation=True,
@@ -54,6 +55,7 @@ WORKLOADS: Final[dict[tuple[str, str], Rules]] = {
     ("apps/v1", "statefulsets"): Rules(
         default=defaults.default_stateful_set,
         check=checks.check_stateful_set,
+        check_status=statuses.stateful_set_status,
         check_update=checks.check_stateful_set_update,
         warnings=warnings.template_warnings,
         name_faults=DNS_LABEL.faults,
@@ -72,6 +74,7 @@ WORKLOADS: Final[dict[tuple[str, str], Rules]] = {
         default=defaults.default_job,
         create=creating.create_job,
         check=jobs.check_job,
+        check_status=statuses.job_status,
         check_update=jobs.check_job_update,
         warnings=warnings.workload_warnings,
         counts_generation=True,

@@ -1,0 +1,97 @@
+"""What the scale subresources of built-in and of custom kinds have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from navarch.cluster.server.bodies import decode_json
+from navarch.cluster.server.builtin.schema import schema_of
+from navarch.cluster.server.endpoints.call import Call
+from navarch.cluster.server.endpoints.options import patch_options, write_options
+from navarch.cluster.server.endpoints.write import metadata_of
+from navarch.cluster.server.fields import ScaleApply, applied_scale, entries_from_scale, patched
+from navarch.cluster.server.refusal import Refusal, bad_request
+from navarch.cluster.server.request import Json
+
+__all__ = ["API_VERSION", "SCALE", "Scaled", "check_scale_name", "media_type_of", "scale_options"]
+
+API_VERSION: Final = "autoscaling/v1"
+SCALE: Final = "io.k8s.api.autoscaling.v1.Scale"
+_APPLY: Final = "application/apply-patch+yaml"
+_KIND: Final = "autoscaling/v1, Kind=Scale"
+_NO_SCALES: Final = "request to convert CR to an invalid group/version: autoscaling/v1"
+"""Kubernetes' own fault: the Scale of a custom object cannot be applied."""
+
+
+def media_type_of(call: Call) -> str:
+    """What the body is written in."""
+    return call.request.headers.get("content-type", "").split(";")[0].strip()
+
+
+def scale_options(call: Call) -> Json:
+    """The options of a write, which are looked at before anything else."""
+    if call.info.verb == "patch":
+        return patch_options(call.request, is_apply=media_type_of(call) == _APPLY)
+    return write_options("UpdateOptions", call.request)
+
+
+def check_scale_name(call: Call, asked: Json) -> None:
+    """A Scale has the name of what it scales."""
+    given, name = metadata_of(asked).get("name", ""), call.info.name
+    if not given:
+        why = f"the name of the object ({name} based on URL) was undeterminable: name must be provided"
+        raise bad_request(why)
+    if given != name:
+        raise bad_request(f"the name of the object ({given}) does not match the name on the URL ({name})")
+
+
+@dataclass(frozen=True, slots=True)
+class Scaled:
+    """An object with its Scale: `entries` are its managed fields, `replicas` where its versions have their replicas."""
+
+    call: Call
+    scale: Json
+    entries: list[Json]
+    replicas: Mapping[str, tuple[str, ...]]
+
+    def patched(self) -> Json:
+        """The Scale after the patch of the request, with managed fields of its own if it was applied."""
+        call = self.call
+        if media_type_of(call) != _APPLY:
+            return patched(self.scale, call.request.body, media_type_of(call), call.resource)
+        desired = decode_json(call.request.body, _APPLY)
+        by = ScaleApply(call.manager, call.request.flag("force"), call.now())
+        scale = applied_scale(self.scale, self.entries, desired, self.replicas, by)
+        which = f"{scale['metadata'].get('namespace', '')}/{scale['metadata'].get('name', '')}; {_KIND}"
+        faults = schema_of(SCALE).faults(scale)
+        if faults or call.resource.is_custom:
+            why = f"unable to convert unstructured object to {_KIND}: {faults[0].message}" if faults else _NO_SCALES
+            raise Refusal(500, "", f"failed to convert new object ({which}) to proper version: {why}")
+        return scale
+
+    def owned(self, asked: Json, *, changes: bool) -> list[Json]:
+        """The managed fields of the object after the write: whoever changes the replicas owns them.
+
+        A Scale does not have a field for none.
+        """
+        if media_type_of(self.call) == _APPLY:
+            return self._from(asked["metadata"].get("managedFields", []))
+        if not changes:
+            return self.entries
+        wanted = (asked.get("spec") or {}).get("replicas")
+        return self._from([self._entry()] if wanted else [])
+
+    def _from(self, scale: list[Json]) -> list[Json]:
+        return entries_from_scale(self.entries, scale, self.replicas, self.call.resource.api_version)
+
+    def _entry(self) -> Json:
+        return {
+            "manager": self.call.manager,
+            "operation": "Update",
+            "apiVersion": API_VERSION,
+            "fieldsType": "FieldsV1",
+            "fieldsV1": {"f:spec": {"f:replicas": {}}},
+            "subresource": "scale",
+        }
