@@ -163,6 +163,16 @@ async def test_options_of_a_deletion_are_read(namespace: str, ask: Ask) -> None:
     assert (refused.code, deleted.code) == (409, 200)
 
 
+async def test_options_of_another_kind_are_refused(namespace: str, ask: Ask) -> None:
+    """400, and nothing is deleted."""
+    path = f"/api/v1/namespaces/{namespace}/configmaps"
+    ask("POST", path, enveloped(named("settings")))
+    refused = ask("DELETE", f"{path}/settings", enveloped(b"", kind="ConfigMap"))
+    alike = ask("DELETE", f"{path}/settings", {"apiVersion": "v1", "kind": "ConfigMap"}, "application/json")
+    why = 'no kind "ConfigMap" is registered for version "v1" in scheme "pkg/runtime/scheme.go:111"'
+    assert [(each.code, each.body["message"]) for each in (refused, alike)] == [(400, why)] * 2
+
+
 async def test_reviews_are_read(ask: Ask) -> None:
     """`kubectl auth can-i` asks in protobuf."""
     spec = field(2, field(1, field(2, b"get") + field(5, b"pods")))

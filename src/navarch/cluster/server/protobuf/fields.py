@@ -32,18 +32,23 @@ class Type(Protocol):
 class Field(Protocol):
     """One field of a message."""
 
+    @property
+    def omitted(self) -> bool:
+        """Whether JSON has no such field where Go has nothing in it."""
+        ...
+
     def take(self, found: Json, wire: int, part: Any, depth: int) -> None:
         """Puts a part into the object; raises MalformedError."""
         ...
 
     def fill(self, found: Json) -> None:
-        """Puts what JSON has of a field without parts into the object."""
+        """Puts what JSON has of a field without parts into the object, if it has anything."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class _Named:
-    """`omitted`: whether JSON has no such field where Go has nothing in it."""
+    """What all fields have."""
 
     name: str
     omitted: bool
@@ -67,8 +72,7 @@ class _Plain(_Named):
             found[self.name] = value
 
     def fill(self, found: Json) -> None:
-        if not self.omitted:
-            found[self.name] = self.type.absent()
+        found[self.name] = self.type.absent()
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +83,7 @@ class _Pointer(_Named):
         found[self.name] = self._read(wire, part, depth)
 
     def fill(self, found: Json) -> None:
-        if not self.omitted:
-            found[self.name] = None
+        found[self.name] = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,24 +51,32 @@ class Message:
 
     def __init__(self, name: str) -> None:
         self.name = name
+        self._short = name.rpartition(".")[2]
 
     @cached_property
     def _fields(self) -> dict[int, Field]:
         """Made late, since messages may contain themselves."""
         return {number: _field(text) for number, text in _table().messages[self.name].items()}
 
+    @cached_property
+    def _constant(self) -> dict[int, Field]:
+        """The fields that JSON has even if there is nothing in them."""
+        return {number: field for number, field in self._fields.items() if not field.omitted}
+
     def read(self, part: bytes, depth: int = 0) -> Json:
         """The object as JSON; raises MalformedError."""
         if depth > DEEPEST:
             raise MalformedError("exceeded max depth")
         found: Json = {}
-        fields, missing = self._fields, dict(self._fields)
-        for number, wire, content in parts(part, self.name.rpartition(".")[2]):
-            if field := fields.get(number):
+        seen, fields = set(), self._fields
+        for number, wire, content in parts(part, self._short):
+            field = fields.get(number)
+            if field is not None:
                 field.take(found, wire, content, depth + 1)
-                missing.pop(number, None)
-        for field in missing.values():
-            field.fill(found)
+                seen.add(number)
+        for number, field in self._constant.items():
+            if number not in seen:
+                field.fill(found)
         return found
 
     def absent(self) -> Json:

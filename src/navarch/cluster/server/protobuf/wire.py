@@ -13,6 +13,9 @@ BYTES: Final = 2
 _END_GROUP: Final = 4
 _FOUR_BYTES: Final = 5
 _FIXED: Final = {EIGHT_BYTES: 8, _FOUR_BYTES: 4}
+_WIRES: Final = frozenset({VARINT, BYTES, *_FIXED})
+_LARGEST_TAG: Final = 2**34
+"""Go takes the number of a field for an integer of 32 bits with a sign."""
 _64_BITS: Final = 2**64 - 1
 _EOF: Final = "unexpected EOF"
 
@@ -25,37 +28,44 @@ class MalformedError(Exception):
 
 
 def parts(data: bytes, message: str) -> Iterator[Part]:
-    """The parts of a message in order; raises MalformedError."""
-    at = 0
-    while at < len(data):
-        tag, at = _varint(data, at)
-        number, wire = signed(tag >> 3, 32), tag & 7
-        if wire == _END_GROUP:
-            raise MalformedError(f"proto: {message}: wiretype end group for non-group")
-        if number <= 0:
-            raise MalformedError(f"proto: {message}: illegal tag {number} (wire type {tag})")
-        if wire == VARINT:
-            value, at = _varint(data, at)
-            yield number, wire, value
+    """The parts of a message in order; raises MalformedError.
+
+    Most tags and lengths are one byte: those are read here, the others by `_varint`.
+    """
+    at, end = 0, len(data)
+    while at < end:
+        tag = data[at]
+        if tag < 0x80:
+            at += 1
         else:
-            length, at = _length(data, at, wire)
-            yield number, wire, data[at : at + length]
-            at += length
+            tag, at = _varint(data, at)
+        wire = tag & 7
+        if not 8 <= tag < _LARGEST_TAG or wire not in _WIRES:
+            raise _bad_tag(tag, message)
+        if wire in _FIXED:
+            length = _FIXED[wire]
+        else:
+            if at < end and data[at] < 0x80:
+                length = data[at]
+                at += 1
+            else:
+                length, at = _varint(data, at)
+            if wire == VARINT:
+                yield tag >> 3, wire, length
+                continue
+        if at + length > end:
+            raise MalformedError(_EOF if length < 2**63 else "proto: negative length found during unmarshaling")
+        yield tag >> 3, wire, data[at : at + length]
+        at += length
 
 
-def _length(data: bytes, at: int, wire: int) -> tuple[int, int]:
-    """How many bytes a part has, and where they begin."""
-    if wire == BYTES:
-        length, at = _varint(data, at)
-        if length >= 2**63:
-            raise MalformedError("proto: negative length found during unmarshaling")
-    elif wire in _FIXED:
-        length = _FIXED[wire]
-    else:
-        raise MalformedError(f"proto: illegal wireType {wire}")
-    if at + length > len(data):
-        raise MalformedError(_EOF)
-    return length, at
+def _bad_tag(tag: int, message: str) -> MalformedError:
+    wire = tag & 7
+    if wire == _END_GROUP:
+        return MalformedError(f"proto: {message}: wiretype end group for non-group")
+    if wire not in _WIRES:
+        return MalformedError(f"proto: illegal wireType {wire}")
+    return MalformedError(f"proto: {message}: illegal tag {signed(tag >> 3, 32)} (wire type {tag})")
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
