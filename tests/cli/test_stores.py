@@ -73,13 +73,13 @@ async def test_what_a_cluster_holds_is_kept_as_its_store_keeps_it(
     folder: ClusterFolder, store: Store, is_kept: bool
 ) -> None:
     """It is there again after a stop, unless it was in memory; another store is refused, none is the one it had."""
-    running = start(folder, store=store)
+    running = start(folder, store=store, nodes=0)
     async with connect(load(folder.kubeconfig)) as client:
         await client.create(ConfigMap(name="made"))
     assert running.stop()
     with pytest.raises(ConfigError, match=f"keeps its objects in '{store}', not in"):
-        start(folder, store="memory" if store != "memory" else "file")
-    start(folder)
+        start(folder, store="memory" if store != "memory" else "file", nodes=0)
+    start(folder, nodes=0)
     async with connect(load(folder.kubeconfig)) as client:
         assert ([each.name for each in await client.list(ConfigMap)] == ["made"]) == is_kept
 
@@ -88,7 +88,7 @@ async def test_what_a_cluster_holds_is_kept_as_its_store_keeps_it(
 def on_etcd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClusterFolder]:
     """A cluster that runs on an etcd of its own."""
     folder = ClusterFolder(tmp_path_factory.mktemp("etcd"), "dev")
-    running = start(folder, store="etcd")
+    running = start(folder, store="etcd", nodes=0)
     yield folder
     running.stop()
 
@@ -122,7 +122,7 @@ def test_etcd_lets_in_nobody_without_its_certificate(on_etcd: ClusterFolder, tmp
 @pytest.mark.parametrize("end", [Running.stop, kill], ids=["stopped", "killed"])
 def test_etcd_ends_with_its_cluster(folder: ClusterFolder, end: Callable[[Running], object]) -> None:
     """However that ends."""
-    running = start(folder, store="etcd")
+    running = start(folder, store="etcd", nodes=0)
     (etcd,) = [os.pidfd_open(child) for child in children(running.identity.pid)]
     end(running)
     _await_end(etcd)
@@ -168,7 +168,7 @@ async def test_nothing_acknowledged_is_lost_when_the_cluster_is_killed(
     """With -9 in the middle of a thousand writes; the next one serves all that was acknowledged, and takes more."""
     rng, kept = random.Random(9), set[str]()
     for number in range(kills):
-        running, acknowledged = start(folder, store=store), set[str]()
+        running, acknowledged = start(folder, store=store, nodes=0), set[str]()
         transport = HttpTransport(load(folder.kubeconfig), SystemClock())
         async with Client(transport, Options(namespace="default", retry=Retry(attempts=1))) as client:
             stored = {each.name for each in await client.list(ConfigMap)}
@@ -178,6 +178,6 @@ async def test_nothing_acknowledged_is_lost_when_the_cluster_is_killed(
                     tasks.create_task(write_until_killed(client, f"w-{number}-{writer}-", acknowledged))
                 await kill_after(running, acknowledged, rng.randrange(1, 900))
         kept |= acknowledged
-    start(folder)
+    start(folder, nodes=0)
     async with connect(load(folder.kubeconfig)) as client:
         assert kept <= {each.name for each in await client.list(ConfigMap)}

@@ -6,7 +6,7 @@ import base64
 import json
 import re
 from collections.abc import Iterator
-from http.client import HTTPSConnection
+from http.client import HTTPMessage, HTTPSConnection
 from typing import Any
 
 import pytest
@@ -31,6 +31,13 @@ class Browser:
             body = answer.read().decode()
             assert answer.status == 200, body
             return answer.headers["Content-Type"], body
+
+    def head(self, path: str, **headers: str) -> HTTPMessage:
+        """The headers of an answer, whatever it is."""
+        self._connection.request("GET", path, headers={"Authorization": f"Bearer {self._token}", **headers})
+        with self._connection.getresponse() as answer:
+            answer.read()
+            return answer.headers
 
     def close(self) -> None:
         self._connection.close()
@@ -142,3 +149,11 @@ async def test_answers_are_laid_out_for_people(
     _, body = browser.get(f"{path}{query}", **{"User-Agent": agent})
     assert body.startswith("{\n  ") == is_laid_out
     assert (body.rstrip() == json.dumps(json.loads(body), indent=2)) == is_laid_out
+
+
+async def test_answers_say_under_which_id_they_are_on_record(client: Client, browser: Browser) -> None:
+    """One of their own, or the one that the client chose."""
+    first, second = (browser.head("/version")["Audit-Id"] for _ in range(2))
+    assert first != second
+    assert re.fullmatch(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}", first)
+    assert browser.head("/api/v1/nope", **{"Audit-Id": "mine"})["Audit-Id"] == "mine"

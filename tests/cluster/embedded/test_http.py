@@ -187,6 +187,15 @@ def with_certificate(access: Access, pair: Pair, folder: Any) -> ssl.SSLContext:
     return context
 
 
+def test_records_say_where_a_request_came_from(threaded: ThreadedCluster, caller: Caller) -> None:
+    """And have the id that its answer has."""
+    answer = caller.ask("GET", f"{CONFIG_MAPS}/on-record", Audit_Id="mine")
+    assert answer.headers["Audit-Id"] == "mine"
+    (record,) = threaded.cluster.audit.records(name="on-record")
+    event = record.to_json()
+    assert (event["auditID"], event["sourceIPs"]) == ("mine", ["127.0.0.1"])
+
+
 def test_watch_streams_and_ends_when_its_reader_leaves(threaded: ThreadedCluster, caller: Caller) -> None:
     """Each change is a line; whoever hangs up is noticed though nothing happens."""
     connection = caller.connect()

@@ -12,7 +12,7 @@ import pytest
 from cluster.storage.watching import SECONDS, take
 from etcd_members import PROGRAMS, EtcdMember, running_etcd
 from navarch.cluster.storage.etcd import EtcdStorage
-from navarch.cluster.storage.protocol import StorageError
+from navarch.cluster.storage.protocol import StorageError, TooLargeError
 from navarch.etcd import EtcdClient, EtcdOptions
 from rig import programs, tools
 
@@ -33,6 +33,35 @@ async def test_keys_lie_in_etcd_as_they_were_given(find_etcd: Callable[[], Path]
             assert found.value == b'{"kind":"Pod"}'
             await etcd.kv.put(b"/registry/pods/default/other", b"{}")
             assert [event.key[-5:] for event in await take(watcher, 2)] == ["t/web", "other"]
+        await storage.close()
+
+
+@pytest.mark.parametrize("find_etcd", PROGRAMS)
+async def test_what_is_too_large_for_etcd_is_told(find_etcd: Callable[[], Path], tmp_path: Path) -> None:
+    """It takes a megabyte and a half."""
+    with running_etcd(find_etcd, tmp_path) as cluster:
+        storage = EtcdStorage(EtcdOptions(endpoints=cluster.urls))
+        for size in (1_700_000, 2_500_000):
+            with pytest.raises(TooLargeError, match="etcdserver: request is too large"):
+                await storage.put("/large", b"x" * size, expected=0)
+        await storage.put("/large", b"x" * 1_500_000, expected=0)
+        await storage.close()
+
+
+@pytest.mark.parametrize("find_etcd", PROGRAMS)
+async def test_events_go_by_themselves(find_etcd: Callable[[], Path], tmp_path: Path) -> None:
+    """They share a lease of an hour and a minute; nothing else has one."""
+    with running_etcd(find_etcd, tmp_path) as cluster:
+        options = EtcdOptions(endpoints=cluster.urls)
+        storage = EtcdStorage(options)
+        keys = ("/registry/events/default/a", "/registry/events/default/b", "/registry/eventsources/default/c")
+        for key in keys:
+            await storage.put(key, b"{}", expected=0)
+        async with EtcdClient(options) as etcd:
+            stored = [await etcd.kv.get(key.encode()) for key in keys]
+            leases = [each.lease for each in stored if each is not None]
+            assert leases[0] == leases[1] != leases[2] == 0
+            assert 3600 < (await etcd.leases.time_left(leases[0])).granted <= 3660
         await storage.close()
 
 

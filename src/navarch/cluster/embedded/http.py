@@ -238,6 +238,7 @@ def _asked(request: BaseRequest, body: bytes) -> ApiRequest:
         headers=_lower_headers(request),
         body=body,
         certificate=_certificate(request),
+        source=request.remote or "",
     )
 
 

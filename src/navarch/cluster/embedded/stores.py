@@ -16,7 +16,7 @@ __all__ = ["opened"]
 
 @asynccontextmanager
 async def opened(folder: ClusterFolder, clock: Clock) -> AsyncIterator[Storage]:
-    """The store of a cluster's folder, of the kind that the folder says; whoever takes it closes it."""
+    """The store of a cluster's folder, of the kind that the folder says; a cluster that takes it closes it before this ends."""
     if folder.store == "memory":
         yield MemoryStorage()
     elif folder.store == "file":
@@ -26,4 +26,8 @@ async def opened(folder: ClusterFolder, clock: Clock) -> AsyncIterator[Storage]:
         from navarch.cluster.storage.etcd import EtcdStorage  # noqa: PLC0415
 
         async with OwnEtcd(folder.etcd, clock) as etcd:
-            yield EtcdStorage(etcd.options, clock)
+            storage = EtcdStorage(etcd.options, clock)
+            try:
+                yield storage
+            finally:
+                await storage.close()

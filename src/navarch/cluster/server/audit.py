@@ -49,6 +49,10 @@ class AuditRecord(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     reason: str
     user_agent: str
     dry_run: bool
+    audit_id: str
+    """The same for both stages of a request, and in its answer's header `Audit-Id`."""
+    source: str
+    """The address that the request came from; empty without a network."""
 
     @property
     def uri(self) -> str:
@@ -78,11 +82,13 @@ class AuditRecord(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             "kind": "Event",
             "apiVersion": "audit.k8s.io/v1",
             "level": "Metadata",
+            "auditID": self.audit_id,
             "stage": self.stage,
             "requestURI": self.uri,
             "verb": self.info.verb,
             "user": {} if self.user is None else user_info(self.user),
             "impersonatedUser": self.impersonated and user_info(self.impersonated),
+            "sourceIPs": [self.source] if self.source else [],
             "userAgent": self.user_agent,
             "objectRef": _reference(self.info),
             "responseStatus": _status(self.code, self.reason),
@@ -116,6 +122,7 @@ class AuditLog:
         *,
         impersonated: User | None = None,
         reason: str = "",
+        audit_id: str = "",
     ) -> None:
         """A request was answered, after so many seconds. `user` is who asked, even as somebody else."""
         self._record(
@@ -127,6 +134,7 @@ class AuditLog:
             impersonated=impersonated,
             code=code,
             reason=reason,
+            audit_id=audit_id,
         )
 
     def started(
@@ -138,6 +146,7 @@ class AuditLog:
         seconds: float,
         *,
         impersonated: User | None = None,
+        audit_id: str = "",
     ) -> None:
         """The answer to a long request began; `completed` must follow."""
         self._record(
@@ -149,6 +158,7 @@ class AuditLog:
             impersonated=impersonated,
             code=code,
             reason="",
+            audit_id=audit_id,
         )
 
     def records(
@@ -218,6 +228,7 @@ class AuditLog:
         code: int,
         reason: str,
         seconds: float,
+        audit_id: str,
     ) -> None:
         record = AuditRecord(
             stage=stage,
@@ -232,6 +243,8 @@ class AuditLog:
             reason=reason,
             user_agent=_user_agent(request.headers),
             dry_run="dryRun" in request.query,
+            audit_id=audit_id,
+            source=request.source,
         )
         self._ring.append(record)
         if self._path is not None:

@@ -28,7 +28,7 @@ class User:
 class ApiRequest:
     """One request. Header names are in lower case; the values of a repeated header are joined by line breaks.
 
-    `certificate` is the client's, in DER, verified by TLS.
+    `certificate` is the client's, in DER, verified by TLS; `source` is its address.
     """
 
     method: str
@@ -37,6 +37,7 @@ class ApiRequest:
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes = b""
     certificate: bytes | None = None
+    source: str = ""
 
     def parameter(self, name: str) -> str:
         """The first value of a query parameter; empty if it was not given."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import uuid
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -19,7 +20,7 @@ from navarch.cluster.server.refusal import Refusal, forbidden, unauthorized
 from navarch.cluster.server.request import ApiRequest, Reply, RequestInfo, User, request_info
 from navarch.cluster.server.routing import check_route, has_route, refuse_unknown_part
 from navarch.cluster.server.watch_paths import as_watch
-from navarch.cluster.storage import StorageError
+from navarch.cluster.storage import StorageError, TooLargeError
 
 __all__ = ["ApiServer", "Endpoint", "Page", "Parts", "RecordedStream"]
 
@@ -64,6 +65,7 @@ class Audit(Protocol):
         seconds: float,
         *,
         impersonated: User | None,
+        audit_id: str,
     ) -> None:
         """The answer to a long request began; `completed` follows."""
         ...
@@ -78,6 +80,7 @@ class Audit(Protocol):
         *,
         impersonated: User | None,
         reason: str,
+        audit_id: str,
     ) -> None:
         """A request was answered. `user` is who asked, even as somebody else."""
         ...
@@ -119,17 +122,24 @@ class ApiServer:
     async def handle(self, request: ApiRequest) -> Reply:
         """The answer to a request. What goes wrong is an answer too. Whoever takes a stream must close it."""
         request = as_watch(request)
-        exchange = _Exchange(request, request_info(request), self._parts.audit, self._clock)
+        exchange = _Exchange(request, request_info(request), self._parts.audit, self._clock, self._audit_id(request))
         try:
             reply = await self._answer(exchange)
         except Refusal as refusal:
             reply = exchange.refused(refusal)
+        except TooLargeError as error:
+            reply = exchange.refused(Refusal(413, "RequestEntityTooLarge", str(error)))
         except StorageError as error:
             reply = exchange.refused(Refusal(503, "ServiceUnavailable", f"the storage failed: {error}"))
         except Exception:  # noqa: BLE001 - whatever was overlooked must not end the server
             _log.exception("%s %s failed", request.method, request.path)
             reply = exchange.refused(Refusal(500, "InternalError", "an error on the server has prevented the request"))
         return exchange.recorded(laid_out(request, reply))
+
+    def _audit_id(self, request: ApiRequest) -> str:
+        """What the answer and the records of the request have in common; a client may choose it."""
+        given = request.headers.get("audit-id", "")
+        return given or str(uuid.UUID(int=self._parts.kernel.rng.getrandbits(128), version=4))
 
     async def _answer(self, exchange: _Exchange) -> Reply:
         request, info, authenticator = exchange.request, exchange.info, self._parts.authenticator
@@ -176,15 +186,16 @@ def _forbidden(info: RequestInfo, why: str) -> Refusal:
 class _Exchange:
     """One request, who makes it, and its records in the audit log."""
 
-    __slots__ = ("_audit", "_began", "_clock", "_reason", "asker", "info", "request", "user", "warnings")
+    __slots__ = ("_audit", "_audit_id", "_began", "_clock", "_reason", "asker", "info", "request", "user", "warnings")
 
-    def __init__(self, request: ApiRequest, info: RequestInfo, audit: Audit, clock: Clock) -> None:
+    def __init__(self, request: ApiRequest, info: RequestInfo, audit: Audit, clock: Clock, audit_id: str) -> None:
         self.request = request
         self.info = info
         self.asker: User | None = None
         self.user: User | None = None
         self.warnings: list[str] = []
         self._audit = audit
+        self._audit_id = audit_id
         self._clock = clock
         self._began = clock.monotonic()
         self._reason = ""
@@ -199,11 +210,14 @@ class _Exchange:
         """The reply, on record, with no warning twice; a stream is complete when it is closed."""
         if reply.warnings:
             reply.warnings = list(dict.fromkeys(reply.warnings))
+        reply.headers["Audit-Id"] = self._audit_id
         if reply.stream is None:
             self.complete(reply.status)
             return reply
         seconds, acting = self._clock.monotonic() - self._began, self._impersonated()
-        self._audit.started(self.request, self.info, self.asker, reply.status, seconds, impersonated=acting)
+        self._audit.started(
+            self.request, self.info, self.asker, reply.status, seconds, impersonated=acting, audit_id=self._audit_id
+        )
         reply.stream = RecordedStream(reply.stream, self, reply.status)
         return reply
 
@@ -211,7 +225,14 @@ class _Exchange:
         """The answer has ended."""
         seconds, acting = self._clock.monotonic() - self._began, self._impersonated()
         self._audit.completed(
-            self.request, self.info, self.asker, code, seconds, impersonated=acting, reason=self._reason
+            self.request,
+            self.info,
+            self.asker,
+            code,
+            seconds,
+            impersonated=acting,
+            reason=self._reason,
+            audit_id=self._audit_id,
         )
 
     def _impersonated(self) -> User | None:

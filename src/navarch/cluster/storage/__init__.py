@@ -8,7 +8,18 @@ from navarch.cluster.storage.protocol import (
     Storage,
     StorageError,
     Stored,
+    TooLargeError,
     Watcher,
 )
 
-__all__ = ["ChangedError", "CompactedError", "Event", "Page", "Storage", "StorageError", "Stored", "Watcher"]
+__all__ = [
+    "ChangedError",
+    "CompactedError",
+    "Event",
+    "Page",
+    "Storage",
+    "StorageError",
+    "Stored",
+    "TooLargeError",
+    "Watcher",
+]

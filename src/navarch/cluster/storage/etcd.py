@@ -9,8 +9,16 @@ from navarch._base.background import Background
 from navarch._base.clock import Clock, SystemClock
 from navarch.cluster.storage.etcd_leases import EventLeases
 from navarch.cluster.storage.etcd_watch import EtcdWatcher, decoded, encoded
-from navarch.cluster.storage.protocol import ChangedError, CompactedError, Page, StorageError, Stored, Watcher
-from navarch.errors import EtcdCompactedError, EtcdRefusedError, NavarchError
+from navarch.cluster.storage.protocol import (
+    ChangedError,
+    CompactedError,
+    Page,
+    StorageError,
+    Stored,
+    TooLargeError,
+    Watcher,
+)
+from navarch.errors import EtcdCompactedError, EtcdExhaustedError, EtcdRefusedError, NavarchError
 from navarch.etcd import (
     DeleteRequest,
     EtcdClient,
@@ -140,10 +148,16 @@ def _our_errors() -> Iterator[None]:
         yield
     except EtcdCompactedError as error:
         raise CompactedError(error.revision) from error
-    except EtcdRefusedError as error:
-        raise (_FutureError if "future revision" in str(error) else StorageError)(str(error)) from error
+    except (EtcdRefusedError, EtcdExhaustedError) as error:
+        raise _refused(str(error)) from error
     except NavarchError as error:
         raise StorageError(str(error)) from error
+
+
+def _refused(why: str) -> StorageError:
+    if "request is too large" in why or "message larger than max" in why:
+        return TooLargeError("etcdserver: request is too large")
+    return (_FutureError if "future revision" in why else StorageError)(why)
 
 
 def _bounds(prefix: str, after: str) -> tuple[bytes, bytes]:

@@ -10,11 +10,25 @@ from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import NamedTuple, Protocol
 
-__all__ = ["ChangedError", "CompactedError", "Event", "Page", "Storage", "StorageError", "Stored", "Watcher"]
+__all__ = [
+    "ChangedError",
+    "CompactedError",
+    "Event",
+    "Page",
+    "Storage",
+    "StorageError",
+    "Stored",
+    "TooLargeError",
+    "Watcher",
+]
 
 
 class StorageError(Exception):
     """The store failed; the server answers 500 or 503."""
+
+
+class TooLargeError(StorageError):
+    """The value is larger than the store takes; the server answers 413."""
 
 
 class CompactedError(StorageError):
