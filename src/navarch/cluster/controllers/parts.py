@@ -13,6 +13,7 @@ from navarch._base.backoff import Backoff
 from navarch._base.clock import Clock
 from navarch.cache import Cache
 from navarch.client import Client
+from navarch.cluster.controllers.podbook import PodBook
 from navarch.controller.events import Recorder
 from navarch.errors import Conflict, NavarchError
 from navarch.queue import QueueOptions, WorkQueue
@@ -27,7 +28,8 @@ _SLOWLY = Backoff(initial=0.01, maximum=60.0)
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """What all parts share: the client they write with, the cache they read from, and whom they tell of events.
+    """What all parts share: the client they write with, the cache they read from, whom they tell of events, and what is
+    known of pods.
 
     What a part asks of the cache, it asks when it is made: everything is listed once before any part runs.
     """
@@ -35,6 +37,7 @@ class Around:
     client: Client
     cache: Cache
     recorder: Recorder
+    pods: PodBook
 
     @property
     def clock(self) -> Clock:

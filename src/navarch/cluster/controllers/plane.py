@@ -6,16 +6,21 @@ import asyncio
 import contextlib
 import socket
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from navarch.cache import Cache
 from navarch.client import Client
 from navarch.cluster.controllers.accounts import defaults
 from navarch.cluster.controllers.builtin import builtin_operator
+from navarch.cluster.controllers.health import nodes as health
+from navarch.cluster.controllers.health.conditions import HealthOptions
+from navarch.cluster.controllers.health.eviction import TaintEviction
+from navarch.cluster.controllers.health.sweeping import PodSweeper
 from navarch.cluster.controllers.ownership.collector import GarbageCollector
 from navarch.cluster.controllers.ownership.namespaces import NamespaceDeletion
 from navarch.cluster.controllers.parts import Around
+from navarch.cluster.controllers.podbook import PodBook
 from navarch.cluster.controllers.scheduling.scheduler import Scheduler
 from navarch.cluster.controllers.services import endpoints, mirroring
 from navarch.cluster.controllers.volumes import claims, reclaiming
@@ -33,12 +38,13 @@ _NAME: Final = "navarch-controllers"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlaneOptions:
     """What may differ between clusters: the certificate that pods know the API server by, in PEM; where volumes of claims
-    are on the machine, and none are made if it is not said; and whether pods are scheduled.
+    are on the machine, and none are made if it is not said; whether pods are scheduled; and how long nodes may be silent.
     """
 
     root_certificate: str = ""
     volumes: LocalVolumes | None = None
     scheduler: bool = True
+    health: HealthOptions = field(default_factory=HealthOptions)
 
 
 class _Part(Protocol):
@@ -53,12 +59,13 @@ class ControlPlane:
         self._options = options or PlaneOptions()
         self._cache = Cache(client, client.clock, client.rng)
         recorder = Recorder(client, _NAME, socket.gethostname(), client.clock, client.rng)
-        self._around = Around(client, self._cache, recorder)
+        self._around = Around(client, self._cache, recorder, PodBook(self._cache))
         self._operator = self._declared()
 
     def _declared(self) -> Operator:
         operator = builtin_operator()
         defaults.declare(operator, self._options.root_certificate)
+        health.declare(operator, self._around.pods, self._options.health)
         endpoints.declare(operator)
         mirroring.declare(operator)
         if self._options.volumes is not None:
@@ -74,8 +81,13 @@ class ControlPlane:
             group.create_task(serve(self._client, self._operator, cache=self._cache), name="controllers")
             group.create_task(self._around.recorder.run(), name="events")
             await self._cache.wait_synced()
-            for part in parts:
-                group.create_task(part.run(), name=type(part).__name__)
+            self._around.pods.open()
+            try:
+                async with asyncio.TaskGroup() as running:
+                    for part in parts:
+                        running.create_task(part.run(), name=type(part).__name__)
+            finally:
+                self._around.pods.close()
 
     async def _prepare(self) -> None:
         if self._options.volumes is not None:
@@ -87,5 +99,7 @@ class ControlPlane:
         yield GarbageCollector(around)
         yield NamespaceDeletion(around)
         yield StorageProtection(around)
+        yield TaintEviction(around)
+        yield PodSweeper(around, self._options.health)
         if self._options.scheduler:
             yield Scheduler(around)

@@ -15,13 +15,13 @@ from navarch.cluster.controllers.parts import Around
 from navarch.cluster.controllers.scheduling.binding import Binder
 from navarch.cluster.controllers.scheduling.choosing import Chooser, Refused
 from navarch.cluster.controllers.scheduling.nodes import node_info
-from navarch.cluster.controllers.scheduling.pods import DEFAULT_SCHEDULER, PodInfo, pod_info
+from navarch.cluster.controllers.scheduling.pods import DEFAULT_SCHEDULER, PodInfo
 from navarch.cluster.controllers.scheduling.preemption import Eviction, make_room, no_room_message
 from navarch.cluster.controllers.scheduling.volumes import PodVolumes
 from navarch.cluster.controllers.scheduling.waiting import WaitingPods
 from navarch.cluster.controllers.scheduling.world import World
 from navarch.errors import NavarchError
-from navarch.k8s.core.v1 import Namespace, Node, Pod
+from navarch.k8s.core.v1 import Namespace, Node
 
 __all__ = ["Scheduler"]
 
@@ -39,7 +39,7 @@ class Scheduler:
     def __init__(self, around: Around, name: str = DEFAULT_SCHEDULER) -> None:
         self.name = name
         self._clock = around.clock
-        self._pods: Collection[Pod] = around.cache.collection(Pod)
+        self._pods = around.pods
         self._nodes: Collection[Node] = around.cache.collection(Node)
         self._namespaces: Collection[Namespace] = around.cache.collection(Namespace)
         self._world = World(self._namespaces_with)
@@ -55,16 +55,17 @@ class Scheduler:
         subscriptions: tuple[tuple[Collection[Any], Any], ...] = (
             (self._namespaces, self._namespace_changed),
             (self._nodes, self._node_changed),
-            (self._pods, self._pod_changed),
         )
         for collection, subscriber in subscriptions:
             collection.subscribe(subscriber)
+        self._pods.subscribe(self._pod_changed)
         self._volumes.subscribe()
         try:
             async with asyncio.TaskGroup() as group:
                 await self._schedule(group)
         finally:
             self._volumes.unsubscribe()
+            self._pods.unsubscribe(self._pod_changed)
             for collection, subscriber in subscriptions:
                 collection.unsubscribe(subscriber)
 
@@ -83,10 +84,11 @@ class Scheduler:
         elif self._world.set_node(node_info(change.new.data)):
             self._waiting.something_changed()
 
-    def _pod_changed(self, change: Change) -> None:
-        pod = pod_info(change.new.data) if change.new is not None else None
+    def _pod_changed(self, old: PodInfo | None, pod: PodInfo | None) -> None:
         if pod is None or pod.is_finished:
-            self._gone(change.newest.uid)
+            gone = pod or old
+            if gone is not None:
+                self._gone(gone.uid)
         elif pod.node:
             self._placed(pod)
         elif pod.scheduler == self.name and pod.is_waiting:
@@ -147,7 +149,7 @@ class Scheduler:
         if fault:
             _log.info("pod %s could not be bound to %s: %s", pod.key, node, fault)
             assumed = self._world.pod(pod.uid)
-            if assumed is not None and self._pods.entry(pod.key) is not None:
+            if assumed is not None and self._pods.get(pod.uid) is not None:
                 self._world.remove_pod(pod.uid)
                 self._waiting.put_back(pod)
 

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
 
 from navarch.api import Key
-from navarch.cache import Cached, Change, Collection
+from navarch.cache import Change, Collection
 from navarch.client import MergePatch
 from navarch.cluster.controllers.parts import Around, Workers
+from navarch.cluster.controllers.scheduling.pods import PodInfo
 from navarch.errors import NotFound
-from navarch.k8s.core.v1 import PersistentVolume, PersistentVolumeClaim, Pod
+from navarch.k8s.core.v1 import PersistentVolume, PersistentVolumeClaim
 
 __all__ = ["StorageProtection"]
 
 _OF_CLAIMS: Final = "kubernetes.io/pvc-protection"
 _OF_VOLUMES: Final = "kubernetes.io/pv-protection"
-_FINISHED: Final = frozenset({"Succeeded", "Failed"})
-_INDEX: Final = "claims"
 
 
 class _Item(NamedTuple):
@@ -34,7 +32,7 @@ class StorageProtection:
         self._client = around.client
         self._claims = around.cache.collection(PersistentVolumeClaim)
         self._volumes = around.cache.collection(PersistentVolume)
-        self._pods = around.cache.collection(Cached(Pod, indexes={_INDEX: claims_of}))
+        self._pods = around.pods
         self._workers: Workers[_Item] = Workers("protection of storage", around, self._attend)
 
     async def run(self) -> None:
@@ -42,14 +40,15 @@ class StorageProtection:
         subscriptions: tuple[tuple[Collection[Any], Any], ...] = (
             (self._claims, self._claim_changed),
             (self._volumes, self._volume_changed),
-            (self._pods, self._pod_changed),
         )
         for collection, subscriber in subscriptions:
             collection.subscribe(subscriber)
+        self._pods.subscribe(self._pod_changed)
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._workers.run(), name="protection of storage")
         finally:
+            self._pods.unsubscribe(self._pod_changed)
             for collection, subscriber in subscriptions:
                 collection.unsubscribe(subscriber)
 
@@ -60,12 +59,12 @@ class StorageProtection:
     def _volume_changed(self, change: Change) -> None:
         self._workers.queue.add(_Item(PersistentVolume, "", change.newest.key.name))
 
-    def _pod_changed(self, change: Change) -> None:
+    def _pod_changed(self, old: PodInfo | None, pod: PodInfo | None) -> None:
         """A pod that has gone, or ended, may have been the last to use a claim."""
-        if change.old is None and not change.initial:
-            return
-        for name in claims_of(self._pods.view(change.newest)):
-            self._workers.queue.add(_Item(PersistentVolumeClaim, change.newest.key.namespace, name))
+        gone = pod or old
+        if gone is not None and (pod is None or pod.is_finished):
+            for name in gone.claims:
+                self._workers.queue.add(_Item(PersistentVolumeClaim, gone.namespace, name))
 
     async def _attend(self, item: _Item) -> None:
         is_claim = item.kind is PersistentVolumeClaim
@@ -83,10 +82,8 @@ class StorageProtection:
             await self._write(item, found, [each for each in finalizers if each != name])
 
     def _is_used(self, claim: PersistentVolumeClaim) -> bool:
-        """By a pod that has a node and has not ended, or one that will have one."""
-        users = self._pods.indexed(_INDEX, claim.name)
-        pods = (self._pods.view(entry) for entry in users if entry.key.namespace == claim.namespace)
-        return any(pod.spec.node_name and pod.status.phase not in _FINISHED for pod in pods)
+        """By a pod that has a node and has not ended."""
+        return any(pod.node and not pod.is_finished for pod in self._pods.using(claim.namespace, claim.name))
 
     async def _write(self, item: _Item, found: Any, finalizers: list[str]) -> None:
         metadata = {"resourceVersion": found.metadata.resource_version, "finalizers": finalizers or None}
@@ -95,12 +92,3 @@ class StorageProtection:
             await self._client.patch(item.kind, item.name, patch, namespace=item.namespace or None)
         except NotFound:
             return
-
-
-def claims_of(pod: Pod) -> Iterable[str]:
-    """The names of the claims that the pod uses."""
-    for volume in pod.spec.volumes or ():
-        if volume.persistent_volume_claim is not None:
-            yield volume.persistent_volume_claim.claim_name
-        elif volume.ephemeral is not None:
-            yield f"{pod.name}-{volume.name}"

@@ -1,0 +1,150 @@
+"""Nodes that fall silent or go, and their pods; Kubernetes takes a minute for it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from cluster.controllers.planes import controlled
+from navarch.api import format_time
+from navarch.client import MergePatch
+from navarch.cluster.controllers.health.conditions import HealthOptions, silent, tainted
+from navarch.cluster.controllers.health.eviction import seconds_tolerated
+from navarch.cluster.controllers.plane import PlaneOptions
+from navarch.k8s.coordination.v1 import Lease, LeaseSpec
+from navarch.k8s.core.v1 import (
+    Container,
+    Event,
+    Node,
+    NodeCondition,
+    NodeSpec,
+    NodeStatus,
+    Pod,
+    PodSpec,
+    Taint,
+    Toleration,
+)
+from navarch.testing.cluster import Cluster
+
+NOW = datetime(2030, 1, 1, tzinfo=UTC)
+IMPATIENT = PlaneOptions(
+    scheduler=False, health=HealthOptions(look=0.1, silence=1.0, startup=1.0, sweep=0.1, quarantine=0.2)
+)
+NOT_READY = "node.kubernetes.io/not-ready"
+UNREACHABLE = "node.kubernetes.io/unreachable"
+
+
+def node(*conditions: tuple[str, str], **spec: object) -> Node:
+    status = NodeStatus(conditions=[NodeCondition(type=type_, status=status) for type_, status in conditions])
+    return Node(name="n1", spec=NodeSpec(**spec), status=status)  # type: ignore[arg-type]
+
+
+def kinds(taints: list[Taint]) -> set[tuple[str, str]]:
+    return {(taint.key, taint.effect) for taint in taints}
+
+
+def test_taints_follow_from_conditions() -> None:
+    """Those of others stay, own ones come and go."""
+    other = Taint(key="special", effect="NoSchedule")
+    assert kinds(tainted(node(("Ready", "True"), taints=[other]), NOW, evicts=True)) == {("special", "NoSchedule")}
+    assert kinds(tainted(node(("Ready", "False")), NOW, evicts=True)) == {
+        (NOT_READY, "NoSchedule"),
+        (NOT_READY, "NoExecute"),
+    }
+    before = [Taint(key=NOT_READY, effect="NoExecute", time_added=NOW), other]
+    assert kinds(tainted(node(("Ready", "Unknown"), taints=before), NOW, evicts=False)) == {
+        ("special", "NoSchedule"),
+        (UNREACHABLE, "NoSchedule"),
+    }
+    assert kinds(tainted(node(), NOW, evicts=True)) == {(NOT_READY, "NoSchedule")}
+    assert tainted(node(("Ready", "False"), taints=before), NOW, evicts=True)[0].time_added == NOW
+
+
+def test_conditions_of_a_silent_node_are_unknown() -> None:
+    """All that it reports, with the reason; what it never reported as well, and what is unknown stays as it is."""
+    found = {each.type: each for each in silent(node(("Ready", "True"), ("Other", "True")), NOW)}
+    assert (found["Ready"].status, found["Ready"].reason) == ("Unknown", "NodeStatusUnknown")
+    assert (found["DiskPressure"].status, found["DiskPressure"].reason) == ("Unknown", "NodeStatusNeverUpdated")
+    assert found["Other"].status == "True"
+    again = node()
+    again.status.conditions = list(found.values())
+    assert {each.type: each for each in silent(again, NOW)} == found
+
+
+def test_taints_are_tolerated_for_a_while() -> None:
+    """The shortest time of all that fit holds, and a taint that nobody tolerates ends it at once."""
+    taints = [Taint(key="a", effect="NoExecute"), Taint(key="b", effect="NoExecute")]
+    forever, shortly = (
+        Toleration(key="a", operator="Exists"),
+        Toleration(key="b", operator="Exists", toleration_seconds=5),
+    )
+    assert seconds_tolerated([], []) is None
+    assert seconds_tolerated(taints[:1], [forever]) is None
+    assert seconds_tolerated(taints, [forever, shortly]) == 5
+    assert seconds_tolerated(taints, [forever]) == 0
+
+
+async def add(cluster: Cluster, name: str) -> None:
+    await cluster.create(Node(name=name))
+    await report(cluster, name)
+
+
+async def report(cluster: Cluster, name: str) -> None:
+    condition = {"type": "Ready", "status": "True", "lastHeartbeatTime": format_time(cluster.client.clock.now())}
+    await cluster.client.patch(Node, name, MergePatch({"status": {"conditions": [condition]}}), subresource="status")
+
+
+async def run_pod(cluster: Cluster, name: str, node: str, **spec: object) -> None:
+    await cluster.create(Pod(name=name, spec=PodSpec(containers=[Container(name="main", image="none")], **spec)))  # type: ignore[arg-type]
+    await cluster.client.bind(name, node)
+    ready = {"type": "Ready", "status": "True"}
+    await cluster.client.patch(Pod, name, MergePatch({"status": {"conditions": [ready]}}), subresource="status")
+
+
+async def test_node_that_falls_silent_is_lost(cluster: Cluster) -> None:
+    """Its conditions are unknown, it is tainted, its pods are not ready, and leave when they tolerate it no longer."""
+    async with controlled(cluster, IMPATIENT):
+        await add(cluster, "silent")
+        await cluster.create(Lease(name="alive", namespace="kube-node-lease", spec=LeaseSpec()))
+        await add(cluster, "alive")
+        tolerations = [Toleration(key=UNREACHABLE, operator="Exists", effect="NoExecute", toleration_seconds=1)]
+        await run_pod(cluster, "pod", "silent", tolerations=tolerations)
+
+        async def renewed() -> Node:
+            patch = MergePatch({"spec": {"renewTime": f"{cluster.client.clock.now():%Y-%m-%dT%H:%M:%S.%fZ}"}})
+            await cluster.client.patch(Lease, "alive", patch, namespace="kube-node-lease")
+            return await cluster.get(Node, "silent")
+
+        found = await cluster.eventually(
+            renewed, lambda node: (UNREACHABLE, "NoExecute") in kinds(node.spec.taints or []), what="a lost node"
+        )
+        assert {each.status for each in found.status.conditions or ()} == {"Unknown"}
+        assert not (await cluster.get(Node, "alive")).spec.taints
+        pod = await cluster.eventually(
+            lambda: cluster.get(Pod, "pod"), lambda pod: pod.metadata.deletion_timestamp is not None
+        )
+        ready = next(each for each in pod.status.conditions or () if each.type == "Ready")
+        assert ready.status == "False"
+        events = [event.reason for event in await cluster.list(Event, namespace="default")]
+        assert {"NodeNotReady", "TaintManagerEviction"} <= set(events)
+
+
+async def test_pods_of_a_node_that_is_gone_go(cluster: Cluster) -> None:
+    """They are deleted for good, since nobody else would."""
+    async with controlled(cluster, IMPATIENT):
+        await add(cluster, "gone")
+        await run_pod(cluster, "pod", "gone")
+        await cluster.delete(Node, "gone")
+        await cluster.eventually(lambda: cluster.list(Pod), lambda pods: not pods, what="no pods")
+
+
+async def test_pods_of_a_node_out_of_service_go_when_they_are_deleted(cluster: Cluster) -> None:
+    """Whoever says so knows that nothing runs there any more."""
+    async with controlled(cluster, IMPATIENT):
+        await cluster.create(
+            Node(
+                name="off", spec=NodeSpec(taints=[Taint(key="node.kubernetes.io/out-of-service", effect="NoSchedule")])
+            )
+        )
+        await run_pod(cluster, "pod", "off")
+        await cluster.delete(Pod, "pod")
+        await cluster.eventually(lambda: cluster.list(Pod), lambda pods: not pods, what="no pods")
