@@ -5,15 +5,17 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
-import pty
 import signal
 import termios
-from typing import Any, Final, NoReturn
 
 from navarch.cluster.nodes.warden.program import kernel
 from navarch.cluster.nodes.warden.program.isolation import Isolation
 from navarch.cluster.nodes.warden.program.logs import Log
 from navarch.cluster.nodes.warden.program.processes import MARK
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Final, NoReturn
 
 __all__ = ["Child", "Streams", "begin"]
 
@@ -28,7 +30,7 @@ class Streams:
     def __init__(self, *, stdin: bool, tty: bool) -> None:
         self.stdin = self.stderr = -1
         if tty:
-            self.stdout, slave = pty.openpty()
+            self.stdout, slave = os.openpty()
             self.stdin = os.dup(self.stdout)
             self.theirs = (slave, slave, slave)
             return
@@ -131,10 +133,17 @@ def _enter_folder(folder: str) -> None:
 
 
 def _run(argv: list[str], env: dict[str, str]) -> NoReturn:
-    try:
-        os.execvpe(argv[0], argv, env)  # noqa: S606 - what the user asked for
-    except OSError as error:
-        raise OSError(error.errno, _cannot_run(argv[0], error)) from None
+    """Runs the program. It is looked for here, since the library's search imports what this account may not read."""
+    program = argv[0]
+    folders = [""] if "/" in program else env.get("PATH", "").split(":")
+    fault = OSError(errno.ENOENT, "")
+    for folder in folders:
+        try:
+            os.execve(os.path.join(folder, program), argv, env)  # noqa: S606 - what the user asked for
+        except OSError as error:
+            if error.errno not in {errno.ENOENT, errno.ENOTDIR}:
+                fault = error
+    raise OSError(fault.errno, _cannot_run(program, fault))
 
 
 def _cannot_run(program: str, error: OSError) -> str:

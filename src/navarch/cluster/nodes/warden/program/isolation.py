@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable
-from typing import Final
 
 from navarch.cluster.nodes.warden.program import kernel, tree
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Final
 
 __all__ = ["Isolation"]
 
@@ -18,8 +21,8 @@ class Isolation:
     """What keeps containers apart from each other and from the machine.
 
     `mounts`: they have file trees of their own; `processes`: process ids of their own, and all of them end with the first.
-    `limits` says in words what is not possible. The warden has namespaces of its own around those of its containers:
-    without root it may do nothing with others.
+    `limits` says in words what is not possible. Without root the warden has namespaces of its own around those of its
+    containers, since it may do nothing with others.
     """
 
     def __init__(self, base: str) -> None:
@@ -44,11 +47,17 @@ class Isolation:
             self.limits.append(f"no mount namespaces ({fault}): containers see the machine as it is; {_MEANS}")
 
     def _try_processes(self) -> None:
+        if self.is_root:
+            self._try_container()
+            return
         self._take(kernel.NEW_PROCESSES | kernel.NEW_MOUNTS)
         _attempt_or_raise(self._try_inside)
 
     def _try_inside(self) -> None:
         _show_own_processes()
+        self._try_container()
+
+    def _try_container(self) -> None:
         kernel.unshare(kernel.NEW_PROCESSES | kernel.NEW_MOUNTS | kernel.NEW_UTS)
         _attempt_or_raise(lambda: tree.enter(self._base, [], own_processes=True))
 
@@ -68,13 +77,16 @@ class Isolation:
                 file.write(text)
 
     def settle(self) -> None:
-        """Moves the warden into its namespaces. With process ids of its own it goes on as a child, for which this process
-        only waits: whoever kills either kills all.
-        """
-        if not self.processes:
-            if self.mounts:
-                self._take(kernel.NEW_MOUNTS)
-            return
+        """Moves the warden into its own namespaces, where it needs some."""
+        if self.processes and not self.is_root:
+            self._go_inside()
+        elif self.mounts and not self.is_root:
+            self._take(kernel.NEW_MOUNTS)
+        if self.processes:
+            self._own = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
+
+    def _go_inside(self) -> None:
+        """The warden goes on as a child, the first process of a namespace; this one only waits. Who kills either, kills all."""
         self._take(kernel.NEW_PROCESSES | kernel.NEW_MOUNTS)
         outer = os.pidfd_open(os.getpid())
         pid = os.fork()
@@ -87,7 +99,6 @@ class Isolation:
             os._exit(1)
         os.close(outer)
         _show_own_processes()
-        self._own = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
 
     def fork(self) -> int:
         """os.fork() of the first process of a container."""

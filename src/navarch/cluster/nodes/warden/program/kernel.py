@@ -5,7 +5,10 @@ from __future__ import annotations
 import ctypes
 import os
 import select
-from typing import Final
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Final
 
 __all__ = [
     "BIND",

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import time
-from typing import Final
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Final
 
 __all__ = ["Log"]
 

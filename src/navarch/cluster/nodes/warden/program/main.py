@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import contextlib
+import _socket
 import errno
 import os
 import select
 import signal
-import socket
 import time
-from typing import Any, Final
 
 from navarch.cluster.nodes.warden.program import kernel
 from navarch.cluster.nodes.warden.program.children import Child, begin
 from navarch.cluster.nodes.warden.program.isolation import Isolation
-from navarch.cluster.nodes.warden.program.processes import adopted, descendants, end_children
+from navarch.cluster.nodes.warden.program.processes import adopted, descendants, end_children, send
 from navarch.cluster.nodes.warden.program.taps import Taps
 from navarch.cluster.nodes.warden.program.wire import Inbox, packed, send_with
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Final
 
 __all__ = ["main"]
 
@@ -26,7 +28,7 @@ _PIECE: Final = 65536
 class Warden:
     """Containers and the socket to the cluster, in one thread."""
 
-    def __init__(self, link: socket.socket, isolation: Isolation) -> None:
+    def __init__(self, link: _socket.socket, isolation: Isolation) -> None:
         self._link = link
         self._isolation = isolation
         self._alive = os.pidfd_open(os.getpid())
@@ -228,17 +230,15 @@ class Warden:
     def _signal(self, child: Child, number: int) -> None:
         if child.status is not None:
             return
-        with contextlib.suppress(ProcessLookupError):
-            if number == signal.SIGKILL and not self._isolation.processes:
-                for pid in descendants(child.pid):
-                    os.kill(pid, number)
-            os.kill(child.pid, number)
+        if number == signal.SIGKILL and not self._isolation.processes:
+            for pid in descendants(child.pid):
+                send(pid, number)
+        send(child.pid, number)
 
     def _freeze(self, *, frozen: bool) -> None:
         number = signal.SIGSTOP if frozen else signal.SIGCONT
         for pid in descendants(os.getpid()):
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, number)
+            send(pid, number)
 
     def _stop(self, seconds: float) -> None:
         self._stop_at = time.clock_gettime(time.CLOCK_MONOTONIC) + seconds
@@ -264,8 +264,7 @@ class Warden:
             self._drain(child.report)
         if child.log is not None and not self._isolation.processes:
             for pid in adopted(child.id):
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
+                send(pid, signal.SIGKILL)
         for fd in (child.streams.stdout, child.streams.stderr):
             if fd in self._readers:
                 self._drain(fd)
@@ -313,6 +312,6 @@ def main(fd: int, base: str) -> None:
     isolation.find_out()
     isolation.settle()
     kernel.subreaper()
-    link = socket.socket(fileno=fd)
+    link = _socket.socket(fileno=fd)
     link.setblocking(False)
     Warden(link, isolation).run()

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import time
-from typing import Final
 
-__all__ = ["MARK", "adopted", "descendants", "end_children"]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Final
+
+__all__ = ["MARK", "adopted", "descendants", "end_children", "send"]
 
 MARK: Final = "NAVARCH_CONTAINER"
 """In the environment of a container's processes where it has no process namespace: whose they are."""
@@ -18,10 +20,28 @@ _LONGEST_END: Final = 5_000_000_000
 def _parents() -> dict[int, int]:
     found = {}
     for name in os.listdir("/proc"):
-        if name.isdigit():
-            with contextlib.suppress(OSError), open(f"/proc/{name}/stat", "rb") as file:
-                found[int(name)] = int(file.read().rpartition(b")")[2].split()[1])
+        stat = _read(f"/proc/{name}/stat") if name.isdigit() else b""
+        if stat:
+            found[int(name)] = int(stat.rpartition(b")")[2].split()[1])
     return found
+
+
+def _read(path: str) -> bytes:
+    """What a file of a process says; nothing if the process is gone."""
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError:
+        return b""
+
+
+def send(pid: int, number: int) -> bool:
+    """Sends a signal; whether the process was still there."""
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 def descendants(pid: int) -> list[int]:
@@ -37,15 +57,8 @@ def descendants(pid: int) -> list[int]:
 def adopted(container: str) -> list[int]:
     """Children of the warden that the container left behind: orphans come to the warden, and have the mark."""
     own, mark = os.getpid(), f"{MARK}={container}".encode()
-    return [pid for pid, parent in _parents().items() if parent == own and mark in _environment(pid)]
-
-
-def _environment(pid: int) -> list[bytes]:
-    try:
-        with open(f"/proc/{pid}/environ", "rb") as file:
-            return file.read().split(b"\0")
-    except OSError:
-        return []
+    parents = _parents().items()
+    return [pid for pid, parent in parents if parent == own and mark in _read(f"/proc/{pid}/environ").split(b"\0")]
 
 
 def end_children() -> None:
@@ -55,8 +68,7 @@ def end_children() -> None:
         own = os.getpid()
         for pid, parent in _parents().items():
             if parent == own:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
+                send(pid, signal.SIGKILL)
         try:
             os.waitpid(-1, 0)
         except ChildProcessError:

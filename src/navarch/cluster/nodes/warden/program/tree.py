@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import os
 import stat
-from typing import Any, Final
 
 from navarch.cluster.nodes.warden.program import kernel
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Final
 
 __all__ = ["enter"]
 
@@ -49,11 +52,14 @@ def _resolved(target: str) -> str:
 
 
 def _mirror_machine(base: str, root: str, points: list[tuple[str, bool]]) -> None:
+    mounted = _mounted()
     for name in os.listdir("/"):
         source, target = f"/{name}", f"{root}/{name}"
         if name in _OWN or os.path.islink(source) or not os.path.isdir(source):
             _mirror_entry(source, target)
-        elif not _overlaid(base, name, target, points):
+        elif _overlaid(base, name, target, points):
+            _show_mounts(source, target, mounted)
+        else:
             _mirror(source, target, [point for point, _ in points])
 
 
@@ -83,8 +89,6 @@ def _overlaid(base: str, name: str, target: str, points: list[tuple[str, bool]])
     except OSError:
         os.rmdir(target)
         return False
-    for inner in _mounted_below(lower):
-        kernel.mount(inner, f"{target}{inner.removeprefix(lower)}", flags=_BIND)
     return True
 
 
@@ -111,12 +115,19 @@ def _make_like(known: str, new: str) -> None:
         return
 
 
-def _mounted_below(folder: str) -> list[str]:
-    """The topmost mounts inside a folder: an overlay does not show them."""
+def _mounted() -> list[str]:
+    """Where something is mounted on this machine, but for places with blanks in their names."""
     with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as lines:
-        found = sorted({line.split(" ")[4] for line in lines})
-    below = [point for point in found if point.startswith(f"{folder}/") and "\\" not in point]
-    return [point for point in below if not any(point.startswith(f"{other}/") for other in below)]
+        found = {line.split(" ")[4] for line in lines}
+    return sorted(point for point in found if "\\" not in point)
+
+
+def _show_mounts(source: str, target: str, mounted: list[str]) -> None:
+    """The topmost mounts inside a folder: an overlay does not show them."""
+    below = [point for point in mounted if point.startswith(f"{source}/")]
+    for point in below:
+        if not any(point.startswith(f"{other}/") for other in below):
+            kernel.mount(point, f"{target}{point.removeprefix(source)}", flags=_BIND)
 
 
 def _mirror(source: str, target: str, points: list[str]) -> None:

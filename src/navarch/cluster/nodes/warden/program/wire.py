@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import _socket
 import array
 import marshal
-import socket
-from typing import Any, Final
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Final
 
 __all__ = ["Inbox", "descriptors", "packed", "send_with"]
 
@@ -15,7 +18,7 @@ _MOST_DESCRIPTORS: Final = 64
 
 
 def packed(message: dict[str, Any]) -> bytes:
-    """The message as it goes over the socket. Both ends run the same Python: what it writes fast, it reads fast."""
+    """The message as it goes over the _socket. Both ends run the same Python: what it writes fast, it reads fast."""
     body = marshal.dumps(message)
     return len(body).to_bytes(_HEAD, "little") + body
 
@@ -27,14 +30,14 @@ class Inbox:
         self._data = bytearray()
         self._descriptors: list[int] = []
 
-    def receive(self, link: socket.socket) -> list[dict[str, Any]] | None:
+    def receive(self, link: _socket.socket) -> list[dict[str, Any]] | None:
         """The messages that are complete now; None when the other end is gone. Raises `BlockingIOError`.
 
         A message that says `descriptors` finds them there instead of their number.
         """
-        space = socket.CMSG_LEN(_MOST_DESCRIPTORS * array.array("i").itemsize)
+        space = _socket.CMSG_LEN(_MOST_DESCRIPTORS * array.array("i").itemsize)
         try:
-            data, ancillary, _, _ = link.recvmsg(_PIECE, space, socket.MSG_CMSG_CLOEXEC)
+            data, ancillary, _, _ = link.recvmsg(_PIECE, space, _socket.MSG_CMSG_CLOEXEC)
         except ConnectionError:
             return None
         for level, kind, content in ancillary:
@@ -60,14 +63,14 @@ class Inbox:
 
 def descriptors(level: int, kind: int, content: bytes) -> list[int]:
     """The descriptors in one piece of ancillary data."""
-    if (level, kind) != (socket.SOL_SOCKET, socket.SCM_RIGHTS):
+    if (level, kind) != (_socket.SOL_SOCKET, _socket.SCM_RIGHTS):
         return []
     found = array.array("i")
     found.frombytes(content[: len(content) - len(content) % found.itemsize])
     return list(found)
 
 
-def send_with(link: socket.socket, data: bytes, fds: list[int]) -> int:
+def send_with(link: _socket.socket, data: bytes, fds: list[int]) -> int:
     """Sends as much as goes at once, and the descriptors with its first byte. Raises `BlockingIOError`."""
-    ancillary = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds).tobytes())] if fds else []
+    ancillary = [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, array.array("i", fds).tobytes())] if fds else []
     return link.sendmsg([data], ancillary)

@@ -1,0 +1,93 @@
+"""A pod's phase and conditions from what is known of its containers."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from navarch.cluster.nodes.pods.records import Record
+from navarch.cluster.nodes.pods.status import Situation, pod_status
+from navarch.cluster.nodes.runtime import Exit
+from navarch.k8s.core.v1 import Container, Pod, PodSpec
+
+_NOW = datetime(2030, 1, 1, tzinfo=UTC)
+
+
+def _record(name: str, how: str) -> Record:
+    """A container that waits, runs, or has ended with a code; `1 again` waits after an end."""
+    record = Record(Container(name=name), None, lambda: None, "ContainerCreating")
+    word, _, again = how.partition(" ")
+    if word == "waits":
+        return record
+    record.begins()
+    record.runs("id", _NOW)
+    if word == "runs":
+        return record
+    record.ended(Exit(int(word)), _NOW, None)
+    if again:
+        record.waits("CrashLoopBackOff")
+    return record
+
+
+def _phase(policy: str, *main: str, init: tuple[str, ...] = (), over: bool = False) -> str | None:
+    records = {f"m{index}": _record(f"m{index}", how) for index, how in enumerate(main)}
+    first = {f"i{index}": _record(f"i{index}", how) for index, how in enumerate(init)}
+    spec = PodSpec(
+        restart_policy=policy,
+        containers=[record.spec for record in records.values()],
+        init_containers=[record.spec for record in first.values()] or None,
+    )
+    situation = Situation(start_time=_NOW, node_address="127.0.0.1", prepared=True, over=over)
+    status = pod_status(Pod(name="p", spec=spec), {**records, **first}, situation, {}, _NOW)
+    return status.phase
+
+
+@pytest.mark.parametrize(
+    ("policy", "main", "phase"),
+    [
+        ("Always", ("waits",), "Pending"),
+        ("Always", ("runs",), "Running"),
+        ("Always", ("runs", "waits"), "Pending"),
+        ("Always", ("runs", "1 again"), "Running"),
+        ("Always", ("0",), "Running"),
+        ("Always", ("1 again",), "Running"),
+        ("OnFailure", ("0",), "Succeeded"),
+        ("OnFailure", ("0", "1"), "Running"),
+        ("OnFailure", ("0", "runs"), "Running"),
+        ("Never", ("0", "0"), "Succeeded"),
+        ("Never", ("0", "1"), "Failed"),
+        ("Never", ("1", "runs"), "Running"),
+    ],
+)
+def test_phases_follow_from_containers(policy: str, main: tuple[str, ...], phase: str) -> None:
+    """As Kubernetes' nodes compute them."""
+    assert _phase(policy, *main) == phase
+
+
+def test_phases_with_init_containers() -> None:
+    """A pod is pending until they are done; one that fails for good fails the pod."""
+    assert _phase("Always", "waits", init=("runs",)) == "Pending"
+    assert _phase("Always", "waits", init=("1 again",)) == "Pending"
+    assert _phase("Always", "runs", init=("0",)) == "Running"
+    assert _phase("Never", "waits", init=("1",)) == "Failed"
+
+
+def test_a_pod_that_is_over_has_succeeded_or_failed() -> None:
+    """Nothing is restarted any more, whatever the policy."""
+    assert _phase("Always", "0", over=True) == "Succeeded"
+    assert _phase("Always", "137", over=True) == "Failed"
+    assert _phase("Always", "waits", over=True) == "Failed"
+
+
+def test_transition_times_are_kept() -> None:
+    """A condition has the time since which it is so."""
+    record = _record("m", "runs")
+    pod = Pod(name="p", spec=PodSpec(containers=[record.spec]))
+    situation = Situation(start_time=_NOW, node_address="127.0.0.1", prepared=True)
+    pod.status = pod_status(pod, {"m": record}, situation, {}, _NOW)
+    later = datetime(2030, 1, 2, tzinfo=UTC)
+    record.is_ready(ready=False)
+    again = {known.type: known for known in pod_status(pod, {"m": record}, situation, {}, later).conditions or []}
+    assert again["Initialized"].last_transition_time == _NOW
+    assert again["Ready"].last_transition_time == later
