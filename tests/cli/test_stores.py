@@ -161,7 +161,7 @@ async def kill_after(running: Running, acknowledged: set[str], count: int) -> No
         pytest.param("etcd", 20, id="etcd, twenty times", marks=pytest.mark.real),
     ],
 )
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 async def test_nothing_acknowledged_is_lost_when_the_cluster_is_killed(
     folder: ClusterFolder, store: Store, kills: int
 ) -> None:
