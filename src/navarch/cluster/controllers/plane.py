@@ -21,6 +21,7 @@ from navarch.cluster.controllers.ownership.collector import GarbageCollector
 from navarch.cluster.controllers.ownership.namespaces import NamespaceDeletion
 from navarch.cluster.controllers.parts import Around
 from navarch.cluster.controllers.podbook import PodBook
+from navarch.cluster.controllers.policy import disruption
 from navarch.cluster.controllers.scheduling.scheduler import Scheduler
 from navarch.cluster.controllers.services import endpoints, mirroring
 from navarch.cluster.controllers.volumes import claims, reclaiming
@@ -68,6 +69,7 @@ class ControlPlane:
         health.declare(operator, self._around.pods, self._options.health)
         endpoints.declare(operator)
         mirroring.declare(operator)
+        disruption.declare(operator)
         if self._options.volumes is not None:
             claims.declare(operator, self._options.volumes)
             reclaiming.declare(operator, self._options.volumes)
