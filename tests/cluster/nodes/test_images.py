@@ -129,6 +129,8 @@ def test_images_are_kept_in_a_file(tmp_path: Path) -> None:
     images.add(Image(name="app", argv=("/opt/new",), version="1"))
     images.add(Image(name="other", argv=(sys.executable,)))
     assert Images.load(path).find("app:1").argv == ("/opt/new",)
+    Images.load(path).add(Image(name="of-another-process", argv=("/opt/it",)))
+    assert images.find("of-another-process:7").argv == ("/opt/it",)
     images.remove("other")
     with pytest.raises(InvalidValueError, match="app:1"):
         images.remove("other")

@@ -90,20 +90,32 @@ def _is_version(version: str, tag: str) -> bool:
 class Images:
     """The images that a cluster knows: those found on this machine, and those that were added.
 
-    Added ones come first, the newest of them before all. With a `path` they are kept in that file.
+    Added ones come first, the newest of them before all. With a `path` they are kept in that file, and found there if
+    another process adds some.
     """
 
     def __init__(self, added: tuple[Image, ...] = (), *, path: Path | None = None) -> None:
         self._added = list(added)
         self._path = path
+        self._read_at = 0
         self._installed: tuple[Image, ...] | None = None
 
     @classmethod
     def load(cls, path: Path) -> Images:
         """Those that were added before; an absent file has none. Raises `ConfigError` for a file of something else."""
-        return cls(_read(path) if path.exists() else (), path=path)
+        images = cls(path=path)
+        images._catch_up()
+        return images
+
+    def _catch_up(self) -> None:
+        """Reads the file again if somebody else has written it."""
+        if self._path is not None and self._path.exists():
+            written = self._path.stat().st_mtime_ns
+            if written != self._read_at:
+                self._added, self._read_at = list(_read(self._path)), written
 
     def __iter__(self) -> Iterator[Image]:
+        self._catch_up()
         return iter((*reversed(self._added), *self.installed))
 
     @property
@@ -116,11 +128,13 @@ class Images:
 
     def add(self, image: Image) -> None:
         """Adds it in the place of one of the same name and version."""
+        self._catch_up()
         self._added = [*(known for known in self._added if known.identity != image.identity), image]
         self._save()
 
     def remove(self, identity: str) -> None:
         """Forgets one that was added; raises `InvalidValueError` if there is none of that name."""
+        self._catch_up()
         left = [known for known in self._added if identity not in {known.identity, known.name}]
         if len(left) == len(self._added):
             names = ", ".join(known.identity for known in self._added) or "none"
@@ -146,6 +160,7 @@ class Images:
             fresh = self._path.with_suffix(".new")
             fresh.write_bytes(msgspec.json.format(msgspec.json.encode(self._added)))
             fresh.replace(self._path)
+            self._read_at = self._path.stat().st_mtime_ns
 
 
 def _read(path: Path) -> tuple[Image, ...]:

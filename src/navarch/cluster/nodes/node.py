@@ -23,6 +23,7 @@ from navarch.cluster.nodes.pods.worker import PodWorker
 from navarch.cluster.nodes.registration import Profile, machine_capacity, node_object, register
 from navarch.cluster.nodes.runtime import LogOptions, Process, ProcessOptions, Runtime
 from navarch.controller import Recorder
+from navarch.controller.events import RecorderOptions
 from navarch.errors import ContainerError, NavarchError
 from navarch.k8s.core.v1 import Node as NodeObject
 
@@ -31,6 +32,7 @@ __all__ = ["Node", "NodeOptions"]
 _log = logging.getLogger("navarch.nodes")
 _PAUSE = Backoff(initial=0.1, maximum=5.0)
 _LIMITS = "navarch.dev/limits"
+_LAST_WORDS_SECONDS = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +90,8 @@ class Node:
     async def _work(self, runtime: Runtime) -> None:
         profile = self._profile(runtime)
         known = await self._registered(profile)
-        recorder = Recorder(self._client, "kubelet", self.name, self._clock, self._client.rng)
+        kept = RecorderOptions(stop_seconds=_LAST_WORDS_SECONDS)
+        recorder = Recorder(self._client, "kubelet", self.name, self._clock, self._client.rng, options=kept)
         pods = self._pods = Pods(self._site(runtime, profile, recorder))
         async with asyncio.TaskGroup() as group:
             group.create_task(Heartbeat(self._client, known, self._clock).run(), name="heartbeat")

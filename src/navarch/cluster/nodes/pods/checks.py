@@ -75,12 +75,19 @@ async def http_fault(target: Target, action: HTTPGetAction) -> str | None:
             return f'Get "{scheme}://{host}:{port}{path}": {opened}'
         reader, writer = opened
         writer.write(_request(f"{host}:{port}", path, action))
-        line = await reader.readline()
-    words = line.split()
+        words = (await _line(reader)).split()
     if len(words) < 2 or not words[1].isdigit():
         return f'Get "{scheme}://{host}:{port}{path}": EOF'
     code = int(words[1])
     return None if 200 <= code < 400 else f"HTTP probe failed with statuscode: {code}"
+
+
+async def _line(reader: asyncio.StreamReader) -> bytes:
+    """The first line; nothing if it has no end."""
+    try:
+        return await reader.readline()
+    except ValueError:
+        return b""
 
 
 def _request(host: str, path: str, action: HTTPGetAction) -> bytes:

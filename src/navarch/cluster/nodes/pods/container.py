@@ -97,7 +97,7 @@ class ContainerLoop:
         while self.image is not None and not self._stopping.is_set():
             try:
                 launch = await launch_of(self._home, self.record.spec, self.image, self.record.attempt)
-            except (ContainerError, OSError) as error:
+            except (NavarchError, OSError) as error:
                 self._say("Failed", f"Error: {error}", warning=True)
                 self.record.waits("CreateContainerConfigError", str(error))
                 await unless(self._stopping.wait(), self._clock.sleep(delays.next_delay()))

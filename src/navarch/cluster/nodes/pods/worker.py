@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import shutil
 from collections.abc import Sequence
 from typing import cast
 
-from navarch._base.backoff import Delays
+from navarch._base.backoff import Backoff, Delays
 from navarch._base.tasks import unless
 from navarch.client import Preconditions
 from navarch.cluster.nodes.pods.container import ContainerLoop, Policy
@@ -17,13 +18,15 @@ from navarch.cluster.nodes.pods.records import Record
 from navarch.cluster.nodes.pods.site import Site
 from navarch.cluster.nodes.pods.status import Situation, is_sidecar, pod_status
 from navarch.cluster.nodes.pods.writing import StatusWriter
-from navarch.errors import Conflict, ContainerError, NotFound
+from navarch.errors import Conflict, NavarchError, NotFound
 from navarch.k8s.core.v1 import Container, ContainerStatus, Pod, PodStatus
 
 __all__ = ["PodWorker"]
 
+_log = logging.getLogger("navarch.nodes")
 _FORCED_SECONDS = 1.0
 """What is left to the processes of a pod that is no longer there."""
+_PAUSE = Backoff(initial=0.2, maximum=10.0)
 _LATE = "Pod was active on the node longer than the specified deadline"
 
 
@@ -56,7 +59,9 @@ class PodWorker:
     # What others say
 
     def update(self, pod: Pod) -> None:
-        """The pod is another one now."""
+        """The pod is another one now; a version that is older than what is known says nothing."""
+        if int(pod.metadata.resource_version) < int(self.home.pod.metadata.resource_version):
+            return
         self.home.pod = pod
         self.home.volumes.changed()
         self._redefined.set()
@@ -119,7 +124,7 @@ class PodWorker:
                 self.home.prepare()
                 self._situation.address = self.home.place.address
                 await self.home.volumes.prepare(self.home.pod)
-            except (ContainerError, OSError) as error:
+            except (NavarchError, OSError) as error:
                 self.home.say("FailedMount", str(error), "Warning")
                 await unless(self._over.wait(), self._clock.sleep(delays.next_delay()))
             else:
@@ -209,17 +214,25 @@ class PodWorker:
                     await loop.redefine(container)
 
     async def _remove(self) -> None:
-        """The pod's last trace on this node, and then in the cluster."""
+        """The pod's last trace in the cluster, and then on this node."""
+        delays = Delays(_PAUSE, self.home.site.client.rng)
+        while not self.has_vanished and not await self._deleted():
+            await self._clock.sleep(delays.next_delay())
+        await asyncio.to_thread(shutil.rmtree, self.home.folder, ignore_errors=True)
+
+    async def _deleted(self) -> bool:
+        """Whether the cluster has no such pod any more."""
         pod = self.home.pod
-        if not self.has_vanished:
-            try:
-                gone = Preconditions(uid=pod.metadata.uid)
-                await self.home.site.client.delete(
-                    Pod, pod.name, namespace=pod.namespace, grace_seconds=0, preconditions=gone
-                )
-            except (NotFound, Conflict):
-                pass
-        shutil.rmtree(self.home.folder, ignore_errors=True)
+        try:
+            await self.home.site.client.delete(
+                Pod, pod.name, namespace=pod.namespace, grace_seconds=0, preconditions=Preconditions(uid=self.home.uid)
+            )
+        except (NotFound, Conflict):
+            return True
+        except NavarchError as error:
+            _log.warning("pod %s/%s cannot be removed yet: %s", pod.namespace, pod.name, error)
+            return False
+        return True
 
     # Status
 

@@ -51,7 +51,7 @@ class Volumes:
         for volume in pod.spec.volumes or []:
             try:
                 self._paths[volume.name] = await self._made(pod, volume)
-            except (ContainerError, OSError) as error:
+            except (NavarchError, OSError) as error:
                 raise ContainerError(f'MountVolume.SetUp failed for volume "{volume.name}" : {error}') from error
             self._give_to_group(pod, volume)
 

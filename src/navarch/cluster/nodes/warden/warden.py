@@ -221,7 +221,8 @@ class Warden:
 def _spawned(fd: int, base: Path) -> subprocess.Popen[bytes]:
     where = str(Path(program.__file__ or "").parent)
     command = [sys.executable, "-I", "-S", "-c", _BOOT, where, str(fd), str(base)]
-    return subprocess.Popen(command, pass_fds=(fd,), stdin=subprocess.DEVNULL, cwd="/", process_group=0)  # noqa: S603 - our own
+    null = subprocess.DEVNULL
+    return subprocess.Popen(command, pass_fds=(fd,), stdin=null, stdout=null, cwd="/", process_group=0)  # noqa: S603 - our own
 
 
 def _plan(launch: Launch) -> dict[str, Any]:
