@@ -266,6 +266,32 @@ def test_views_are_shared_per_version_and_fresh_ones_are_not(told: Told) -> None
     assert told.collection.view(told.entry(2, size=2)).spec == GadgetSpec(size=2)
 
 
+def test_as_many_views_are_kept_as_is_asked_for() -> None:
+    """The most that anybody asks for; the one that was not read for longest goes first."""
+    collection: Collection[Any] = Collection(Cached(Gadget, views=1))
+    one, other = (collection.cached.entry(data(version, name=name)) for version, name in ((1, "a"), (2, "b")))
+    first = collection.view(one)
+    collection.view(other)
+    assert collection.view(one) is not first
+    collection.allow_views(2)
+    first = collection.view(one)
+    collection.view(other)
+    assert collection.view(one) is first
+
+
+def test_controller_and_orphans_are_found(told: Told) -> None:
+    """By uid, and by namespace, as they are now."""
+    owner = {"apiVersion": "v1", "kind": "X", "name": "x", "uid": "o1", "controller": True}
+    told.saw(1, ownerReferences=[owner])
+    told.saw(2, name="b", ownerReferences=[{**owner, "controller": False}])
+    assert [entry.key.name for entry in told.collection.controlled_by("o1")] == ["a"]
+    assert [entry.key.name for entry in told.collection.orphans("default")] == ["b"]
+    assert told.collection.orphans("elsewhere") == []
+    told.saw(3)
+    assert told.collection.controlled_by("o1") == []
+    assert sorted(entry.key.name for entry in told.collection.orphans("default")) == ["a", "b"]
+
+
 def test_object_that_does_not_fit_is_kept_and_raises_when_it_is_read(told: Told) -> None:
     """And has no place in an index."""
     told.collection.add_index("size", lambda gadget: [str(gadget.spec.size)])

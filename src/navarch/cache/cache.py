@@ -47,6 +47,7 @@ class Cache:
         collection = self._feed(cached, own or namespaces).collection
         for name, function in cached.indexes.items():
             collection.add_index(name, function)
+        collection.allow_views(cached.views)
         return cast(Collection[T], collection)
 
     def _feed(self, cached: Cached[Any], namespaces: Namespaces) -> Feed:

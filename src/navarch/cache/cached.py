@@ -32,6 +32,7 @@ class Cached(Generic[T]):
     if none are given. `metadata_only` never fetches the rest: what is read is `PartialObjectMetadata`. `keep` names the
     only fields to keep beside the metadata, such as `("spec.nodeName", "status")`; the others read as unset.
     `indexes` name functions that give the values under which `ctx.list(..., index=("node", "n1"))` finds an object.
+    `views` is how many objects are kept as they were last read, so that reading them again need not decode them.
 
     >>> from navarch.k8s.core.v1 import Pod
     >>> Cached(Pod, labels="app=web", keep=("status.phase",)).kind.plural
@@ -45,6 +46,7 @@ class Cached(Generic[T]):
     metadata_only: bool = False
     keep: tuple[str, ...] = ()
     indexes: Mapping[str, IndexFunction] = field(default_factory=dict, compare=False)
+    views: int = field(default=2048, compare=False)
 
     def __post_init__(self) -> None:
         kind_of(self.of)

@@ -25,7 +25,6 @@ __all__ = ["Change", "Collection"]
 T = TypeVar("T")
 
 _log = logging.getLogger("navarch.cache")
-_VIEWS = 2048
 _EVERYTHING = Labels()
 
 
@@ -82,6 +81,7 @@ class Collection(Generic[T]):
         self.store = Store()
         self._from_json: Callable[[bytes], T] = cached.readable.from_json
         self._views: OrderedDict[Key, tuple[int, T]] = OrderedDict()
+        self._most_views = cached.views
         self._unconfirmed: dict[Key, _Unconfirmed] = {}
         self._subscribers: list[Callable[[Change], None]] = []
         # How far the watch has come in each namespace, and by lists of all of them (None).
@@ -110,9 +110,13 @@ class Collection(Generic[T]):
             return known[1]
         found = self.fresh(entry)
         self._views[entry.key] = (entry.version, found)
-        if len(self._views) > _VIEWS:
+        if len(self._views) > self._most_views:
             self._views.popitem(last=False)
         return found
+
+    def allow_views(self, count: int) -> None:
+        """At least so many objects may be kept as they were last read."""
+        self._most_views = max(self._most_views, count)
 
     def fresh(self, entry: Entry) -> T:
         """The typed object as a private copy. Raises `DecodeError`."""

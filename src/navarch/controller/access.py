@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar, cast
 
 import msgspec
@@ -99,10 +100,11 @@ def _owned(reach: Reach, what: Readable[Any]) -> Collection[Any]:
 
 
 def _readable(reach: Reach, collection: Collection[Any], what: Readable[T], entries: Iterable[Entry]) -> list[T]:
-    found = []
+    found: list[T] = []
+    read = collection.view if what == collection.cached.readable else partial(view, collection, what)
     for entry in entries:
         try:
-            found.append(view(collection, what, entry))
+            found.append(read(entry))
         except DecodeError as error:
             reach.unreadable.tell(collection.kind, entry.key, entry.version, error)
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from dataclasses import replace
 from typing import Any, cast
 
 from navarch.api import Object, Status, decode, encode, from_builtins, to_builtins
@@ -44,7 +45,14 @@ class StatusWriter:
         except NotFound:
             return
         if written is not None:
-            tell(reach, self._entry.key, collection, wire_of(written), before=before, exact=attempt == 0)
+            tell(
+                _seen_by(reach, primary),
+                self._entry.key,
+                collection,
+                wire_of(written),
+                before=before,
+                exact=attempt == 0,
+            )
             primary.metadata.resource_version = written.metadata.resource_version
 
     def _is_due(self, primary: Object, *, succeeded: bool) -> bool:
@@ -86,3 +94,8 @@ class StatusWriter:
         kind = type(primary.status)
         then, now = to_builtins(decode(kind, self._before)), to_builtins(primary.status)
         return from_builtins(kind, carry(to_builtins(current.status), then, now, shape_of(cast(Hashable, kind))))
+
+
+def _seen_by(reach: Reach, primary: Any) -> Reach:
+    """The status of a built-in kind follows its children, as often as they change: that is no sign of a loop."""
+    return reach if isinstance(primary.status, Status) else replace(reach, on_write=None)

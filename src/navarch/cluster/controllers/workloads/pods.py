@@ -6,9 +6,11 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from navarch.api import Object
+from navarch.cache import Cached
 from navarch.k8s.core.v1 import Pod, PodCondition
 
 __all__ = [
+    "PODS",
     "is_active",
     "is_available",
     "is_deleting",
@@ -18,6 +20,9 @@ __all__ = [
     "ready_since",
     "seconds_until_available",
 ]
+
+PODS = Cached(Pod, views=16384)
+"""The pods of a whole cluster of this kind fit: whoever has thousands of them looks at all of them again and again."""
 
 _TERMINAL = frozenset({"Succeeded", "Failed"})
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 
 from navarch.api import Labels, controller_of, truncate_to_seconds
-from navarch.cluster.controllers.workloads.claims import adopters, claimed, selector_of
+from navarch.cluster.controllers.workloads.claims import adopters, claimed, matcher_of, selector_of
+from navarch.cluster.controllers.workloads.gathering import gathered
 from navarch.cluster.controllers.workloads.making import (
     create_pods,
     delete_pods,
@@ -17,6 +18,7 @@ from navarch.cluster.controllers.workloads.making import (
     reason_of,
 )
 from navarch.cluster.controllers.workloads.pods import (
+    PODS,
     is_active,
     is_available,
     is_deleting,
@@ -41,28 +43,35 @@ _AT_ONCE = Result(after=0)
 def declare(operator: Operator) -> None:
     """Adds the controller of ReplicaSets."""
     operator.controller(
-        ReplicaSet, owns=(Pod,), watches={Pod: ByMetadata(adopters(ReplicaSet))}, until_gone=True, name="replicaset"
+        ReplicaSet, owns=(PODS,), watches={PODS: ByMetadata(adopters(ReplicaSet))}, until_gone=True, name="replicaset"
     )(_reconcile)
 
 
 async def _reconcile(replica_set: ReplicaSet, ctx: Context) -> Result | None:
+    await gathered(ctx, replica_set.status.replicas)
     selector = selector_of(replica_set.spec.selector)
     pods = await claimed(ctx, replica_set, Pod, selector, adopts=is_active)
-    failure, short = None, False
+    failure, excess = None, 0
     if not is_deleting(replica_set):
-        failure, short = await _scaled(replica_set, [pod for pod in pods if is_active(pod)], ctx)
-    pods = [pod for pod in ctx.owned(Pod) if selector.matches(pod.labels)]
+        active = [pod for pod in pods if is_active(pod)]
+        excess = len(active) - (replica_set.spec.replicas or 0)
+        failure = await _scaled(replica_set, active, excess, ctx)
+    if excess:
+        pods = list(filter(_by(matcher_of(selector)), ctx.owned(Pod)))
     now = ctx.now()
     replica_set.status = _status(replica_set, pods, now)
     _set_failure(replica_set, failure, now)
     if failure is not None:
         raise failure
-    return _AT_ONCE if short else _again(replica_set, pods, now)
+    return _AT_ONCE if abs(excess) > _BURST else _again(replica_set, pods, now)
 
 
-async def _scaled(replica_set: ReplicaSet, active: list[Pod], ctx: Context) -> tuple[NavarchError | None, bool]:
-    """Makes or deletes pods: what went wrong, and whether more have to follow."""
-    excess = len(active) - (replica_set.spec.replicas or 0)
+def _by(matches: Callable[[Mapping[str, str]], bool]) -> Callable[[Pod], bool]:
+    return lambda pod: matches(pod.metadata.labels)
+
+
+async def _scaled(replica_set: ReplicaSet, active: list[Pod], excess: int, ctx: Context) -> NavarchError | None:
+    """Makes or deletes pods, a few hundred at a time; what went wrong."""
     count = min(abs(excess), _BURST)
     try:
         if excess < 0:
@@ -70,8 +79,8 @@ async def _scaled(replica_set: ReplicaSet, active: list[Pod], ctx: Context) -> t
         elif excess > 0:
             await delete_pods(ctx, (await _dispensable(replica_set, active, excess, ctx))[:count])
     except NavarchError as error:
-        return (None, False) if is_ending(error) else (error, False)
-    return None, abs(excess) > count
+        return None if is_ending(error) else error
+    return None
 
 
 async def _create(replica_set: ReplicaSet, count: int, ctx: Context) -> None:
@@ -102,14 +111,15 @@ async def _related(replica_set: ReplicaSet, ctx: Context) -> list[Pod]:
 
 def _status(replica_set: ReplicaSet, pods: Sequence[Pod], now: datetime) -> ReplicaSetStatus:
     template, wait = replica_set.spec.template, replica_set.spec.min_ready_seconds
-    asked = Labels.of(template.metadata.labels if template else {})
+    labelled = _by(matcher_of(Labels.of(template.metadata.labels if template else {})))
     active = [pod for pod in pods if is_active(pod)]
+    ready = [pod for pod in active if is_ready(pod)]
     return ReplicaSetStatus(
         replicas=len(active),
-        fully_labeled_replicas=sum(asked.matches(pod.labels) for pod in active) or None,
-        ready_replicas=sum(map(is_ready, active)) or None,
-        available_replicas=sum(is_available(pod, wait, now) for pod in active) or None,
-        terminating_replicas=sum(map(is_terminating, pods)),
+        fully_labeled_replicas=sum(map(labelled, active)) or None,
+        ready_replicas=len(ready) or None,
+        available_replicas=(sum(is_available(pod, wait, now) for pod in ready) if wait else len(ready)) or None,
+        terminating_replicas=sum(map(is_terminating, pods)) if len(active) < len(pods) else 0,
         observed_generation=replica_set.metadata.generation,
         conditions=replica_set.status.conditions,
     )

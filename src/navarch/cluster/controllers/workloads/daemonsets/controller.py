@@ -22,6 +22,7 @@ from navarch.cluster.controllers.workloads.daemonsets.plan import (
     to_renew,
 )
 from navarch.cluster.controllers.workloads.fractions import part_of
+from navarch.cluster.controllers.workloads.gathering import gathered
 from navarch.cluster.controllers.workloads.history import History, forget_versions, history_of
 from navarch.cluster.controllers.workloads.making import create_pods, delete_pods, is_ending
 from navarch.cluster.controllers.workloads.pods import (
@@ -70,6 +71,7 @@ class _Daemons:
             note = "This daemon set is selecting all pods. A non-empty selector is required."
             ctx.event("SelectingAll", note, type="Warning")
             return None
+        await gathered(ctx, daemon_set.status.current_number_scheduled)
         history = await history_of(daemon_set, selector, ctx, hash_label=HASH)
         nodes = await ctx.list(Node, namespace=ALL)
         look = partial(_sight, daemon_set, nodes, history.newest.labels[HASH])

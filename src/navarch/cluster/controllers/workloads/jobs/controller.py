@@ -9,6 +9,7 @@ from functools import partial
 from navarch.api import Key, truncate_to_seconds
 from navarch.cache import Change, Entry
 from navarch.cluster.controllers.workloads.claims import adopters, claimed, selector_of
+from navarch.cluster.controllers.workloads.gathering import gathered
 from navarch.cluster.controllers.workloads.jobs.backoff import delay_left, delay_of_pods, finished_at
 from navarch.cluster.controllers.workloads.jobs.counting import Counting, let_go
 from navarch.cluster.controllers.workloads.jobs.indexes import index_of, pending_indexes
@@ -84,6 +85,7 @@ async def _reconcile(job: Job, ctx: Context) -> Result | None:
         return None
     if is_finished(job):
         return await _expire(job, ctx)
+    await gathered(ctx, job.status.active)
     pods = await claimed(ctx, job, Pod, selector_of(job.spec.selector), finalizer=FINALIZER)
     if job.status.start_time is None and not job.spec.suspend:
         job.status.start_time = truncate_to_seconds(ctx.now())

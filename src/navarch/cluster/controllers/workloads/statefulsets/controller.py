@@ -9,6 +9,7 @@ from functools import partial
 
 from navarch.cluster.controllers.workloads.claims import adopters, claimed, selector_of
 from navarch.cluster.controllers.workloads.fractions import part_of
+from navarch.cluster.controllers.workloads.gathering import gathered
 from navarch.cluster.controllers.workloads.history import History, forget_versions, history_of, template_of
 from navarch.cluster.controllers.workloads.making import is_ending, slow_start_batches
 from navarch.cluster.controllers.workloads.pods import (
@@ -52,6 +53,7 @@ def declare(operator: Operator) -> None:
 
 
 async def _reconcile(stateful_set: StatefulSet, ctx: Context) -> Result | None:
+    await gathered(ctx, stateful_set.status.replicas)
     selector = selector_of(stateful_set.spec.selector)
     history = await history_of(stateful_set, selector, ctx, hash_label=_HASH)
     pods = await claimed(ctx, stateful_set, Pod, selector, fits=partial(is_member, stateful_set))
