@@ -31,23 +31,24 @@ class Log:
     def add(self, stream: str, data: bytes) -> None:
         """One piece of output."""
         *lines, rest = (self._partial[stream] + data).split(b"\n")
-        parts = [part for line in lines for part in _parts(line)]
+        head = f"{_now()} {stream} ".encode()
+        text = _whole(head, lines) if lines else b""
         while len(rest) >= _LONGEST_LINE:
-            parts.append(b"P " + rest[:_LONGEST_LINE])
+            text += b"%bP %b\n" % (head, rest[:_LONGEST_LINE])
             rest = rest[_LONGEST_LINE:]
         self._partial[stream] = rest
-        self._write(stream, parts)
+        self._write(text)
 
     def close(self) -> None:
         """Writes what did not end with a line feed, and closes the file."""
         for stream, rest in self._partial.items():
-            self._write(stream, [b"P " + rest] if rest else [])
+            if rest:
+                self._write(f"{_now()} {stream} P ".encode() + rest + b"\n")
         os.close(self._fd)
 
-    def _write(self, stream: str, parts: list[bytes]) -> None:
-        head = f"{_now()} {stream} ".encode()
+    def _write(self, text: bytes) -> None:
         try:
-            self._size += os.write(self._fd, b"".join(b"%b%b\n" % (head, part) for part in parts))
+            self._size += os.write(self._fd, text)
         except OSError:
             return
         if self._size >= LARGEST:
@@ -67,11 +68,18 @@ def _opened(path: str) -> int:
     return os.open(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC, 0o640)
 
 
-def _parts(line: bytes) -> list[bytes]:
-    """A whole line: in parts, if it is too long for one."""
+def _whole(head: bytes, lines: list[bytes]) -> bytes:
+    """Lines that have ended: in one step, since there may be many, unless one of them is too long."""
+    if max(map(len, lines)) <= _LONGEST_LINE:
+        return b"%bF %b\n" % (head, (b"\n%bF " % head).join(lines))
+    return b"".join(_in_parts(head, line) for line in lines)
+
+
+def _in_parts(head: bytes, line: bytes) -> bytes:
+    """A line of any length: all parts but the last say that it goes on."""
     starts = range(0, max(len(line) - 1, 0) // _LONGEST_LINE * _LONGEST_LINE, _LONGEST_LINE)
-    parts = [b"P " + line[start : start + _LONGEST_LINE] for start in starts]
-    return [*parts, b"F " + line[len(starts) * _LONGEST_LINE :]]
+    parts = [b"%bP %b\n" % (head, line[start : start + _LONGEST_LINE]) for start in starts]
+    return b"".join([*parts, b"%bF %b\n" % (head, line[len(starts) * _LONGEST_LINE :])])
 
 
 def _now() -> str:
