@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+
 import pytest
 
 from navarch.client import Client, Config
@@ -50,8 +52,54 @@ async def test_paths_lead_where_they_lead_in_kubernetes(client: Client, wire: Wi
         f"GET {MAPS}/%zz": NO_REQUEST,
         f"GET {MAPS}/{'x' * 5000}": Answer(404, f'configmaps "{"x" * 5000}" not found'),
         "GET /api/v1/namespaces/NOT_A_NAME/configmaps": LIST,
+        "GET /api/v1/namespaces/..": Answer(400, "Name parameter invalid: \"..\": may not be '..'"),
+        f"GET {MAPS}/%2e": Answer(400, "Name parameter invalid: \".\": may not be '.'"),
+        f"DELETE {MAPS}/%2e%2e": Answer(400, "Name parameter invalid: \"..\": may not be '..'"),
+        f"GET {MAPS}/a%25b": Answer(400, "Name parameter invalid: \"a%b\": may not contain '%'"),
     }
     compared(wire, expected)
+
+
+async def test_numbers_are_read_as_go_reads_them(client: Client, wire: Wire) -> None:
+    """What is none, and what is too large for one, is a bad request; a revision that is far off never comes."""
+    huge = "9" * 5000
+    unreadable = (
+        'invalid resource version: resourceVersion: Invalid value: "{0}": strconv.ParseUint: parsing "{0}": {1}'
+    )
+    expected = {
+        f"GET {MAPS}?limit=": Answer(400, 'strconv.ParseInt: parsing "": invalid syntax'),
+        f"GET {MAPS}?limit=1_0": Answer(400, 'strconv.ParseInt: parsing "1_0": invalid syntax'),
+        f"GET {MAPS}?limit={huge}": Answer(400, f'strconv.ParseInt: parsing "{huge}": value out of range'),
+        f"GET {MAPS}?limit=-5": LIST,
+        f"GET {MAPS}?timeoutSeconds=x": Answer(400, 'strconv.ParseInt: parsing "x": invalid syntax'),
+        f"GET {MAPS}?resourceVersion=x": Answer(400, unreadable.format("x", "invalid syntax")),
+        f"GET {MAPS}?resourceVersion={huge}": Answer(400, unreadable.format(huge, "value out of range")),
+        f"GET {MAPS}?resourceVersion={2**64}": Answer(400, unreadable.format(2**64, "value out of range")),
+        f"DELETE {MAPS}?resourceVersion={huge}": Answer(400, unreadable.format(huge, "value out of range")),
+    }
+    compared(wire, expected)
+    for match in ("", "&resourceVersionMatch=Exact", "&resourceVersionMatch=NotOlderThan"):
+        answer = wire.ask(f"GET {MAPS}?resourceVersion={2**63}{match}")
+        assert answer.status == 504
+        assert answer.said.startswith(f"Timeout: Too large resource version: {2**63}, current: ")
+
+
+async def test_continue_tokens_that_nobody_gave_are_refused(client: Client, wire: Wire) -> None:
+    """With a bad request, or as what never comes."""
+    tokens = {
+        '{"v":"meta.k8s.io/v1","rv":1,"start":"../x"}': 400,
+        '{"v":"meta.k8s.io/v1","rv":1,"start":""}': 400,
+        '{"v":"x","rv":1,"start":"a"}': 400,
+        '{"v":"meta.k8s.io/v1","rv":99999999999999999999,"start":"a"}': 400,
+        '{"v":"meta.k8s.io/v1","rv":1.5,"start":"a"}': 400,
+        '{"v":"meta.k8s.io/v1","rv":999999999,"start":"a"}': 504,
+        "[]": 400,
+        "rubbish": 400,
+    }
+    for token, status in tokens.items():
+        written = base64.urlsafe_b64encode(token.encode()).rstrip(b"=").decode()
+        assert wire.ask(f"GET {MAPS}?limit=1&continue={written}").status == status, token
+    assert wire.ask(f"GET {MAPS}?limit=1&continue=!!!").status == 400
 
 
 async def test_what_is_no_request_is_told(client: Client, wire: Wire) -> None:

@@ -15,7 +15,7 @@ from navarch.cluster.server.selection import Selection
 from navarch.cluster.server.types import ResourceType
 from navarch.cluster.storage import CompactedError, Page, Storage, Stored
 
-__all__ = ["Listed", "asked_limit", "list_page", "parsed_version", "refuse_future"]
+__all__ = ["Listed", "asked_limit", "list_page", "parsed_integer", "parsed_version", "refuse_future"]
 
 _EXPIRED = (
     "The provided continue parameter is too old to display a consistent list result. You can start a new list without "
@@ -24,6 +24,9 @@ _EXPIRED = (
     "between the time the first chunk was returned and now may show up in the list."
 )
 _CHUNK = 500
+_MOST_DIGITS = 20
+"""Of a number that could be one of 64 bits, with its sign."""
+_INTEGER = re.compile("[+-]?[0-9]+")
 _VERSION = "meta.k8s.io/v1"
 _NOT_BASE64 = re.compile(r"[^A-Za-z0-9_-]")
 
@@ -48,10 +51,24 @@ def parsed_version(text: str) -> int:
     """A resource version as a number, 0 for none; refuses with 400 what is none."""
     if not text:
         return 0
-    if not (text.isascii() and text.isdecimal()):
-        raise bad_request(
-            f'invalid resource version: resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": invalid syntax'
-        )
+    fault = "" if text.isascii() and text.isdecimal() else "invalid syntax"
+    if not fault and (len(text) > _MOST_DIGITS or int(text) >= 2**64):
+        fault = "value out of range"
+    if fault:
+        shown = f'resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": {fault}'
+        raise bad_request(f"invalid resource version: {shown}")
+    return int(text)
+
+
+def parsed_integer(request: ApiRequest, name: str) -> int:
+    """A parameter that is a number, 0 for none, as Go reads it; refuses with 400 what is none."""
+    if name not in request.query:
+        return 0
+    text = request.parameter(name)
+    if not _INTEGER.fullmatch(text):
+        raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax')
+    if len(text) > _MOST_DIGITS or not -(2**63) <= int(text) < 2**63:
+        raise bad_request(f'strconv.ParseInt: parsing "{text}": value out of range')
     return int(text)
 
 
@@ -90,13 +107,12 @@ async def _place(storage: Storage, resource: ResourceType, request: ApiRequest, 
         found = _decoded(token)
         if version not in {"", "0"}:
             raise bad_request("specifying resource version is not allowed when using continue")
+        await refuse_future(storage, found.rv)
         return _Place(prefix, max(found.rv, 0), prefix + found.start.rstrip("\0"), from_token=found.rv > 0)
     wanted = parsed_version(version)
-    if match == "Exact":
-        return _Place(prefix, wanted)
     if wanted:
         await refuse_future(storage, wanted)
-    return _Place(prefix)
+    return _Place(prefix, wanted if match == "Exact" else 0)
 
 
 async def refuse_future(storage: Storage, wanted: int) -> None:
@@ -117,14 +133,7 @@ async def refuse_future(storage: Storage, wanted: int) -> None:
 
 def asked_limit(request: ApiRequest) -> int:
     """How many are asked for, 0 for all; refuses with 400 what is no number."""
-    text = request.parameter("limit")
-    if not text:
-        return 0
-    try:
-        limit = int(text)
-    except ValueError:
-        raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax') from None
-    return max(limit, 0)
+    return max(parsed_integer(request, "limit"), 0)
 
 
 async def _matching(storage: Storage, place: _Place, selection: Selection, limit: int) -> tuple[list[Stored], Page]:
@@ -166,6 +175,10 @@ def _decoded(text: str) -> _Token:
         token = msgspec.json.decode(data, type=_Token)
     except msgspec.ValidationError as error:
         raise _odd_token(str(error)) from None
+    if not -(2**63) <= token.rv < 2**63:
+        raise _odd_token(
+            f"json: cannot unmarshal number {token.rv} into Go struct field continueToken.rv of type int64"
+        )
     if token.v != _VERSION:
         raise _odd_token(f"server does not recognize this encoded version {token.v}")
     if not token.rv:

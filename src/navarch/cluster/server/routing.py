@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from navarch.cluster.server.refusal import Refusal, method_not_allowed, not_found
+from navarch.cluster.server.refusal import Refusal, bad_request, method_not_allowed, not_found
 from navarch.cluster.server.request import ApiRequest, RequestInfo
 from navarch.cluster.server.types import ResourceType
 
@@ -59,6 +59,15 @@ def check_route(request: ApiRequest, info: RequestInfo, resource: ResourceType) 
     verbs = resource.subresources[info.subresource].verbs if info.subresource else resource.verbs
     if not any(verb in verbs for verb in _methods(info, resource).get(request.method, ())):
         raise method_not_allowed()
+    if fault := _name_fault(info.name):
+        raise bad_request(f'Name parameter invalid: "{info.name}": {fault}')
+
+
+def _name_fault(name: str) -> str:
+    """Why a name cannot be part of a path."""
+    if name in {".", ".."}:
+        return f"may not be '{name}'"
+    return "may not contain '%'" if "%" in name else ""
 
 
 def _is_in_scope(info: RequestInfo, resource: ResourceType) -> bool:

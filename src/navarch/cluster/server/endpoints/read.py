@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from navarch.cluster.server.endpoints.call import Call
 from navarch.cluster.server.endpoints.options import refuse_list_options, refuse_watch_options
-from navarch.cluster.server.listing import asked_limit, list_page, parsed_version, refuse_future
-from navarch.cluster.server.refusal import Refusal, bad_request
+from navarch.cluster.server.listing import asked_limit, list_page, parsed_integer, parsed_version, refuse_future
+from navarch.cluster.server.refusal import Refusal
 from navarch.cluster.server.request import Reply
 from navarch.cluster.server.selection import selection_of
 from navarch.cluster.server.shaping import list_reply
@@ -32,6 +32,7 @@ async def get(call: Call) -> Reply:
 async def list_all(call: Call) -> Reply:
     """The objects that are meant, or a page of them."""
     asked_limit(call.request)
+    parsed_integer(call.request, "timeoutSeconds")
     refuse_list_options(call.request)
     selection, form = selection_of(call.request, call.resource), call.form()
     storage = call.kernel.registry.storage
@@ -69,11 +70,5 @@ def _watch_request(call: Call) -> WatchRequest:
 
 def _seconds(call: Call) -> float:
     """As long as was asked for; else some time between half an hour and an hour, so that not all end at once."""
-    text = call.request.parameter("timeoutSeconds")
-    if not text:
-        return _LEAST_SECONDS * (1 + call.kernel.rng.random())
-    try:
-        seconds = int(text)
-    except ValueError:
-        raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax') from None
+    seconds = parsed_integer(call.request, "timeoutSeconds")
     return float(seconds) if seconds > 0 else _LEAST_SECONDS * (1 + call.kernel.rng.random())
