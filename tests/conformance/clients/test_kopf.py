@@ -17,6 +17,10 @@ from navarch.client import Client, MergePatch
 from navarch.errors import ApiError, NotFound
 from navarch.k8s.core.v1 import ConfigMap
 
+pytestmark = pytest.mark.filterwarnings(  # about connections that kopf leaves behind when its loop ends
+    "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
+)
+
 FINALIZER = "kopf.zalando.org/KopfFinalizerMarker"
 EVENT = Kind("", "v1", "Event", plural="events")
 
