@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import importlib
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kubernetes_api import cli
+from kubernetes_api import cli, protobuf
 from kubernetes_api.modules import WIDTH, generate
 from kubernetes_api.naming import attribute, camel
 from navarch.k8s.published import Published, _read, published
@@ -35,6 +36,20 @@ def test_check_names_what_is_stale(
     assert "apps/v1.py is stale: run" in capsys.readouterr().err
     assert cli.main(["generate"]) == 0
     assert cli.main(["check"]) == 0
+
+
+def test_check_names_messages_that_are_stale(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A message that lacks a field of its schema fails the check, and so does a kind without a message."""
+    table = json.loads((protobuf.DATA / "messages.json").read_bytes())
+    del table["messages"]["core/v1.ConfigMap"]["2"]
+    del table["messages"]["apps/v1.Deployment"]
+    (tmp_path / "messages.json").write_text(json.dumps(table))
+    monkeypatch.setattr(protobuf, "DATA", tmp_path)
+    assert protobuf.stale_messages(published()) == ["apps/v1.Deployment", "core/v1.ConfigMap"]
+    assert cli.main(["check"]) == 1
+    assert "core/v1.ConfigMap is stale: run" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
