@@ -175,9 +175,7 @@ async def _body(request: BaseRequest) -> bytes:
         assert isinstance(request.writer, StreamWriter)
         await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         request.writer.output_size = 0
-    if (
-        request.content.is_eof()
-    ):  # nothing is waited for, as for most: a time limit would cost more than the rest of this
+    if request.content.is_eof():  # as most are: a time limit would cost more than all the rest of this
         return await _read(request)
     async with asyncio.timeout(_BODY_SECONDS):
         return await _read(request)
