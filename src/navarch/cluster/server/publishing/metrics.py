@@ -20,6 +20,7 @@ _SECONDS: Final[Buckets] = (
     *(2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 15.0, 20.0, 30.0, 45.0, 60.0),
 )
 _VERBS: Final = {"create": "POST", "update": "PUT"}
+_METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _PAGES: Final = {"/healthz": "/healthz", "/livez": "/livez", "/readyz": "/readyz", "/api": "api", "/apis": "apis"}
 """What is counted of paths that are no resources, as Kubernetes calls it; anybody can think of others."""
 
@@ -73,6 +74,25 @@ _OLD_OBJECTS: Final = Family(
 )
 
 
+class _Counted:
+    """Requests that were alike. `under_way` are the long ones among them that have not ended."""
+
+    __slots__ = ("codes", "labels", "seconds", "under_way")
+
+    def __init__(self, labels: _Labels) -> None:
+        self.labels = labels
+        self.codes: Counter[int] = Counter()
+        self.seconds = Histogram(_SECONDS)
+        self.under_way = 0
+
+    def samples(self) -> Iterator[Sample]:
+        for code, count in self.codes.items():
+            yield Sample(_REQUESTS, (str(code), *self.labels), count)
+        yield Sample(_DURATION, self.labels, self.seconds)
+        if self.labels.verb == "WATCH":
+            yield Sample(_LONG, tuple(getattr(self.labels, name) for name in _WITHOUT_DRY_RUN), self.under_way)
+
+
 class RequestCounts:
     """Takes the records of an audit log on their way to it, and counts them.
 
@@ -82,52 +102,56 @@ class RequestCounts:
     def __init__(self, audit: Any, catalog: Catalog) -> None:
         self._audit = audit
         self._catalog = catalog
-        self._codes: Counter[tuple[_Labels, int]] = Counter()
-        self._seconds: dict[_Labels, Histogram] = {}
-        self._long: Counter[_Labels] = Counter()
+        self._known: dict[tuple[str | bool, ...], _Counted] = {}
 
     def started(self, request: ApiRequest, info: RequestInfo, *rest: Any, **more: Any) -> None:
         """See `Audit.started`."""
         self._audit.started(request, info, *rest, **more)
-        if (labels := self._labels(request, info)) is not None:
-            self._long[labels] += 1
+        if (counted := self._counted(request, info)) is not None:
+            counted.under_way += 1
 
     def completed(
         self, request: ApiRequest, info: RequestInfo, user: Any, code: int, seconds: float, **more: Any
     ) -> None:
         """See `Audit.completed`."""
         self._audit.completed(request, info, user, code, seconds, **more)
-        labels = self._labels(request, info)
-        if labels is None:
-            return
-        self._codes[labels, code] += 1
-        if self._long.get(labels):
-            self._long[labels] -= 1
-        durations = self._seconds.get(labels)
-        if durations is None:
-            durations = self._seconds[labels] = Histogram(_SECONDS)
-        durations.add(seconds)
+        if (counted := self._counted(request, info)) is not None:
+            counted.codes[code] += 1
+            counted.seconds.add(seconds)
+            if counted.under_way:
+                counted.under_way -= 1
 
     def samples(self) -> Iterator[Sample]:
         """See `observe.Part`."""
-        for (labels, code), count in self._codes.items():
-            yield Sample(_REQUESTS, (str(code), *labels), count)
-        for labels, durations in self._seconds.items():
-            yield Sample(_DURATION, labels, durations)
-        for labels, count in self._long.items():
-            yield Sample(_LONG, tuple(getattr(labels, name) for name in _WITHOUT_DRY_RUN), count)
+        for counted in self._known.values():
+            yield from counted.samples()
+
+    def _counted(self, request: ApiRequest, info: RequestInfo) -> _Counted | None:
+        """Found without making the labels, which would cost more than all the rest."""
+        what = (info.group, info.version, info.resource, info.subresource, info.path if not info.resource else "")
+        dry, applied = "dryRun" in request.query, "apply-patch" in request.headers.get("content-type", "")
+        key = (request.method, info.verb, *what, bool(info.name), bool(info.namespace), dry, applied)
+        found = self._known.get(key)
+        if found is None and (labels := self._labels(request, info)) is not None:
+            found = self._known[key] = _Counted(labels)
+        return found
 
     def _labels(self, request: ApiRequest, info: RequestInfo) -> _Labels | None:
         if not info.resource:
-            page = _PAGES.get(info.path)
-            component = "apiserver" if page in {"api", "apis"} else ""
-            return (page and _Labels(component, subresource=page, verb=request.method)) or None
+            return _page_labels(request.method, info.path)
         found = self._catalog.find(info.group, info.version, info.resource)
         if found is None or (info.subresource and info.subresource not in found.subresources):
             return None
         dry_run = "All" if "dryRun" in request.query else ""
         what = (info.group, info.resource, _scope(info), info.subresource)
         return _Labels("apiserver", dry_run, *what, _verb(request, info), info.version)
+
+
+def _page_labels(method: str, path: str) -> _Labels | None:
+    page = _PAGES.get(path)
+    if page is None or method not in _METHODS:
+        return None
+    return _Labels("apiserver" if page in {"api", "apis"} else "", subresource=page, verb=method)
 
 
 def _scope(info: RequestInfo) -> str:
