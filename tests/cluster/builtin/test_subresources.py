@@ -289,3 +289,29 @@ async def test_an_autoscaler_is_seen_in_both_versions(ask: Asking) -> None:
     _, again = await ask("GET", f"{first}/z")
     assert again["spec"] == {**spec, "minReplicas": 1}
     assert again["status"] == {"currentReplicas": 0, "desiredReplicas": 0}
+
+
+@pytest.mark.parametrize(("made", "asked"), [("events.k8s.io", ""), ("", "events.k8s.io")])
+async def test_an_event_is_selected_by_what_it_is_about_in_both_groups(ask: Asking, made: str, asked: str) -> None:
+    """Whichever group it was made in: `kubectl describe` asks the old one for what others made in the new one."""
+    paths = {
+        "": "/api/v1/namespaces/default/events",
+        "events.k8s.io": "/apis/events.k8s.io/v1/namespaces/default/events",
+    }
+    names = {"": ("involvedObject", "v1"), "events.k8s.io": ("regarding", "events.k8s.io/v1")}
+    event = {
+        "apiVersion": names[made][1],
+        "kind": "Event",
+        "metadata": {"name": "z"},
+        "eventTime": "2026-01-02T03:04:05.000006Z",
+        "reportingInstance": "c",
+        "reportingComponent" if not made else "reportingController": "a/b",
+        "action": "d",
+        "reason": "e",
+        "type": "Normal",
+        names[made][0]: {"kind": "Pod", "namespace": "default", "name": "x"},
+    }
+    assert (await ask("POST", paths[made], event))[0] == 201
+    for name, count in (("x", 1), ("y", 0)):
+        _, found = await ask("GET", f"{paths[asked]}?fieldSelector={names[asked][0]}.name={name}")
+        assert len(found["items"]) == count

@@ -67,25 +67,26 @@ def pod_grace_seconds(value: Json, asked: int | None) -> int:
 
 
 def event_fields(value: Json) -> Mapping[str, str]:
-    """What an event is about, and what happened."""
-    about = value.get("involvedObject") or {}
-    component = value.get("reportingComponent") or ""
+    """What an event is about, and what happened; it may be stored in the other group's shape."""
+    about = value.get("involvedObject") or value.get("regarding") or {}
+    component = value.get("reportingComponent") or value.get("reportingController") or ""
+    source = value.get("source") or value.get("deprecatedSource") or {}
     return {
         **{f"involvedObject.{name}": about.get(name) or "" for name in _ABOUT},
         "reason": value.get("reason") or "",
         "reportingComponent": component,
-        "source": (value.get("source") or {}).get("component") or component,
+        "source": source.get("component") or component,
         "type": value.get("type") or "",
     }
 
 
 def events_v1_fields(value: Json) -> Mapping[str, str]:
     """The same for an event of `events.k8s.io`."""
-    about = value.get("regarding") or {}
+    about = value.get("regarding") or value.get("involvedObject") or {}
     return {
         **{f"regarding.{name}": about.get(name) or "" for name in _ABOUT},
         "reason": value.get("reason") or "",
-        "reportingController": value.get("reportingController") or "",
+        "reportingController": value.get("reportingController") or value.get("reportingComponent") or "",
         "type": value.get("type") or "",
     }
 
