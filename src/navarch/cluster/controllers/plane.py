@@ -18,10 +18,12 @@ from navarch.cluster.controllers.health.conditions import HealthOptions
 from navarch.cluster.controllers.health.eviction import TaintEviction
 from navarch.cluster.controllers.health.sweeping import PodSweeper
 from navarch.cluster.controllers.ownership.collector import GarbageCollector
+from navarch.cluster.controllers.ownership.kinds import EveryKind
 from navarch.cluster.controllers.ownership.namespaces import NamespaceDeletion
 from navarch.cluster.controllers.parts import Around
 from navarch.cluster.controllers.podbook import PodBook
 from navarch.cluster.controllers.policy import disruption
+from navarch.cluster.controllers.policy.quotas import QuotaUsage
 from navarch.cluster.controllers.scheduling.scheduler import Scheduler
 from navarch.cluster.controllers.services import endpoints, mirroring
 from navarch.cluster.controllers.volumes import claims, reclaiming
@@ -98,7 +100,10 @@ class ControlPlane:
 
     def _parts(self) -> Iterator[_Part]:
         around = self._around
-        yield GarbageCollector(around)
+        kinds = EveryKind(around)
+        yield GarbageCollector(around, kinds)
+        yield QuotaUsage(around, kinds)
+        yield kinds
         yield NamespaceDeletion(around)
         yield StorageProtection(around)
         yield TaintEviction(around)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections import OrderedDict
 from typing import Final, NamedTuple
@@ -47,20 +46,19 @@ class GarbageCollector:
     The owner graph is kept from metadata alone. An owner that it does not have is asked for before anything is deleted.
     """
 
-    def __init__(self, around: Around) -> None:
+    def __init__(self, around: Around, kinds: EveryKind) -> None:
         self._client = around.client.using(manager="garbage-collector")
         self._recorder = around.recorder
         self._graph = OwnerGraph()
         self._absent: OrderedDict[tuple[str, str], None] = OrderedDict()
-        self._kinds = EveryKind(around, self._changed)
+        self._kinds = kinds
+        kinds.subscribe(self._changed)
         self._workers: Workers[_Item] = Workers("garbage collection", around, self._attend, concurrency=_CONCURRENCY)
 
     async def run(self) -> None:
         """Collects until it is cancelled."""
-        async with asyncio.TaskGroup() as group:
-            group.create_task(self._kinds.run(), name="watches of every kind")
-            await self._kinds.wait_synced()
-            group.create_task(self._workers.run(), name="garbage collection")
+        await self._kinds.wait_synced()
+        await self._workers.run()
 
     # What is seen
 

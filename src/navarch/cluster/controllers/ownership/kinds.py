@@ -57,19 +57,31 @@ class _Watched:
 
 
 class EveryKind:
-    """Tells `told` of every change of every object that can be deleted, by its metadata alone.
+    """Tells of every change of every object that can be deleted, by its metadata alone.
 
     Kinds are looked for again when a definition comes, changes or goes, and every 30 seconds. What is left of a kind that
     is gone is told as deleted.
     """
 
-    def __init__(self, around: Around, told: Told) -> None:
+    def __init__(self, around: Around) -> None:
         self._around = around
-        self._told = told
+        self._subscribers: list[Told] = []
         self._watched: dict[Kind, _Watched] = {}
         self._news = asyncio.Event()
         self._begun = asyncio.Event()
         self._definitions = around.cache.collection(CustomResourceDefinition)
+
+    def subscribe(self, told: Told) -> None:
+        """Tells of every change; to be asked for before `run`."""
+        self._subscribers.append(told)
+
+    def find(self, group: str, plural: str) -> Kind | None:
+        """The kind that is watched under that name."""
+        return next((kind for kind in self._watched if (kind.group, kind.plural) == (group, plural)), None)
+
+    def _told(self, kind: Kind, change: Change) -> None:
+        for told in self._subscribers:
+            told(kind, change)
 
     async def wait_synced(self) -> None:
         """Returns when every kind that is known was listed once."""

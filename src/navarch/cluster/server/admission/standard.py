@@ -17,6 +17,7 @@ from navarch.cluster.server.admission.objects import Objects
 from navarch.cluster.server.admission.plugins.limits import DefaultLimits, Limits
 from navarch.cluster.server.admission.plugins.priorities import OneDefaultPriority, Priorities
 from navarch.cluster.server.admission.plugins.protection import StorageProtection
+from navarch.cluster.server.admission.plugins.quotas import Quotas
 from navarch.cluster.server.admission.plugins.service_accounts import ServiceAccounts
 from navarch.cluster.server.admission.plugins.storage_classes import ClaimResizing, DefaultStorageClass
 from navarch.cluster.server.admission.plugins.table import Plugins
@@ -56,11 +57,13 @@ class StandardAdmission:
         objects = Objects(around.registry, around.catalog)
         equivalents = Equivalents(around.catalog)
         mutating, validating, policies, bindings = Kept(), Kept(), Kept(), Kept()
+        self._quotas = Quotas(around.registry, around.catalog)
         self.followed: Mapping[str, Callable[[Json | None, Json | None], None]] = {
             "/registry/mutatingwebhookconfigurations/": mutating.changed,
             "/registry/validatingwebhookconfigurations/": validating.changed,
             "/registry/validatingadmissionpolicies/": policies.changed,
             "/registry/validatingadmissionpolicybindings/": bindings.changed,
+            "/registry/resourcequotas/": self._quotas.changed,
         }
         self._caller = Caller(around.clock, around.resolve_service or service_addresses(objects))
         asking = Asking(self._caller, equivalents, around.find_namespace, around.authorizer, around.rng)
@@ -85,6 +88,7 @@ class StandardAdmission:
         await self._plugins.validate(attributes, warnings)
         await self._policies.validate(attributes, warnings)
         await self._validating.validate(attributes, warnings)
+        await self._quotas.validate(attributes)
 
     async def close(self) -> None:
         """Closes connections to webhooks; may be called twice."""
