@@ -10,6 +10,7 @@ import ssl
 import threading
 from collections.abc import Callable, Iterator
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -21,6 +22,7 @@ from navarch.cluster.embedded.kubeconfig import Access
 from navarch.cluster.embedded.served import ThreadedCluster
 from navarch.cluster.server.bodies import LIMIT_BYTES
 from navarch.cluster.server.request import User
+from wire import Wire, answer_in
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 
@@ -162,6 +164,28 @@ def test_nobody_gets_in_without_a_credential(caller: Caller) -> None:
     assert answer.status == 403
     assert 'User "system:anonymous" cannot list resource "configmaps"' in answer.message
     assert caller.ask("GET", "/version", token="").status == 200
+
+
+def test_cluster_listens_on_loopback_alone(threaded: ThreadedCluster) -> None:
+    """Nobody else reaches it, whatever they know."""
+    port = threaded.access.url.rpartition(":")[2]
+    files = [Path("/proc/net/tcp"), Path("/proc/net/tcp6")]
+    rows = [line.split() for file in files for line in file.read_text().splitlines()[1:]]
+    places = {row[1] for row in rows if row[3] == "0A" and row[1].endswith(f":{int(port):04X}")}
+    assert places == {f"0100007F:{int(port):04X}"}  # 127.0.0.1, and no other
+
+
+def test_body_that_does_not_come_is_not_awaited_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What Kubernetes says after a minute is said; nothing was carried out."""
+    monkeypatch.setattr(navarch.cluster.embedded.http, "_BODY_SECONDS", 0.2)
+    with ThreadedCluster() as threaded:
+        wire = Wire(threaded.access.config(threaded.access.token))
+        headers = ["Content-Type: application/json", "Content-Length: 1000"]
+        with wire.connected() as connection:
+            connection.sendall(wire.head(f"POST {CONFIG_MAPS}", headers) + config_map("half"))
+            answer = answer_in(connection.recv(65536))
+        assert answer == (504, "Timeout: request did not complete within the allotted timeout")
+        assert not threaded.cluster.audit.records(verb="create", resource="configmaps")
 
 
 def test_client_certificate_proves_who_asks(threaded: ThreadedCluster, tmp_path: Any) -> None:
