@@ -103,7 +103,7 @@ def _info(profile: Profile, system: str, architecture: str) -> NodeSystemInfo:
         os_image="Navarch",
         container_runtime_version=profile.runtime,
         kubelet_version=KUBELET_VERSION,
-        kube_proxy_version=KUBELET_VERSION,
+        kube_proxy_version="",
         operating_system=system,
         architecture=architecture,
     )

@@ -147,6 +147,7 @@ class ContainerLoop:
         fault = await hook_fault(hook, target, self._clock) if hook is not None else None
         if fault is not None:
             self._say("FailedPostStartHook", f"PostStartHook failed: {fault}", warning=True)
+            self._say("Killing", "FailedPostStartHook")
             await self._end(started, self._grace(None))
             return
         if spec.startup_probe is not None and not await self._has_started(spec.startup_probe, started, target):

@@ -28,16 +28,28 @@ async def until_pulled(home: Home, record: Record, stop: asyncio.Event) -> Image
             delay = delays.next_delay()
             _tell(home, record, name, error)
             await unless(stop.wait(), site.clock.sleep(min(_SHOWN_SECONDS, delay / 2)))
-            home.say("BackOff", f'Back-off pulling image "{name}"')
-            record.waits("ImagePullBackOff", f'Back-off pulling image "{name}": ErrImagePull: {error}')
+            _tell_wait(home, record, name, error)
             await unless(stop.wait(), site.clock.sleep(delay))
         else:
-            home.say("Pulled", f'Container image "{name}" already present on machine')
+            home.say("Pulled", f'Container image "{name}" already present on machine and can be accessed by the pod')
             return found
     return None
 
 
+def _tell_wait(home: Home, record: Record, name: str, error: ContainerError) -> None:
+    if record.spec.image_pull_policy != "Never":
+        home.say("BackOff", f'Back-off pulling image "{name}"')
+        home.say("Failed", "Error: ImagePullBackOff", "Warning")
+        record.waits("ImagePullBackOff", f'Back-off pulling image "{name}": ErrImagePull: {error}')
+
+
 def _tell(home: Home, record: Record, name: str, error: ContainerError) -> None:
+    if record.spec.image_pull_policy == "Never":
+        note = f'Container image "{name}" is not present with pull policy of Never'
+        home.say("ErrImageNeverPull", note, "Warning")
+        home.say("Failed", "Error: ErrImageNeverPull", "Warning")
+        record.waits("ErrImageNeverPull", note)
+        return
     home.say("Pulling", f'Pulling image "{name}"')
     home.say("Failed", f'Failed to pull image "{name}": {error}', "Warning")
     home.say("Failed", "Error: ErrImagePull", "Warning")

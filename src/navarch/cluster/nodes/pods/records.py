@@ -14,6 +14,9 @@ from navarch.k8s.core.v1 import (
     ContainerStateTerminated,
     ContainerStateWaiting,
     ContainerStatus,
+    ResourceRequirements,
+    VolumeMount,
+    VolumeMountStatus,
 )
 
 __all__ = ["LOST", "Record"]
@@ -125,16 +128,30 @@ class Record:
             self.ready = self.spec.readiness_probe is None
             self._changed()
 
-    def status(self, image_id: str) -> ContainerStatus:
-        """As the pod's status shows it."""
+    def status(self, image_id: str, *, initial: bool = False) -> ContainerStatus:
+        """As the pod's status shows it. An `initial` container is ready when it has done its work."""
+        done = initial and self.terminated is not None and self.terminated.exit_code == 0
+        mounts = [_mount_status(mount) for mount in self.spec.volume_mounts or []]
         return ContainerStatus(
             name=self.spec.name,
             image=self.spec.image or "",
             image_id=image_id,
             container_id=self.container_id,
-            ready=self.ready,
+            ready=self.ready or done,
             restart_count=self.restarts,
             started=self.started,
             state=self.state,
             last_state=self.last_state or ContainerState(),
+            volume_mounts=mounts or None,
+            resources=self.spec.resources or ResourceRequirements(),
         )
+
+
+def _mount_status(mount: VolumeMount) -> VolumeMountStatus:
+    fixed = mount.read_only is True
+    return VolumeMountStatus(
+        name=mount.name,
+        mount_path=mount.mount_path,
+        read_only=fixed or None,
+        recursive_read_only="Disabled" if fixed else None,
+    )

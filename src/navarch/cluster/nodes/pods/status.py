@@ -54,7 +54,7 @@ def pod_status(
         pod_ip=situation.address or None,
         pod_ips=[PodIP(ip=situation.address)] if situation.address else None,
         start_time=truncate_to_seconds(situation.start_time),
-        init_container_statuses=[each.status(images.get(each.spec.name, "")) for each in init] or None,
+        init_container_statuses=[each.status(images.get(each.spec.name, ""), initial=True) for each in init] or None,
         container_statuses=[each.status(images.get(each.spec.name, "")) for each in main],
     )
 

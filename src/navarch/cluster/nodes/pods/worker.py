@@ -122,13 +122,12 @@ class PodWorker:
         while not self._over.is_set():
             try:
                 self.home.prepare()
-                self._situation.address = self.home.place.address
                 await self.home.volumes.prepare(self.home.pod)
             except (NavarchError, OSError) as error:
                 self.home.say("FailedMount", str(error), "Warning")
                 await unless(self._over.wait(), self._clock.sleep(delays.next_delay()))
             else:
-                self._situation.prepared = True
+                self._situation.prepared, self._situation.address = True, self.home.place.address
                 return True
         return False
 
