@@ -169,6 +169,26 @@ async def test_body_over_the_limit_is_refused(client: Client, wire: Wire) -> Non
         assert answer_in(everything(connection)) == refused
 
 
+async def test_data_over_a_megabyte_is_refused(client: Client, wire: Wire) -> None:
+    """Of a ConfigMap and of a Secret, counted in bytes and over all keys."""
+    full, half = "v" * 2**20, base64.b64encode(b"v" * 2**19 + b"v").decode()
+    head = '{"apiVersion":"v1","kind":"%s","metadata":{"name":"large"},%s}'
+    too_long = "Too long: may not be more than 1048576 bytes"
+    secrets = MAPS.replace("configmaps", "secrets")
+    expected = {
+        (MAPS, f'"data":{{"k":"{full}"}}'): Answer(201, "ConfigMap"),
+        (MAPS, f'"data":{{"k":"{full}v"}}'): Answer(422, f'ConfigMap "large" is invalid: []: {too_long}'),
+        (MAPS, f'"binaryData":{{"k":"{half}","l":"{half}"}}'): Answer(
+            422, f'ConfigMap "large" is invalid: []: {too_long}'
+        ),
+        (secrets, f'"data":{{"k":"{half}"}}'): Answer(201, "Secret"),
+        (secrets, f'"data":{{"k":"{half}","l":"{half}"}}'): Answer(422, f'Secret "large" is invalid: data: {too_long}'),
+    }
+    for (path, data), answer in expected.items():
+        kind = "Secret" if path == secrets else "ConfigMap"
+        assert wire.ask(f"POST {path}?dryRun=All", body=(head % (kind, data)).encode()) == answer
+
+
 async def test_old_http_is_answered(client: Client, wire: Wire) -> None:
     """And the connection closed after it."""
     with wire.connected() as connection:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from navarch.api.quantity import Quantity
@@ -21,7 +21,7 @@ from navarch.cluster.server.builtin.checks.common import (
     resource_name,
 )
 from navarch.cluster.server.builtin.checks.pod_spec import EFFECTS
-from navarch.cluster.server.causes import duplicate, forbidden, invalid, required, unsupported
+from navarch.cluster.server.causes import duplicate, forbidden, invalid, required, too_long, unsupported
 from navarch.cluster.server.metadata import immutable_faults, selector_faults
 from navarch.cluster.server.request import Json
 from navarch.errors import Cause
@@ -95,6 +95,7 @@ _SCOPES: Final = frozenset(
         "VolumeAttributesClass",
     }
 )
+_MOST_DATA: Final = 2**20
 _QUOTA_RESOURCES: Final = frozenset({"cpu", "memory", "ephemeral-storage"})
 
 
@@ -107,6 +108,16 @@ def check_config_map(value: Json) -> Iterator[Cause]:
             yield invalid(f"data[{key}]", key, "duplicate of key present in binaryData")
     for key in binary:
         yield from config_key(key, f"binaryData[{key}]")
+    if _is_over([*(value.get("data") or {}).values()], [*binary.values()]):
+        yield too_long("[]", _MOST_DATA)
+
+
+def _is_over(texts: Sequence[str], encoded: Sequence[str]) -> bool:
+    """Whether texts and bytes in base64 together are more than may be stored; most are so few that nobody has to count."""
+    if 4 * sum(map(len, (*texts, *encoded))) <= _MOST_DATA:
+        return False
+    sizes = (*(len(text.encode()) for text in texts), *(len(base64.b64decode(each)) for each in encoded))
+    return sum(sizes) > _MOST_DATA
 
 
 def check_immutable(value: Json, old: Json) -> Iterator[Cause]:
@@ -125,6 +136,8 @@ def check_secret(value: Json) -> Iterator[Cause]:
     data, kind = value.get("data") or {}, value.get("type", "")
     for key in data:
         yield from config_key(key, f"data[{key}]")
+    if _is_over((), [*data.values()]):
+        yield too_long("data", _MOST_DATA)
     if kind == "kubernetes.io/service-account-token":
         if not (value["metadata"].get("annotations") or {}).get(_ACCOUNT):
             yield required(f"metadata.annotations[{_ACCOUNT}]")
@@ -233,7 +246,7 @@ def check_volume(value: Json) -> Iterator[Cause]:
     if not capacity:
         yield required("spec.capacity")
     if set(capacity or ()) != {"storage"}:
-        yield unsupported("spec.capacity", capacity or None, ("storage",))
+        yield unsupported("spec.capacity", dict(sorted(capacity.items())) if capacity else None, ("storage",))
     for name, amount in (capacity or {}).items():
         if Quantity(amount) <= 0:
             yield invalid(f"spec.capacity[{name}]", amount, "must be greater than zero")
