@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import random
 import sys
+import uuid
 
 import msgspec
 
@@ -21,6 +22,7 @@ from navarch.cluster.server.audit import AuditLog
 from navarch.cluster.server.builtin import builtin_types
 from navarch.cluster.server.request import ApiRequest, Json, User
 from navarch.cluster.server.types import Catalog
+from navarch.cluster.storage import Stored
 from navarch.cluster.storage.memory import MemoryStorage
 
 _ITSELF = User("system:apiserver", groups=("system:masters",))
@@ -49,7 +51,14 @@ async def made() -> bytes:
     for each in bootstrap_objects():
         await _create(server, catalog, each)
     found = (await storage.page("/registry/")).items
-    return msgspec.json.Encoder().encode_lines([{"key": item.key, "value": msgspec.Raw(item.value)} for item in found])
+    lines = [{"key": item.key, "value": msgspec.Raw(_with_steady_uid(item))} for item in found]
+    return msgspec.json.Encoder().encode_lines(lines)
+
+
+def _with_steady_uid(item: Stored) -> bytes:
+    """With one that is the same however many the server makes up before it."""
+    uid: str = msgspec.json.decode(item.value)["metadata"]["uid"]
+    return item.value.replace(uid.encode(), str(uuid.uuid5(uuid.NAMESPACE_URL, item.key)).encode())
 
 
 async def _create(made: Assembled, catalog: Catalog, value: Json) -> None:
