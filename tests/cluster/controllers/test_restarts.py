@@ -1,0 +1,157 @@
+"""Controllers that are killed and started again, whenever: what they were at is finished, and nothing is done twice."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+from collections.abc import AsyncIterator, Sequence
+
+import pytest
+
+from conformance.controllers.kubelet import Kubelet
+from conformance.controllers.making import SELECTOR, template
+from conformance.controllers.watching import active_pods, pods_of, until
+from navarch._base.clock import SystemClock
+from navarch.client import Client, MergePatch, Request, Response, Transport, WebSocket
+from navarch.cluster.controllers.builtin import builtin_operator
+from navarch.errors import ConnectionLostError
+from navarch.k8s.apps.v1 import Deployment, DeploymentSpec, StatefulSet, StatefulSetSpec
+from navarch.k8s.batch.v1 import Job, JobSpec
+from navarch.k8s.core.v1 import Pod
+from navarch.operator import serve
+from navarch.testing.cluster import Cluster
+
+_SHORTEST, _LONGEST = 0.05, 0.4
+
+
+class Cut:
+    """A transport that is cut off at some moment: what was asked before is carried out, nothing is afterwards."""
+
+    def __init__(self, inner: Transport) -> None:
+        self._inner = inner
+        self.origin = inner.origin
+        self.is_cut = False
+
+    async def send(self, request: Request) -> Response:
+        if self.is_cut:
+            raise ConnectionLostError("it is cut off")
+        return await self._inner.send(request)
+
+    async def connect(self, request: Request, protocols: Sequence[str]) -> Response | WebSocket:
+        raise NotImplementedError
+
+    async def close(self) -> None: ...
+
+
+async def run_for(client: Client, seconds: float) -> None:
+    """The controllers run, and are then killed amid whatever they are at."""
+    cuts: list[Cut] = []
+
+    def cut(inner: Transport) -> Transport:
+        cuts.append(Cut(inner))
+        return cuts[-1]
+
+    operator = builtin_operator()
+    operator.drain_seconds = 0.0
+    async with asyncio.TaskGroup() as group:
+        running = group.create_task(serve(client.through(cut), operator))
+        await SystemClock().sleep(seconds)
+        for each in cuts:
+            each.is_cut = True
+        running.cancel()
+
+
+@contextlib.asynccontextmanager
+async def restarted_often(client: Client, seed: int) -> AsyncIterator[None]:
+    """The controllers run for a moment at a time, each shorter or longer, and begin anew with nothing in mind."""
+    rng = random.Random(seed)
+
+    async def again_and_again() -> None:
+        while True:
+            await run_for(client, rng.uniform(_SHORTEST, _LONGEST))
+
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(again_and_again())
+        try:
+            yield
+        finally:
+            task.cancel()
+
+
+@pytest.fixture
+def client(cluster: Cluster) -> Client:
+    return cluster.client
+
+
+async def finished_by(client: Client, kubelet: Kubelet) -> None:
+    """Ends every pod that runs, again and again."""
+    while True:
+        for pod in await active_pods(client):
+            if pod.status.phase == "Running":
+                await kubelet.finish(pod)
+        await SystemClock().sleep(0.02)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+async def test_every_pod_of_a_job_is_counted_once(client: Client, seed: int) -> None:
+    """As many succeed as were asked for, and no pod more was made."""
+    spec = JobSpec(template=template(restart_policy="Never"), parallelism=4, completions=20)
+    async with restarted_often(client, seed), Kubelet(client).running() as kubelet, asyncio.TaskGroup() as group:
+        ending = group.create_task(finished_by(client, kubelet))
+        await client.create(Job(name="work", spec=spec))
+        done = await until(
+            lambda: client.get(Job, "work"),
+            lambda found: any(each.type == "Complete" for each in found.status.conditions or ()),
+            "the Job to be complete",
+            seconds=60,
+        )
+        ending.cancel()
+    assert (done.status.succeeded, done.status.failed, done.status.active) == (20, None, None)
+    pods = await pods_of(client)
+    assert len(pods) == 20
+    assert not any(pod.metadata.finalizers for pod in pods)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+async def test_rollout_goes_on_where_it_was(client: Client, seed: int) -> None:
+    """One ReplicaSet for each version, and in the end the pods of the last."""
+    made = Deployment(name="web", spec=DeploymentSpec(replicas=6, selector=SELECTOR, template=template()))
+    async with restarted_often(client, seed), Kubelet(client).running():
+        await client.create(made)
+        for image in ("second", "third"):
+            containers = [{"name": "main", "image": image}]
+            changes = {"spec": {"template": {"spec": {"containers": containers}}}}
+            await client.patch(Deployment, "web", MergePatch(changes))
+            await until(lambda: client.get(Deployment, "web"), is_through, f"{image} to be through", seconds=60)
+    assert [pod.spec.containers[0].image for pod in await active_pods(client)] == ["third"] * 6
+
+
+def is_through(found: Deployment) -> bool:
+    status = found.status
+    return status.observed_generation == found.metadata.generation and {
+        status.replicas,
+        status.updated_replicas,
+        status.available_replicas,
+    } == {found.spec.replicas}
+
+
+async def test_stateful_set_keeps_its_order(client: Client) -> None:
+    """Never a pod before the one before it serves, whoever made it."""
+    made = StatefulSet(name="web", spec=StatefulSetSpec(replicas=4, selector=SELECTOR, template=template()))
+    served: list[set[str]] = []
+
+    async def look() -> StatefulSet:
+        pods = await active_pods(client)
+        served.append({pod.name for pod in pods if pod.status.phase == "Running"})
+        assert all(predecessor(pod) in {None, *served[-1]} for pod in pods), [pod.name for pod in pods]
+        return await client.get(StatefulSet, "web")
+
+    async with restarted_often(client, 1), Kubelet(client).running():
+        await client.create(made)
+        await until(look, lambda found: found.status.ready_replicas == 4, "four that serve", seconds=60)
+
+
+def predecessor(pod: Pod) -> str | None:
+    name, _, number = pod.name.rpartition("-")
+    return f"{name}-{int(number) - 1}" if int(number) else None
