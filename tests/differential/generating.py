@@ -191,7 +191,7 @@ class _Sequence:
         if verb == "get":
             query: tuple[tuple[str, str], ...] = ()
             if self._chance(0.2):
-                query = (("resourceVersion", self._pick(["0", "$rv", "x"])),)
+                query = (("resourceVersion", self._pick(["$rv", "$rv", "x"])),)
             subresource = self._pick(["", "", "", "/status", "/scale", "/none"])
             return Step("GET", f"{path}/{kind.name(short)}{subresource}", query, accept=accept)
         query = tuple(self._list_query(kind))
@@ -206,7 +206,7 @@ class _Sequence:
         if self._chance(0.15):
             query.append(("continue", self._pick(["$continue", "$continue", "x"])))
         if self._chance(0.25):
-            query.append(("resourceVersion", self._pick(["0", "$listed", "$rv", "x", ""])))
+            query.append(("resourceVersion", self._pick(["$listed", "$rv", "x", ""])))
         if self._chance(0.15):
             query.append(("resourceVersionMatch", self._pick(["Exact", "NotOlderThan", "Odd"])))
         return query

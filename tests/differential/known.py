@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from differential.steps import Difference, Step
+from differential.steps import PATCHES, Difference, Step
 
 
 @dataclass(frozen=True)
@@ -39,12 +39,33 @@ def _creates_by_status(step: Step, difference: Difference) -> bool:
     return step.path.endswith("/status") and str(difference.embedded).startswith('404 services "')
 
 
+def _applies_null(step: Step, _difference: Difference) -> bool:
+    return "example.com" in step.path and step.media_type == PATCHES["apply"] and ": null" in step.text
+
+
+def _allocates_for_nobody(_step: Step, difference: Difference) -> bool:
+    return "failed to allocate IP: IPAddress" in str(difference.real)
+
+
 def _owns_no_rules(_step: Step, difference: Difference) -> bool:
-    return difference.where.endswith(".f:rules")
+    return "f:rules" in f"{difference.where} {difference.real}"
+
+
+def _is_one_of_many_misfits(_step: Step, difference: Difference) -> bool:
+    """Go visits the fields of an object in any order, and stops at the first that the schema does not know."""
+    heads = {str(each).partition("): ")[0] for each in (difference.embedded, difference.real)}
+    return (
+        len(heads) == 1
+        and "field not declared in schema" in str(difference.real)
+        and difference.where == "body.message"
+    )
 
 
 KNOWN: tuple[Known, ...] = (
     Known("a Service is not created by a write of its status", _creates_by_status),
+    Known("of several misfits in what is applied, all are told", _is_one_of_many_misfits),
+    Known("null in what is applied to a custom object is left out, where Kubernetes refuses it", _applies_null),
+    Known("a Service without a name is refused for that alone", _allocates_for_nobody),
     Known("an empty list of rules belongs to nobody", _owns_no_rules),
     Known("immutable values are shown as JSON, not as Go's internal types", _shows_go_struct),
     Known("a Scale is given as JSON and YAML only", _is_scale_in_another_form),

@@ -50,11 +50,12 @@ class Normal:
         details, message = body.get("details") or {}, body.get("message", "")
         if details.get("causes"):
             said = list(dict.fromkeys(f"{each.get('field')}: {each.get('message')}" for each in details["causes"]))
-            details["causes"] = sorted({f"{each.get('field')}: {each}" for each in details["causes"]})
+            details["causes"] = sorted({_cause(each) for each in details["causes"]})
             if message.endswith(f" is invalid: [{', '.join(said)}]"):
                 body["message"] = message.partition(" is invalid: [")[0] + " is invalid: [the causes]"
         elif "errors:\n" in message:
-            body["message"] = "\n".join(sorted(message.splitlines()))
+            head, *errors = message.splitlines()
+            body["message"] = "\n".join([head, *sorted(errors)])
         return body
 
     def _value(self, value: Any, key: str = "") -> Any:
@@ -99,6 +100,10 @@ def _of_list(metadata: Json) -> Json:
     """A list is of whatever version the server was at."""
     known = {"resourceVersion": "<any>", "continue": "<token>"}
     return {name: known.get(name, value) if value else value for name, value in metadata.items()}
+
+
+def _cause(cause: Json) -> str:
+    return f"{cause.get('field')} ({cause.get('reason')}): {cause.get('message')}"
 
 
 def _manager(entry: Json) -> tuple[str, ...]:

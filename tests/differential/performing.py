@@ -25,14 +25,16 @@ class Performance:
         self._normal = Normal()
         self._versions: dict[str, list[str]] = {}
         self._uids: dict[str, str] = {}
-        self._listed = {"$listed": "0", "$continue": "rubbish"}
+        self._since = ""
+        self._listed = {"$continue": "rubbish"}
 
     async def prepare(self) -> str:
         """Makes the namespace as controllers would; the version from which on everything is this sequence's."""
         await self._engine.ask(_made("/api/v1/namespaces", "Namespace", self._namespace))
         accounts = f"/api/v1/namespaces/{self._namespace}/serviceaccounts"
         answer = await self._engine.ask(_made(accounts, "ServiceAccount", "default"))
-        return str(answer.body["metadata"]["resourceVersion"])
+        self._since = str(answer.body["metadata"]["resourceVersion"])
+        return self._since
 
     async def perform(self, steps: Iterable[Step]) -> None:
         """Asks one after the other."""
@@ -61,8 +63,9 @@ class Performance:
         versions = self._versions.get(_object_path(path), [])
         return {
             "$ns": self._namespace,
-            "$rv": versions[-1] if versions else "1",
-            "$old": versions[-2] if len(versions) > 1 else "1",
+            "$rv": versions[-1] if versions else self._since,
+            "$old": versions[-2] if len(versions) > 1 else self._since,
+            "$listed": self._since,
             "$uid": self._uids.get(_object_path(path), _NOBODY),
             **self._listed,
         }
@@ -73,7 +76,7 @@ class Performance:
         metadata = body.get("metadata") or {}
         if "items" in body or body.get("kind") == "Table":
             self._listed = {
-                "$listed": metadata.get("resourceVersion", "0"),
+                "$listed": metadata.get("resourceVersion", self._since),
                 "$continue": metadata.get("continue") or self._listed["$continue"],
             }
             return

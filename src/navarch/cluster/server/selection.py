@@ -13,7 +13,7 @@ from navarch.cluster.server.selector_faults import field_selector_fault, label_s
 from navarch.cluster.server.types import ResourceType
 from navarch.errors import InvalidValueError
 
-__all__ = ["Selection", "selection_of"]
+__all__ = ["Selection", "refuse_malformed", "selection_of"]
 
 _ALWAYS = frozenset({"metadata.name", "metadata.namespace"})
 
@@ -56,21 +56,31 @@ class Selection:
         return self.fields.matches(lambda path: known.get(path, ""))
 
 
+def refuse_malformed(request: ApiRequest) -> None:
+    """400 for selectors that are none, whatever they are to select."""
+    _selectors(request)
+
+
+def _selectors(request: ApiRequest) -> tuple[Labels, Fields]:
+    text = request.parameter("labelSelector")
+    try:
+        labels = Labels(text)
+    except InvalidValueError as error:
+        raise bad_request(label_selector_fault(text) or f"unable to parse requirement: {error}") from None
+    text = request.parameter("fieldSelector")
+    try:
+        return labels, Fields(text)
+    except InvalidValueError as error:
+        raise bad_request(field_selector_fault(text) or str(error)) from None
+
+
 def selection_of(request: ApiRequest, resource: ResourceType) -> Selection:
     """The selectors of a request; refuses with 400 what is none, and fields that cannot be selected by."""
-    try:
-        labels = Labels(request.parameter("labelSelector"))
-    except InvalidValueError as error:
-        text = request.parameter("labelSelector")
-        raise bad_request(label_selector_fault(text) or f"unable to parse requirement: {error}") from None
-    try:
-        fields = Fields(request.parameter("fieldSelector"))
-    except InvalidValueError as error:
-        raise bad_request(field_selector_fault(request.parameter("fieldSelector")) or str(error)) from None
+    labels, fields = _selectors(request)
     known = _selectable(resource) if fields else _ALWAYS
     for requirement in fields.requirements:
         if requirement.path not in known:
-            raise bad_request(_unselectable(requirement.path, is_plain=known == _ALWAYS and not resource.is_custom))
+            raise bad_request(_unselectable(requirement.path, resource))
     return Selection(resource, labels, fields)
 
 
@@ -80,8 +90,10 @@ def _selectable(resource: ResourceType) -> frozenset[str]:
     return own | (_ALWAYS if has_namespace else frozenset({"metadata.name"}))
 
 
-def _unselectable(path: str, *, is_plain: bool) -> str:
-    if is_plain:
+def _unselectable(path: str, resource: ResourceType) -> str:
+    if (resource.group, resource.plural) == ("batch", "jobs"):
+        return f'field label "{path}" not supported for Job'
+    if not resource.is_custom and _selectable(resource) == _ALWAYS:
         return f'"{path}" is not a known field selector: only "metadata.name", "metadata.namespace"'
     return f"field label not supported: {path}"
 

@@ -73,7 +73,8 @@ class ServiceAddresses:
 
         def check(value: Json) -> Iterator[Cause]:
             faults = [*rules.check(value)]
-            yield from faults
+            addresses = [fault for fault in faults if fault.field.startswith("spec.clusterIPs[")]
+            yield from addresses or faults
             if not faults:
                 yield from self._faults(value)
 

@@ -38,6 +38,19 @@ class PodStatusStrategy(StatusStrategy):
             status["podIPs"] = [{"ip": status["podIP"]}]
 
 
+class LabelledStatusStrategy(StatusStrategy):
+    """The status of what is known by its labels: a write of it leaves them alone."""
+
+    def prepare_update(self, value: Json, old: Json, operation: Operation) -> None:
+        """Takes the status, and of the metadata everything but the labels."""
+        super().prepare_update(value, old, operation)
+        if value["kind"] == "Job" and "deletionTimestamp" in old["metadata"]:
+            return
+        value["metadata"].pop("labels", None)
+        if "labels" in old["metadata"]:
+            value["metadata"]["labels"] = old["metadata"]["labels"]
+
+
 class EphemeralContainersStrategy(BuiltinStrategy):
     """`pods/ephemeralcontainers`: containers for debugging, which are added and never removed."""
 
@@ -115,6 +128,8 @@ def _take(value: Json, old: Json, spec: Json) -> None:
 
 PARTS: Final[dict[tuple[str, str], type[BuiltinStrategy]]] = {
     ("namespaces", "finalize"): FinalizeStrategy,
+    ("deployments", "status"): LabelledStatusStrategy,
+    ("jobs", "status"): LabelledStatusStrategy,
     ("pods", "status"): PodStatusStrategy,
     ("pods", "ephemeralcontainers"): EphemeralContainersStrategy,
     ("pods", "resize"): ResizeStrategy,

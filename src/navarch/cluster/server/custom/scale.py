@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Final
 
@@ -11,6 +12,7 @@ from navarch.cluster.server.bodies import decode_json
 from navarch.cluster.server.custom.scale_paths import AccessError, ScalePaths, integer_at, put_at, text_at
 from navarch.cluster.server.custom.strategy import CustomStrategy
 from navarch.cluster.server.endpoints.call import Call
+from navarch.cluster.server.endpoints.read import check_read_version
 from navarch.cluster.server.endpoints.scaling import API_VERSION, Scaled, check_scale_name, scale_options
 from navarch.cluster.server.endpoints.write import check_version, metadata_of, store_update
 from navarch.cluster.server.negotiation import asked_form
@@ -34,6 +36,8 @@ async def scale(call: Call) -> Reply:
     paths, is_read = strategy.form.scale, call.info.verb == "get"
     options = {} if is_read else scale_options(call)
     sent = _sent(call) if call.info.verb == "update" else None
+    if call.info.verb == "get":
+        await check_read_version(call)
     found = await call.kernel.registry.get(call.resource, call.info.namespace, call.info.name)
     value = await value_of(call.resource, found.stored)
     if is_read:
@@ -45,14 +49,25 @@ async def scale(call: Call) -> Reply:
 
 
 def _scaled(call: Call, value: Json, paths: ScalePaths) -> Scaled:
-    path = tuple(f"f:{name}" for name in paths.spec.removeprefix(".").split("."))
     entries = value["metadata"].get("managedFields", [])
-    return Scaled(call, _scale_of(value, paths), entries, {call.resource.api_version: path})
+    return Scaled(call, _scale_of(value, paths), entries, dict(_replicas_by_version(call)))
+
+
+def _replicas_by_version(call: Call) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Where each version of the kind has its replicas, in the elements of managed fields."""
+    for each in call.kernel.catalog:
+        strategy = each.strategy
+        if (each.group, each.plural) != (call.resource.group, call.resource.plural):
+            continue
+        if isinstance(strategy, CustomStrategy) and strategy.form.scale is not None:
+            names = strategy.form.scale.spec.removeprefix(".").split(".")
+            yield each.api_version, tuple(f"f:{name}" for name in names)
 
 
 def _sent(call: Call) -> Json:
     asked = decode_json(call.request.body, call.request.headers.get("content-type", ""))
     check_scale_name(call, asked if isinstance(asked, dict) else {})
+    _replicas(_identified(asked))
     return _identified(asked)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from typing import Final
 
 from navarch.cluster.server.causes import forbidden, invalid, required, too_long, unsupported
@@ -93,9 +94,17 @@ def _manager_faults(manager: str) -> list[Cause]:
     faults = []
     if len(manager.encode()) > _LONGEST_MANAGER:
         faults.append(too_long("fieldManager", _LONGEST_MANAGER))
-    if not manager.isprintable():
-        faults.append(invalid("fieldManager", manager, "should only contain printable characters"))
+    faults += [
+        invalid("fieldManager", manager, f"invalid character U+{ord(each):04X} (at position {place})")
+        for each, place in zip(manager, _places(manager), strict=True)
+        if not each.isprintable()
+    ]
     return faults
+
+
+def _places(text: str) -> Iterator[int]:
+    """Where each character begins, in bytes."""
+    return accumulate((len(each.encode()) for each in text[:-1]), initial=0) if text else iter(())
 
 
 def refuse_list_options(request: ApiRequest) -> None:

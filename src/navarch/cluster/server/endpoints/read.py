@@ -7,32 +7,38 @@ from navarch.cluster.server.endpoints.options import refuse_list_options, refuse
 from navarch.cluster.server.listing import asked_limit, list_page, parsed_integer, parsed_version, refuse_future
 from navarch.cluster.server.refusal import Refusal
 from navarch.cluster.server.request import Reply
-from navarch.cluster.server.selection import selection_of
+from navarch.cluster.server.selection import refuse_malformed, selection_of
 from navarch.cluster.server.shaping import list_reply
 from navarch.cluster.server.views import seen_all
 from navarch.cluster.server.watching import WatchRequest
 
-__all__ = ["get", "list_all", "watch"]
+__all__ = ["check_read_version", "get", "list_all", "watch"]
 
 _LEAST_SECONDS = 1800.0
 
 
 async def get(call: Call) -> Reply:
     """One object."""
+    await check_read_version(call)
+    found = await call.kernel.registry.get(call.resource, call.info.namespace, call.info.name)
+    return await call.answer(found.stored)
+
+
+async def check_read_version(call: Call) -> None:
+    """Refuses a version that is none with 500, as the real server does, and one that has not come yet with 504."""
     try:
         wanted = parsed_version(call.request.parameter("resourceVersion"))
     except Refusal as refusal:
         raise Refusal(500, "", refusal.message.removeprefix("invalid resource version: ")) from None
     if wanted:
         await refuse_future(call.kernel.registry.storage, wanted)
-    found = await call.kernel.registry.get(call.resource, call.info.namespace, call.info.name)
-    return await call.answer(found.stored)
 
 
 async def list_all(call: Call) -> Reply:
     """The objects that are meant, or a page of them."""
     asked_limit(call.request)
     parsed_integer(call.request, "timeoutSeconds")
+    refuse_malformed(call.request)
     refuse_list_options(call.request)
     selection, form = selection_of(call.request, call.resource), call.form()
     storage = call.kernel.registry.storage

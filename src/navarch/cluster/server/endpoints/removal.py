@@ -18,7 +18,7 @@ from navarch.cluster.server.listing import asked_limit, list_page
 from navarch.cluster.server.refusal import Refusal, bad_request, conflict
 from navarch.cluster.server.registry import Found, decoded, encoded
 from navarch.cluster.server.request import Json, Reply
-from navarch.cluster.server.selection import selection_of
+from navarch.cluster.server.selection import refuse_malformed, selection_of
 from navarch.cluster.server.shaping import list_reply
 from navarch.cluster.server.views import seen_all, stored_form, value_of
 from navarch.cluster.storage import Stored
@@ -91,6 +91,7 @@ async def delete(call: Call) -> Reply:
 async def delete_all(call: Call) -> Reply:
     """Deletes every object that is meant; answered with the list of them."""
     asked_limit(call.request)
+    refuse_malformed(call.request)
     refuse_list_options(call.request)
     selection = selection_of(call.request, call.resource)
     deletion, storage = _deletion(call), call.kernel.registry.storage
@@ -128,11 +129,12 @@ def _marked(call: Call, value: Json, deletion: _Deletion) -> Json:
         _set_propagation(metadata, _ORPHAN)
     grace = call.resource.strategy.grace_seconds(value, deletion.options.grace_period_seconds)
     known = metadata.get("deletionGracePeriodSeconds")
-    if "deletionTimestamp" not in metadata or (known is not None and grace < known):
-        ends = call.kernel.clock.now() + timedelta(seconds=grace)
-        metadata["deletionTimestamp"] = format_time(truncate_to_seconds(ends))
+    if known is None or grace < known:
         metadata["deletionGracePeriodSeconds"] = grace
-        if "deletionTimestamp" not in value["metadata"] and metadata.get("generation"):
+        if known is not None or "deletionTimestamp" not in metadata:
+            ends = call.kernel.clock.now() + timedelta(seconds=grace)
+            metadata["deletionTimestamp"] = format_time(truncate_to_seconds(ends))
+        if known is None and metadata.get("generation"):
             metadata["generation"] += 1
     marked = {**value, "metadata": metadata}
     if call.resource.mark_deleted is not None:

@@ -187,7 +187,7 @@ async def update(call: Call) -> Reply:
 async def _create_by_update(call: Call, value: Json, options: Json) -> Reply:
     if not call.resource.create_on_update or call.info.subresource:
         raise not_found(call.resource.group, call.resource.plural, call.info.name)
-    value["metadata"].pop("resourceVersion", None)
+    check_version(value["metadata"].pop("resourceVersion", ""))
     stored = await store_new(call, value, options)
     return call.answer_value(stored, 201) if isinstance(stored, dict) else await call.answer(stored, 201)
 

@@ -11,6 +11,7 @@ from navarch.cluster.server.builtin.cells.texts import selector as selector_text
 from navarch.cluster.server.builtin.endpoints.bodies import checked, sent
 from navarch.cluster.server.causes import invalid as invalid_cause
 from navarch.cluster.server.endpoints.call import Call
+from navarch.cluster.server.endpoints.read import check_read_version
 from navarch.cluster.server.endpoints.scaling import API_VERSION, SCALE, Scaled, check_scale_name, scale_options
 from navarch.cluster.server.endpoints.write import check_version, store_update
 from navarch.cluster.server.negotiation import asked_form
@@ -32,6 +33,8 @@ async def scale(call: Call) -> Reply:
     sent_scale = sent(call, SCALE) if call.info.verb == "update" else None
     if sent_scale is not None:
         check_scale_name(call, sent_scale)
+    if call.info.verb == "get":
+        await check_read_version(call)
     found = await call.kernel.registry.get(call.resource, call.info.namespace, call.info.name)
     value = await value_of(call.resource, found.stored)
     if call.info.verb == "get":
