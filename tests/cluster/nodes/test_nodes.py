@@ -13,10 +13,13 @@ from pathlib import Path
 from cluster.nodes.machines import Machine, is_ready, processes_with, running_machine, shell, status_of
 from navarch._base.clock import ManualClock
 from navarch.client import MergePatch
+from navarch.cluster.embedded import EmbeddedCluster
+from navarch.cluster.embedded.equipment import Equipment
 from navarch.cluster.nodes.heartbeat import LEASES, Heartbeat
 from navarch.cluster.nodes.registration import Profile, node_object, register
+from navarch.cluster.storage.file import FileStorage
 from navarch.k8s.coordination.v1 import Lease
-from navarch.k8s.core.v1 import Node, Pod, Taint
+from navarch.k8s.core.v1 import Node, Pod, PodSpec, Taint
 from navarch.testing.cluster import Cluster
 from navarch.testing.engines import in_process
 
@@ -185,6 +188,33 @@ async def test_nothing_outlives_a_cluster_that_was_killed(tmp_path: Path) -> Non
     async with asyncio.timeout(10):
         while processes_with(mark) or processes_with(str(tmp_path)):
             await asyncio.to_thread(os.sched_yield)
+
+
+async def test_a_cluster_on_its_store_goes_on_with_its_pods(tmp_path: Path) -> None:
+    """A cluster that is started again on its store has its pods back, by their restart policy and with their volumes."""
+    mounts = [{"name": "data", "mountPath": "/data"}]
+    spec = PodSpec(
+        containers=[shell("echo x >> /data/x; trap 'exit 0' TERM; while :; do sleep 0.05; done", volume_mounts=mounts)],
+        volumes=[{"name": "data", "emptyDir": {}}],  # type: ignore[list-item]  # as in a manifest
+    )
+    for restarts in (0, 1):
+        storage = await FileStorage.open(tmp_path / "data")
+        equipment = Equipment(nodes=1, folder=tmp_path / "machine")
+        async with EmbeddedCluster(storage, equipment=equipment) as embedded:
+            cluster = Cluster(embedded.client(), embedded)
+            if restarts == 0:
+                await cluster.create(Pod(name="pod", spec=spec))
+            pod = await cluster.eventually(
+                lambda cluster=cluster: cluster.get(Pod, "pod"),  # type: ignore[misc]  # bound now
+                lambda pod, restarts=restarts: is_ready(pod) and status_of(pod).restart_count == restarts,  # type: ignore[misc]
+                timeout=30,
+            )
+    written = tmp_path / "machine" / "nodes" / "node-1" / "pods" / pod.metadata.uid / "volumes" / "data" / "x"
+    assert _text(written) == "x\nx\n"
+
+
+def _text(path: Path) -> str:
+    return path.read_text()
 
 
 async def test_leaving_leaves_nothing(tmp_path: Path) -> None:
