@@ -118,6 +118,8 @@ class ApiServer:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self._clock = parts.kernel.clock
+        # Of their own, so that the uids of objects do not depend on who looked at something before.
+        self._audit_ids = random.Random(parts.kernel.rng.getrandbits(64))  # noqa: S311 - ids, no secrets
 
     async def handle(self, request: ApiRequest) -> Reply:
         """The answer to a request. What goes wrong is an answer too. Whoever takes a stream must close it."""
@@ -139,7 +141,7 @@ class ApiServer:
     def _audit_id(self, request: ApiRequest) -> str:
         """What the answer and the records of the request have in common; a client may choose it."""
         given = request.headers.get("audit-id", "")
-        return given or _random_uuid(self._parts.kernel.rng)
+        return given or _random_uuid(self._audit_ids)
 
     async def _answer(self, exchange: _Exchange) -> Reply:
         request, info, authenticator = exchange.request, exchange.info, self._parts.authenticator
