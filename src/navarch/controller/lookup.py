@@ -15,6 +15,8 @@ __all__ = ["Lookup", "matching", "selector_of"]
 
 T = TypeVar("T")
 
+_EVERYTHING = Labels()
+
 
 class Lookup:
     """What a controller declared, as it is cached right now. What it gives is shared and must not be changed."""
@@ -86,6 +88,8 @@ def _decoded(collection: Collection[T], entries: list[Entry]) -> Iterator[T]:
 
 def selector_of(given: LabelSelector) -> Labels:
     """The selector that is given as a text, as equalities, as itself, or not at all."""
+    if not given:
+        return _EVERYTHING
     if isinstance(given, Mapping):
         return Labels.of(given)
-    return given if isinstance(given, Labels) else Labels(given or "")
+    return given if isinstance(given, Labels) else Labels(given)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from navarch.api import Key, Labels
+from navarch.api import Key
 from navarch.cache import Cached, Entry
 from navarch.cluster.controllers.services.backends import backends, has_pods
 from navarch.cluster.controllers.services.slices import MANAGED_BY, MANAGER, Changes, Kept, changes, endpoint
@@ -91,7 +91,8 @@ async def _written(ctx: Context, wanted: Endpoints) -> None:
 def _services_of(entry: Entry, lookup: Lookup) -> Iterable[Key]:
     labels = entry.labels
     for service in lookup.list(Service, namespace=entry.key.namespace):
-        if service.spec.selector and Labels.of(service.spec.selector).matches(labels):
+        selector = service.spec.selector
+        if selector and selector.items() <= labels.items():
             yield Key(service.namespace, service.name)
 
 
