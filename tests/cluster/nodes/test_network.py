@@ -142,7 +142,7 @@ async def test_a_proxy_passes_over_pods_that_refuse() -> None:
         with pytest.raises(ConnectionRefusedError):
             await asyncio.open_connection(*service)
     finally:
-        proxies.close()
+        await proxies.close()
         server.close()
         await server.wait_closed()
         block.close()

@@ -59,7 +59,7 @@ class Network:
                     await self._changed.wait()
                     await self._clock.sleep(_PAUSE_SECONDS)
         finally:
-            self._proxies.close()
+            await self._proxies.close()
 
     def services(self) -> list[Service]:
         """All services, as they are known here."""

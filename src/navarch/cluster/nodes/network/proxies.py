@@ -10,6 +10,7 @@ import random
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from navarch._base.tasks import cancel_and_wait
 from navarch.cluster.nodes.network.names import SERVICE_LABEL
 from navarch.k8s.core.v1 import Service
 from navarch.k8s.discovery.v1 import EndpointSlice
@@ -64,6 +65,7 @@ class Proxies:
     def __init__(self, rng: random.Random) -> None:
         self._rng = rng
         self._listeners: dict[Address, asyncio.Server] = {}
+        self._connections: set[asyncio.Task[None]] = set()
         self._routes: Mapping[Address, list[Address]] = {}
 
     async def follow(self, wanted: Mapping[Address, list[Address]]) -> None:
@@ -76,25 +78,35 @@ class Proxies:
 
     async def _listen(self, address: Address) -> None:
         async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            await self._serve(address, reader, writer)
+            own = asyncio.current_task()
+            assert own is not None
+            self._connections.add(own)
+            try:
+                await self._serve(address, reader, writer)
+            except asyncio.CancelledError:  # by `close`: a server would log it as a fault
+                return
+            finally:
+                self._connections.discard(own)
 
         try:
             self._listeners[address] = await asyncio.start_server(serve, *address)
         except OSError as error:
             _log.warning("service at %s:%d cannot be reached: %s", *address, error)
 
-    def close(self) -> None:
-        """No service is reached any more."""
+    async def close(self) -> None:
+        """No service is reached any more, and every connection has ended."""
         for listener in self._listeners.values():
             listener.close()
         self._listeners.clear()
+        await cancel_and_wait(*self._connections)
 
     async def _serve(self, address: Address, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with contextlib.suppress(OSError):
+        try:
             found = await self._connected(address)
             if found is not None:
                 await _joined((reader, found[1]), (found[0], writer))
-        writer.close()
+        finally:
+            writer.close()
 
     async def _connected(self, address: Address) -> tuple[asyncio.StreamReader, asyncio.StreamWriter] | None:
         """One of the pods, by chance; one that refuses is passed over."""
