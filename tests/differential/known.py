@@ -47,6 +47,10 @@ def _allocates_for_nobody(_step: Step, difference: Difference) -> bool:
     return "failed to allocate IP: IPAddress" in str(difference.real)
 
 
+def _is_told_by_the_converter(step: Step, difference: Difference) -> bool:
+    return step.media_type == PATCHES["strategic"] and "unrecognized type: " in str(difference.real)
+
+
 def _owns_no_rules(_step: Step, difference: Difference) -> bool:
     return "f:rules" in f"{difference.where} {difference.real}"
 
@@ -66,6 +70,7 @@ KNOWN: tuple[Known, ...] = (
     Known("of several misfits in what is applied, all are told", _is_one_of_many_misfits),
     Known("null in what is applied to a custom object is left out, where Kubernetes refuses it", _applies_null),
     Known("a Service without a name is refused for that alone", _allocates_for_nobody),
+    Known("a strategic merge patch that does not fit is told in the words of JSON", _is_told_by_the_converter),
     Known("an empty list of rules belongs to nobody", _owns_no_rules),
     Known("immutable values are shown as JSON, not as Go's internal types", _shows_go_struct),
     Known("a Scale is given as JSON and YAML only", _is_scale_in_another_form),

@@ -28,6 +28,10 @@ class Normal:
         self._uids: dict[str, str] = {}
         self._versions: dict[str, str] = {}
 
+    def begin(self, version: str) -> None:
+        """Takes note of the version at which the sequence begins."""
+        self._versions[version] = "<beginning>"
+
     def answer(self, answer: Answer) -> Json:
         """The answer as it is compared."""
         body = answer.body

@@ -34,6 +34,7 @@ class Performance:
         accounts = f"/api/v1/namespaces/{self._namespace}/serviceaccounts"
         answer = await self._engine.ask(_made(accounts, "ServiceAccount", "default"))
         self._since = str(answer.body["metadata"]["resourceVersion"])
+        self._normal.begin(self._since)
         return self._since
 
     async def perform(self, steps: Iterable[Step]) -> None:

@@ -17,6 +17,7 @@ from navarch.errors import Cause
 __all__ = ["CustomStrategy", "Form", "StatusStrategy"]
 
 _TERMINATING: Final = "create not allowed while custom resource definition is terminating"
+_NOTHING: Final = object()
 _KNOWN_FINALIZERS: Final = frozenset({"orphan", "foregroundDeletion", "kubernetes"})
 
 
@@ -75,7 +76,7 @@ class CustomStrategy:
 
     def _differs(self, value: Json, old: Json) -> bool:
         names = (value.keys() | old.keys()) - self.form.not_counted
-        return any(value.get(name) != old.get(name) for name in names)
+        return any(value.get(name, _NOTHING) != old.get(name, _NOTHING) for name in names)
 
     def validate_create(self, value: Json) -> list[Cause]:
         """Metadata, schema, scale, then the rules."""

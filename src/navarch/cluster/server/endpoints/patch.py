@@ -86,7 +86,7 @@ async def _apply(call: Call, options: Json) -> Reply:
     desired = decode_json(call.request.body, _APPLY)
     if not isinstance(desired, dict):
         raise bad_request("error decoding YAML: expected an object")
-    call.warnings += _repeated_keys(call)
+    _repeated_keys(call)
     found = await call.kernel.registry.find(call.resource, call.info.namespace, call.info.name)
     if found is None:
         return await _apply_new(call, desired, options)
@@ -130,7 +130,9 @@ def _refuse_unfit(resource: ResourceType, value: Json) -> None:
         metadata = metadata_of(value)
         kind = f"{resource.group}/{resource.version}, Kind={resource.kind}"
         which = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}; {kind}"
-        why = f"unable to convert unstructured object to {kind}: {faults[0].message}"
+        fault = faults[0].message
+        said = f"error decoding from json: {fault}" if fault.startswith("illegal base64") else fault
+        why = f"unable to convert unstructured object to {kind}: {said}"
         raise Refusal(500, "", f"failed to convert new object ({which}) to proper version: {why}")
 
 
@@ -144,7 +146,7 @@ def _check_name(call: Call, metadata: Json) -> None:
 
 
 def _merged(call: Call, live: Json | None, desired: Json) -> Json:
-    return applied(
+    merged = applied(
         live,
         desired,
         shape_of(call.resource, call.kernel.catalog),
@@ -154,3 +156,7 @@ def _merged(call: Call, live: Json | None, desired: Json) -> Json:
         api_version=call.resource.api_version,
         now=call.now(),
     )
+    if call.resource.is_custom:
+        merged["metadata"].pop("creationTimestamp", None)  # the server's own, whatever was applied
+    call.warnings += _repeated_keys(call)
+    return merged

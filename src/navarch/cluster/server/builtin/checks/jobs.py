@@ -83,10 +83,10 @@ def check_job_update(value: Json, old: Json) -> Iterator[Cause]:
         yield from immutable_faults(spec.get(name), before.get(name), f"spec.{name}")
     if spec.get("completionMode") != "Indexed" or spec.get("completions") != spec.get("parallelism"):
         yield from immutable_faults(spec.get("completions"), before.get("completions"), "spec.completions")
-    template, then = spec["template"], before["template"]
     if before.get("suspend") and not (old.get("status") or {}).get("startTime"):
-        template, then = _steered(template), _steered(then)
-    if template != then:
+        if _steered(spec["template"]) != _steered(before["template"]):
+            yield invalid("spec.template.spec", spec["template"]["spec"], "field is immutable")
+    elif spec["template"] != before["template"]:
         yield invalid("spec.template", spec["template"], "field is immutable")
 
 
