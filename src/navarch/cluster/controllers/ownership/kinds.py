@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from collections.abc import Collection as Container
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from navarch._base.tasks import cancel_and_wait, within
 from navarch.api import Kind
@@ -21,6 +22,8 @@ __all__ = ["EveryKind", "collected", "deletable"]
 
 _log = logging.getLogger("navarch.cluster.controllers")
 _LOOK_AGAIN_SECONDS: Final = 30.0
+_GONE_SECONDS: Final = 5.0
+_SYNC_SECONDS: Final = 30.0
 _NEEDED: Final = frozenset({"delete", "list", "watch"})
 _IGNORED: Final = frozenset({("", "events"), ("events.k8s.io", "events")})
 """They go by themselves, and are many."""
@@ -28,17 +31,19 @@ _IGNORED: Final = frozenset({("", "events"), ("events.k8s.io", "events")})
 Told = Callable[[Kind, Change], None]
 
 
-def collected(resources: tuple[ApiResource, ...]) -> dict[tuple[str, str], Kind]:
-    """What can be deleted and watched, in one version each, by group and plural; the preferred version comes first."""
+def collected(resources: Iterable[ApiResource], known: Container[Kind] = ()) -> dict[tuple[str, str], Kind]:
+    """What can be deleted and watched, in one version each, by group and plural: in that of `known` while it is served,
+    otherwise in the preferred one, which comes first.
+    """
     found: dict[tuple[str, str], Kind] = {}
     for each in resources:
         name = (each.kind.group, each.kind.plural)
-        if name not in _IGNORED and set(each.verbs) >= _NEEDED:
-            found.setdefault(name, each.kind)
+        if name not in _IGNORED and set(each.verbs) >= _NEEDED and (name not in found or each.kind in known):
+            found[name] = each.kind
     return found
 
 
-def deletable(resources: tuple[ApiResource, ...]) -> dict[tuple[str, str], Kind]:
+def deletable(resources: Iterable[ApiResource]) -> dict[tuple[str, str], Kind]:
     """What is in namespaces and can be deleted, in one version each, by group and plural."""
     found: dict[tuple[str, str], Kind] = {}
     for each in resources:
@@ -47,26 +52,26 @@ def deletable(resources: tuple[ApiResource, ...]) -> dict[tuple[str, str], Kind]
     return found
 
 
-class _Watched:
-    """The metadata of one kind, and the task that keeps it."""
+class _Watched(NamedTuple):
+    """Whoever keeps the metadata of one kind, and its task."""
 
-    def __init__(self, collection: Collection[Any], informer: Informer, task: asyncio.Task[None]) -> None:
-        self.collection = collection
-        self.informer = informer
-        self.task = task
+    informer: Informer
+    task: asyncio.Task[None]
 
 
 class EveryKind:
     """Tells of every change of every object that can be deleted, by its metadata alone.
 
-    Kinds are looked for again when a definition comes, changes or goes, and every 30 seconds. What is left of a kind that
-    is gone is told as deleted.
+    Kinds are looked for again when a definition comes, changes or goes, and every 30 seconds. One that is gone is still
+    watched for some seconds, so that the end of its objects is seen; what is left then is not told as deleted: nobody
+    knows.
     """
 
     def __init__(self, around: Around) -> None:
         self._around = around
         self._subscribers: list[Told] = []
         self._watched: dict[Kind, _Watched] = {}
+        self._gone: dict[Kind, float] = {}
         self._news = asyncio.Event()
         self._begun = asyncio.Event()
         self._definitions = around.cache.collection(CustomResourceDefinition)
@@ -84,7 +89,14 @@ class EveryKind:
             told(kind, change)
 
     async def wait_synced(self) -> None:
-        """Returns when every kind that is known was listed once."""
+        """Returns when every kind that is known was listed once, or cannot be listed for long."""
+        try:
+            await within(self._around.clock, _SYNC_SECONDS, self._synced())
+        except TimeoutError:
+            late = [kind.resource for kind, watched in self._watched.items() if not watched.informer.synced]
+            _log.warning("some kinds could not be listed, and are left out for now: %s", ", ".join(late))
+
+    async def _synced(self) -> None:
         await self._begun.wait()
         for watched in tuple(self._watched.values()):
             await watched.informer.wait_synced()
@@ -98,38 +110,39 @@ class EveryKind:
                     self._news.clear()
                     await self._follow(group)
                     with contextlib.suppress(TimeoutError):
-                        await within(self._around.clock, _LOOK_AGAIN_SECONDS, self._wait_for_news())
+                        await within(self._around.clock, self._patience(), self._news.wait())
         finally:
             self._definitions.unsubscribe(self._definition_changed)
 
     def _definition_changed(self, change: Change) -> None:  # noqa: ARG002 - whatever it was, the kinds are looked at
         self._news.set()
 
-    async def _wait_for_news(self) -> None:
-        await self._news.wait()
+    def _patience(self) -> float:
+        return _GONE_SECONDS if self._gone else _LOOK_AGAIN_SECONDS
 
     async def _follow(self, group: asyncio.TaskGroup) -> None:
         """A server that cannot say what it serves takes nothing away."""
         try:
-            wanted = set(collected(await self._around.client.discovery.all()).values())
+            served = await self._around.client.discovery.all()
         except NavarchError as error:
             _log.warning("the kinds of the cluster could not be looked up: %s", error)
             return
+        wanted = set(collected(served, self._watched).values())
         for kind in wanted - self._watched.keys():
             self._watched[kind] = self._begin(group, kind)
-        for kind in self._watched.keys() - wanted:
-            await self._end(kind)
+        await self._end_those_gone(self._watched.keys() - wanted)
         self._begun.set()
+
+    async def _end_those_gone(self, kinds: set[Kind]) -> None:
+        now = self._around.clock.monotonic()
+        self._gone = {kind: self._gone.get(kind, now) for kind in kinds}
+        for kind in [kind for kind, since in self._gone.items() if now - since >= _GONE_SECONDS]:
+            del self._gone[kind]
+            await cancel_and_wait(self._watched.pop(kind).task)
 
     def _begin(self, group: asyncio.TaskGroup, kind: Kind) -> _Watched:
         collection: Collection[Any] = Collection(Cached(kind, metadata_only=True))
         collection.subscribe(partial(self._told, kind))
         around = self._around
         informer = Informer(around.client, collection, None, around.clock, around.rng)
-        return _Watched(collection, informer, group.create_task(informer.run(), name=f"metadata of {kind.resource}"))
-
-    async def _end(self, kind: Kind) -> None:
-        watched = self._watched.pop(kind)
-        await cancel_and_wait(watched.task)
-        for entry in watched.collection.entries():
-            self._told(kind, Change(entry, None))
+        return _Watched(informer, group.create_task(informer.run(), name=f"metadata of {kind.resource}"))

@@ -1,0 +1,90 @@
+"""The control plane as a whole: it can be ended and begun anew at any time, and whatever kinds come and go."""
+
+from __future__ import annotations
+
+import copy
+
+from cluster.controllers.planes import controlled
+from gadgets import DEFINITION, Gadget, installed
+from navarch.api import ObjectMeta, OwnerReference
+from navarch.client import MergePatch
+from navarch.cluster.controllers.plane import PlaneOptions
+from navarch.k8s.apiextensions.v1 import CustomResourceDefinition
+from navarch.k8s.core.v1 import ConfigMap, Container, Namespace, Node, Pod, PodSpec
+from navarch.testing.cluster import Cluster
+
+WITHOUT_SCHEDULER = PlaneOptions(scheduler=False)
+
+
+def owned_by(owner: ConfigMap | Gadget) -> list[OwnerReference]:
+    return [OwnerReference(api_version=owner.api_version, kind=owner.kind, name=owner.name, uid=owner.metadata.uid)]
+
+
+async def add_node(cluster: Cluster, name: str) -> None:
+    await cluster.create(Node(name=name))
+    status = {
+        "allocatable": {"cpu": "4", "memory": "8Gi", "pods": "110"},
+        "conditions": [{"type": "Ready", "status": "True"}],
+    }
+    await cluster.client.patch(Node, name, MergePatch({"status": status}), subresource="status")
+
+
+async def test_what_happened_while_it_was_away_is_made_up_for(cluster: Cluster) -> None:
+    """Garbage is collected, namespaces are emptied, and pods that wait are scheduled."""
+    async with controlled(cluster):
+        await cluster.create(Namespace(name="leaving"))
+        owner = await cluster.create(ConfigMap(name="owner"))
+        child = ConfigMap(name="child")
+        child.metadata.owner_references = owned_by(owner)
+        await cluster.create(child)
+    await cluster.delete(ConfigMap, "owner")
+    await cluster.delete(Namespace, "leaving")
+    await cluster.create(Pod(name="pod", spec=PodSpec(containers=[Container(name="main", image="none")])))
+    await add_node(cluster, "n1")
+    async with controlled(cluster):
+        await cluster.eventually(
+            lambda: cluster.list(ConfigMap), lambda found: "child" not in {each.name for each in found}
+        )
+        await cluster.eventually(
+            lambda: cluster.list(Namespace), lambda found: "leaving" not in {each.name for each in found}
+        )
+        await cluster.eventually(lambda: cluster.get(Pod, "pod"), lambda pod: pod.spec.node_name == "n1")
+
+
+async def test_owner_whose_kind_changes_its_version_is_not_taken_for_gone(cluster: Cluster) -> None:
+    """What it owns stays while any version of the kind is served."""
+    await installed(cluster.client)
+    async with controlled(cluster, WITHOUT_SCHEDULER):
+        owner = await cluster.create(Gadget(name="owner"))
+        child = ConfigMap(name="child")
+        child.metadata.owner_references = owned_by(owner)
+        await cluster.create(child)
+        newer = copy.deepcopy(DEFINITION["spec"]["versions"][0])
+        older = {**newer, "served": False, "storage": False}
+        versions = [{**newer, "name": "v2"}, older]
+        name = DEFINITION["metadata"]["name"]
+        await cluster.client.patch(CustomResourceDefinition, name, MergePatch({"spec": {"versions": versions}}))
+        trigger = await cluster.create(ConfigMap(name="trigger"))
+        follower = ConfigMap(name="follower")
+        follower.metadata.owner_references = owned_by(trigger)
+        await cluster.create(follower)
+        await cluster.delete(ConfigMap, "trigger")
+        found = await cluster.eventually(
+            lambda: cluster.list(ConfigMap), lambda found: "follower" not in {each.name for each in found}
+        )
+    assert "child" in {each.name for each in found}
+
+
+async def test_namespace_with_finalizers_of_others_stays(cluster: Cluster) -> None:
+    """It is emptied all the same."""
+    async with controlled(cluster, WITHOUT_SCHEDULER):
+        await cluster.create(Namespace(metadata=ObjectMeta(name="held", finalizers=["example.com/hold"])))
+        await cluster.delete(Namespace, "held")
+        found = await cluster.eventually(
+            lambda: cluster.get(Namespace, "held"), lambda namespace: not namespace.spec.finalizers
+        )
+        assert found.metadata.finalizers == ["example.com/hold"]
+        await cluster.client.patch(Namespace, "held", MergePatch({"metadata": {"finalizers": None}}))
+        await cluster.eventually(
+            lambda: cluster.list(Namespace), lambda found: "held" not in {each.name for each in found}
+        )
