@@ -38,10 +38,10 @@ class ContainerLoop:
         self._clock = home.site.clock
         self._policy = policy
         self._stopping = asyncio.Event()
+        self._last_grace: Grace | None = None
         self._redefined = False
         self._delays = Delays(home.site.delays.restart, home.site.client.rng)
         self._restarted = False
-        self._launch: Launch | None = None
         self._running: Started | None = None
         self.record = record
         self.began = asyncio.Event()
@@ -86,7 +86,7 @@ class ContainerLoop:
             started = await self._home.site.runtime.start(launch)
         except ContainerError as error:
             return self._could_not_start(error)
-        self._launch, self._running = launch, started
+        self._running = started
         self.record.runs(launch.id, self._clock.now())
         self._say("Started", "Container started")
         return await self._attended(started)
@@ -142,6 +142,9 @@ class ContainerLoop:
     # While it runs
 
     async def _look_after(self, started: Started) -> None:
+        if self._stopping.is_set():
+            await self._end(started, self._last_grace or self._grace(None))
+            return
         spec, target = self.record.spec, self._target(started)
         hook = spec.lifecycle.post_start if spec.lifecycle else None
         fault = await hook_fault(hook, target, self._clock) if hook is not None else None
@@ -214,7 +217,8 @@ class ContainerLoop:
         self._stopping.set()
 
     async def stop(self, grace: Grace) -> None:
-        """Ends it for good, within the grace if it wants to."""
+        """Ends it for good, within the grace if it wants to; one that is being started, as soon as it has."""
+        self._last_grace = grace
         self._stopping.set()
         running = self._running
         if running is not None:
