@@ -1,0 +1,213 @@
+"""Where one simulated pod is in its life."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, Final, Literal, NamedTuple, Self
+
+from navarch._base.backoff import Delays
+from navarch._base.clock import Clock
+from navarch.api import format_time, parse_time
+from navarch.cluster.nodes.simulated.seen import SeenPod
+from navarch.cluster.nodes.simulated.stages import Life, Stage
+
+__all__ = ["Containers", "Instant", "PodLife"]
+
+_FORGOTTEN_AFTER: Final = 600.0
+"""A container that ran so long counts as one that never failed."""
+_KILLED: Final = 137
+
+
+class Instant(NamedTuple):
+    """The present: the time of day, and the moment by a clock that never runs backwards, as all times here are."""
+
+    day: datetime
+    moment: float
+
+    @classmethod
+    def of(cls, clock: Clock) -> Self:
+        """Now."""
+        return cls(clock.now(), clock.monotonic())
+
+
+@dataclass(slots=True)
+class Containers:
+    """How the containers of a pod are; they are all alike. Times are as in JSON."""
+
+    state: Literal["waiting", "running", "ended"] = "waiting"
+    ready: bool = False
+    reason: str = "ContainerCreating"
+    message: str = ""
+    started_at: str = ""
+    ended: dict[str, Any] | None = None
+    """How they ended last."""
+    restarts: int = 0
+    has_run: bool = False
+    conditions: dict[str, str] = field(default_factory=dict)
+
+
+class PodLife:
+    """One pod on its way through the stages."""
+
+    def __init__(self, pod: SeenPod, life: Life, address: str, now: Instant, rng: random.Random) -> None:
+        self.pod = pod
+        self.address = address
+        self.containers = Containers()
+        self.failure: Stage | None = None
+        """Why the pod failed as a whole, if it did."""
+        self.is_over = pod.is_over
+        """Whether nothing is to become of it any more."""
+        self.start_time = pod.status.start_time or format_time(now.day)
+        self.written: dict[str, Any] | None = None
+        """The status that the cluster was last told."""
+        self._life = life
+        self._rng = rng
+        self._delays = Delays(life.delays(), rng)
+        self._crashes = 0
+        self._began = now.moment
+        self._left = iter(life.stages)
+        self._next: Stage | None = None
+        self._due = now.moment
+        self._stops_at: float | None = None
+        self._grace_ends = 0.0
+        self._go_on_from(now)
+
+    def _go_on_from(self, now: Instant) -> None:
+        """What the status says was reached before: whoever simulates may have been started again."""
+        moment, known = now.moment, next(iter(self.pod.status.container_statuses), None)
+        if known is not None:
+            self.containers.restarts = known.restart_count
+            running = known.state.running
+            if running is not None and running.started_at is not None:
+                moment -= (now.day - parse_time(running.started_at)).total_seconds()
+            else:
+                self.containers.has_run = bool(known.state.terminated or known.last_state.terminated)
+        self._begin(moment)
+
+    def _begin(self, moment: float) -> None:
+        self._left = iter(self._life.stages)
+        self._due = moment
+        self._look_ahead()
+
+    def _look_ahead(self) -> None:
+        self._next = None if self.is_over else next(self._left, None)
+        if self._next is not None:
+            self._due += self._next.after + (self._rng.uniform(0, self._next.jitter) if self._next.jitter else 0.0)
+
+    @property
+    def due(self) -> float | None:
+        """When something next happens to it; None if nothing does."""
+        times = [self._due] if self._next is not None else []
+        return min([*times, *([self._stops_at] if self._stops_at is not None else [])], default=None)
+
+    @property
+    def has_stopped(self) -> bool:
+        """Whether it was to go, and nothing of it runs any more."""
+        return self.is_over and self.pod.metadata.deletion_timestamp is not None
+
+    def update(self, pod: SeenPod, moment: float) -> None:
+        """The pod is another one now; it may be one that is to go."""
+        self.pod = pod
+        if pod.metadata.deletion_timestamp is None:
+            return
+        grace = pod.metadata.deletion_grace_period_seconds
+        self._grace_ends = moment + (30.0 if grace is None else grace)
+        stops_at = moment + self._life.stopping if self._stops_at is None else self._stops_at
+        self._stops_at = min(stops_at, self._grace_ends)
+
+    def delay(self, seconds: float) -> None:
+        """Everything happens so much later: it stood still."""
+        self._due += seconds
+        self._began += seconds
+        if self._stops_at is not None:
+            self._stops_at += seconds
+
+    def advance(self, now: Instant) -> None:
+        """Goes through all that is due by now."""
+        while not self.is_over and (due := self.due) is not None and due <= now.moment:
+            then = now.day - timedelta(seconds=now.moment - due)
+            if self._stops_at is not None and self._stops_at <= due:
+                self._stop(then)
+            else:
+                self._enter(then)
+
+    def lose(self, now: Instant) -> None:
+        """Whatever ran is gone, and nobody saw how it ended."""
+        if not self.is_over and self.containers.state == "running":
+            self._due = now.moment
+            self._exit(Stage(becomes="exited", exit_code=_KILLED, reason="ContainerStatusUnknown"), now.day)
+
+    def _enter(self, now: datetime) -> None:
+        stage = self._next
+        assert stage is not None
+        self.containers.conditions.update(stage.conditions)
+        if stage.becomes == "waiting":
+            self._wait(stage.reason, stage.message)
+        elif stage.becomes == "failed":
+            self._fail(stage, now)
+        else:
+            self._run(now)
+            self.containers.ready = stage.becomes == "ready"
+        if stage.becomes == "exited":
+            self._exit(stage, now)
+        else:
+            self._look_ahead()
+
+    def _wait(self, reason: str, message: str = "") -> None:
+        here = self.containers
+        here.state, here.ready = "waiting", False
+        here.reason, here.message = reason or "ContainerCreating", message
+
+    def _run(self, now: datetime) -> None:
+        here = self.containers
+        if here.state == "running":
+            return
+        here.restarts += here.has_run
+        here.state, here.has_run, here.started_at = "running", True, format_time(now)
+        self._began = self._due
+
+    def _end(self, stage: Stage, now: datetime) -> None:
+        here = self.containers
+        here.ended = {
+            "exitCode": stage.exit_code,
+            "reason": stage.reason or ("Error" if stage.exit_code else "Completed"),
+            **({"message": stage.message} if stage.message else {}),
+            "startedAt": here.started_at or format_time(now),
+            "finishedAt": format_time(now),
+        }
+        here.state, here.ready = "ended", False
+
+    def _exit(self, stage: Stage, now: datetime) -> None:
+        self._end(stage, now)
+        policy = self.pod.spec.restart_policy
+        if policy == "Always" or (policy == "OnFailure" and stage.exit_code):
+            self._start_again()
+        else:
+            self._finish()
+
+    def _start_again(self) -> None:
+        """At once after the first crash, later and later after the next ones."""
+        if self._due - self._began >= _FORGOTTEN_AFTER:
+            self._crashes, self._delays = 0, Delays(self._life.delays(), self._rng)
+        seconds = self._delays.next_delay() if self._crashes else 0.0
+        self._crashes += 1
+        if seconds:
+            self._wait("CrashLoopBackOff", f"back-off {seconds:g}s restarting failed container")
+        self._begin(self._due + seconds)
+
+    def _fail(self, stage: Stage, now: datetime) -> None:
+        self.failure = stage
+        if self.containers.state == "running":
+            self._end(Stage(becomes="exited", exit_code=stage.exit_code or _KILLED), now)
+        self._finish()
+
+    def _stop(self, now: datetime) -> None:
+        if self.containers.state == "running":
+            in_time = self._life.stopping <= 0 or (self._stops_at or 0.0) < self._grace_ends
+            self._end(Stage(becomes="exited", exit_code=0 if in_time else _KILLED), now)
+        self._finish()
+
+    def _finish(self) -> None:
+        self.is_over, self._next = True, None

@@ -1,0 +1,113 @@
+"""`SimulatedNodes`: any number of nodes whose pods are data, in one process."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from navarch.client import Client
+from navarch.cluster.nodes.registration import Profile
+from navarch.cluster.nodes.simulated.addresses import Addresses
+from navarch.cluster.nodes.simulated.life import Instant
+from navarch.cluster.nodes.simulated.machine import Fault, Machine
+from navarch.cluster.nodes.simulated.pods import SimulatedPods
+from navarch.cluster.nodes.simulated.rounds import Rounds
+from navarch.cluster.nodes.simulated.stages import Life
+
+__all__ = ["SimulatedNodes"]
+
+_NETWORK: Final = "10.32.0.0/16"
+_RENEWAL_SECONDS: Final = 10.0
+_BEATING: Final = 4
+_LABEL: Final = "navarch.dev/simulated"
+_CAPACITY: Final = {"cpu": "32", "memory": "256Gi", "ephemeral-storage": "1Ti", "pods": "250"}
+
+
+class SimulatedNodes:
+    """So many nodes, or those of these names. They join the cluster and let their pods live while `run` runs.
+
+    A pod's life is what its annotation `navarch.dev/life` says, else the first of `lives` that is for it; else it is ready
+    at once, and stays so. All times are those of the client's clock. `profile` is what the nodes say of themselves beside
+    their names and addresses.
+
+    >>> from navarch.cluster.nodes.simulated.stages import Life, Stage
+    >>> slow = Life(labels="app=slow", stages=(Stage(becomes="running", after=2), Stage(becomes="ready", after=5, jitter=3)))
+    """
+
+    def __init__(
+        self, client: Client, nodes: int | Sequence[str], lives: Sequence[Life] = (), profile: Profile | None = None
+    ) -> None:
+        self._client = client.using(manager="kubelet")
+        names = [f"simulated-{number}" for number in range(1, nodes + 1)] if isinstance(nodes, int) else nodes
+        self._machines = {each.name: each for each in _machines(names, profile)}
+        self._pods = SimulatedPods(self._client, self._machines.get, lives)
+        self._beats: Rounds[str] = Rounds("signs of life", self._client, self._beat, _BEATING)
+        self.ready = asyncio.Event()
+        """Set when all nodes have joined the cluster."""
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The names of the nodes."""
+        return tuple(self._machines)
+
+    async def run(self) -> None:
+        """Works until it is cancelled."""
+        for name in self._machines:
+            self._beats.add(name)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._beats.run(), name="signs of life")
+            group.create_task(self._pods.run(), name="simulated pods")
+
+    async def _beat(self, name: str) -> float | None:
+        machine = self._machines[name]
+        if not machine.is_up:
+            return None
+        await machine.beat(self._client)
+        if not self.ready.is_set() and all(each.has_joined for each in self._machines.values()):
+            self.ready.set()
+        return _RENEWAL_SECONDS
+
+    # Faults
+
+    def cut_off(self, name: str) -> None:
+        """The cluster cannot be reached from this node, though its pods live on."""
+        self._break(name, "cut")
+
+    def freeze(self, name: str) -> None:
+        """Everything on this node stands still."""
+        self._break(name, "frozen")
+
+    def kill(self, name: str) -> None:
+        """Everything on this node has ended, and nothing is said to the cluster."""
+        self._break(name, "dead")
+
+    def _break(self, name: str, fault: Fault) -> None:
+        machine = self._machines[name]
+        if machine.fault == "dead":
+            return
+        self.restore(name)
+        machine.fault, machine.since = fault, self._client.clock.monotonic()
+
+    def restore(self, name: str) -> None:
+        """The node is back: what was cut off or frozen goes on, what was killed is started again by its policy."""
+        machine, now = self._machines[name], Instant.of(self._client.clock)
+        if machine.is_up:
+            return
+        for life in self._pods.of(name):
+            if machine.fault != "cut":
+                life.delay(now.moment - machine.since)
+            if machine.fault == "dead":
+                life.lose(now)
+        machine.fault = None
+        self._beats.add(name)
+        self._pods.look_at(name)
+
+
+def _machines(names: Sequence[str], profile: Profile | None) -> Iterator[Machine]:
+    like, addresses = profile or Profile(name="", runtime="simulated://1"), Addresses(_NETWORK)
+    labels: Mapping[str, str] = {_LABEL: "true", **like.labels}
+    capacity = {**_CAPACITY, **like.capacity}
+    for name in names:
+        yield Machine(replace(like, name=name, address=addresses.take(), labels=labels, capacity=capacity))

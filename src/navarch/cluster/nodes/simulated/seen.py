@@ -1,0 +1,94 @@
+"""Pods as simulated nodes see them: what matters to them is all that is decoded."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+__all__ = ["SeenPod", "seen"]
+
+
+class _Metadata(msgspec.Struct, rename="camel"):
+    name: str
+    namespace: str
+    uid: str
+    generation: int = 0
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+    finalizers: tuple[str, ...] = ()
+    deletion_timestamp: str | None = None
+    deletion_grace_period_seconds: int | None = None
+
+
+class SeenContainer(msgspec.Struct, rename="camel"):
+    """A container of the spec."""
+
+    name: str
+    image: str = ""
+    restart_policy: str = ""
+
+
+class _Gate(msgspec.Struct, rename="camel"):
+    condition_type: str
+
+
+class _Spec(msgspec.Struct, rename="camel"):
+    containers: tuple[SeenContainer, ...]
+    init_containers: tuple[SeenContainer, ...] = ()
+    node_name: str = ""
+    restart_policy: str = "Always"
+    host_network: bool = False
+    readiness_gates: tuple[_Gate, ...] = ()
+
+
+class SeenCondition(msgspec.Struct, rename="camel"):
+    """A condition of the status."""
+
+    type: str
+    status: str
+    last_transition_time: str | None = None
+
+
+class _Times(msgspec.Struct, rename="camel"):
+    started_at: str | None = None
+
+
+class _State(msgspec.Struct):
+    running: _Times | None = None
+    terminated: _Times | None = None
+
+
+class _ContainerStatus(msgspec.Struct, rename="camel"):
+    restart_count: int = 0
+    state: _State = msgspec.field(default_factory=_State)
+    last_state: _State = msgspec.field(default_factory=_State)
+
+
+class _Status(msgspec.Struct, rename="camel"):
+    phase: str = ""
+    pod_ip: str = msgspec.field(name="podIP", default="")
+    start_time: str | None = None
+    conditions: tuple[SeenCondition, ...] = ()
+    container_statuses: tuple[_ContainerStatus, ...] = ()
+
+
+class SeenPod(msgspec.Struct):
+    """A pod, as far as a simulated node looks."""
+
+    metadata: _Metadata
+    spec: _Spec
+    status: _Status = msgspec.field(default_factory=_Status)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has ended for good."""
+        return self.status.phase in {"Succeeded", "Failed"}
+
+
+_decoder: Final = msgspec.json.Decoder(SeenPod)
+
+
+def seen(data: bytes) -> SeenPod:
+    """The pod in `data`; raises `msgspec.DecodeError`."""
+    return _decoder.decode(data)
