@@ -222,3 +222,24 @@ async def test_pods_that_vanish_are_ended(machine: Machine) -> None:
     await machine.run(shell(mark))
     await machine.cluster.client.delete(Pod, "pod", grace_seconds=0)
     await machine.cluster.eventually(_found(mark), lambda found: not found, what="the process to end")
+
+
+async def test_pods_that_are_deleted_at_once_leave_nothing(machine: Machine) -> None:
+    """Whatever a pod is about to do when it is deleted, it ends."""
+    mark = "sleep 4721.25"
+    for number in range(8):
+        await machine.create(shell(f"trap 'exit 0' TERM; {mark} & wait"), name=f"pod-{number}")
+        if number % 2:
+            await machine.until(lambda pod: pod.status.phase, name=f"pod-{number}")
+        await machine.cluster.delete(Pod, f"pod-{number}")
+    for number in range(8):
+        await machine.gone(f"pod-{number}")
+    await machine.cluster.eventually(_found(mark), lambda found: not found, what="the processes to end")
+    await machine.cluster.eventually(_folders(machine), lambda found: not found, what="the folders to go")
+
+
+def _folders(machine: Machine) -> Callable[[], Awaitable[list[str]]]:
+    async def found() -> list[str]:
+        return [path.name for path in (machine.folder / "pods").iterdir()]
+
+    return found
