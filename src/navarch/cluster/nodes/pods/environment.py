@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from navarch.client import Client
+from navarch.cluster.nodes.downward import Place, field_value, resource_value
 from navarch.cluster.nodes.pods.expansion import expanded
-from navarch.cluster.nodes.pods.fields import Place, field_value, resource_value
 from navarch.errors import ContainerError, NotFound
 from navarch.k8s.core.v1 import ConfigMap, Container, EnvFromSource, EnvVar, EnvVarSource, Pod, Secret, Service
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from navarch.cluster.nodes.downward import Place
 from navarch.cluster.nodes.network.names import own_names
-from navarch.cluster.nodes.pods.fields import Place
 from navarch.cluster.nodes.pods.site import Site
 from navarch.cluster.nodes.volumes.volumes import Volumes
 from navarch.controller.events import EventType

@@ -8,7 +8,7 @@ from typing import Final
 
 from navarch._base.clock import Clock
 from navarch.client import Client
-from navarch.cluster.nodes.pods.fields import Place, field_value, resource_value
+from navarch.cluster.nodes.downward import Place, field_value, resource_value
 from navarch.cluster.nodes.volumes.payload import File
 from navarch.errors import ContainerError, NotFound
 from navarch.k8s.authentication.v1 import BoundObjectReference, TokenRequest, TokenRequestSpec

@@ -12,7 +12,7 @@ from typing import Final
 from navarch._base.clock import Clock
 from navarch._base.tasks import within
 from navarch.client import Client
-from navarch.cluster.nodes.pods.fields import Place
+from navarch.cluster.nodes.downward import Place
 from navarch.cluster.nodes.volumes.payload import write_payload
 from navarch.cluster.nodes.volumes.payloads import Payloads
 from navarch.errors import ContainerError, NavarchError, NotFound
