@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -39,7 +40,13 @@ class _RelatedHead(msgspec.Struct, gc=False):
     metadata: _Related
 
 
-_related = msgspec.json.Decoder(_RelatedHead)
+_decode_related = msgspec.json.Decoder(_RelatedHead).decode
+
+
+@lru_cache(maxsize=256)
+def _related(data: bytes) -> _Related:
+    """Many ask for these of one version, one after the other: indexes, controllers, and what they map."""
+    return _decode_related(data).metadata
 
 
 class Entry(msgspec.Struct, gc=False, eq=False):
@@ -65,12 +72,12 @@ class Entry(msgspec.Struct, gc=False, eq=False):
     @property
     def labels(self) -> Mapping[str, str]:
         """The object's labels."""
-        return _related.decode(self.data).metadata.labels or _NONE
+        return _related(self.data).labels or _NONE
 
     @property
     def owners(self) -> tuple[Owner, ...]:
         """Whom the object belongs to."""
-        return _related.decode(self.data).metadata.owner_references or ()
+        return _related(self.data).owner_references or ()
 
     @property
     def controller(self) -> Owner | None:

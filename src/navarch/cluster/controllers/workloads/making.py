@@ -20,6 +20,7 @@ __all__ = [
     "prefix_of",
     "reason_of",
     "slow_start_batches",
+    "tell_some",
 ]
 
 _AT_ONCE = 64
@@ -76,7 +77,7 @@ async def _created(ctx: Context, make: Callable[[], Pod], number: int) -> Pod:
         if not is_ending(error):
             ctx.event("FailedCreate", f"Error creating: {reason_of(error)}", type="Warning")
         raise
-    _tell(ctx, "SuccessfulCreate", f"Created pod: {pod.name}", number)
+    tell_some(ctx, "SuccessfulCreate", f"Created pod: {pod.name}", number)
     return pod
 
 
@@ -93,10 +94,11 @@ async def delete_pod(ctx: Context, pod: Pod, number: int = 0) -> None:
         ctx.event("FailedDelete", f"Error deleting: {reason_of(error)}", type="Warning")
         raise
     if there:
-        _tell(ctx, "SuccessfulDelete", f"Deleted pod: {pod.name}", number)
+        tell_some(ctx, "SuccessfulDelete", f"Deleted pod: {pod.name}", number)
 
 
-def _tell(ctx: Context, reason: str, note: str, number: int) -> None:
+def tell_some(ctx: Context, reason: str, note: str, number: int) -> None:
+    """Records what happened to one of many; `number` is how many were told before it."""
     if number < _TOLD_ONE_BY_ONE:
         ctx.event(reason, note)
     elif number == _TOLD_ONE_BY_ONE:

@@ -15,6 +15,7 @@ from navarch.k8s.core.v1 import (
 )
 
 __all__ = [
+    "claim_names",
     "claims_of",
     "has_identity",
     "has_storage",
@@ -73,12 +74,18 @@ def has_identity(pod: Pod) -> bool:
     return pod.labels.get(_POD_NAME) == pod.name
 
 
+def claim_names(stateful_set: StatefulSet, ordinal: int) -> dict[str, str]:
+    """The names of one pod's claims, by the names of its volumes."""
+    templates = stateful_set.spec.volume_claim_templates or ()
+    return {template.name: f"{template.name}-{stateful_set.name}-{ordinal}" for template in templates}
+
+
 def claims_of(stateful_set: StatefulSet, ordinal: int) -> dict[str, PersistentVolumeClaim]:
     """The claims of one pod, by the names of its volumes."""
-    claims = {}
+    claims, names = {}, claim_names(stateful_set, ordinal)
     for template in stateful_set.spec.volume_claim_templates or ():
         claim = template.copy()
-        claim.name = f"{template.name}-{stateful_set.name}-{ordinal}"
+        claim.name = names[template.name]
         claim.namespace = stateful_set.namespace
         claim.labels = {**template.labels, **(stateful_set.spec.selector.match_labels or {})}
         claims[template.name] = claim
@@ -89,8 +96,8 @@ def has_storage(stateful_set: StatefulSet, pod: Pod) -> bool:
     """Whether its volumes are the ones that are its own."""
     sources = {volume.name: volume.persistent_volume_claim for volume in pod.spec.volumes or ()}
     return all(
-        (source := sources.get(name)) is not None and source.claim_name == claim.name
-        for name, claim in claims_of(stateful_set, ordinal_of(pod)).items()
+        (source := sources.get(volume)) is not None and source.claim_name == claim
+        for volume, claim in claim_names(stateful_set, ordinal_of(pod)).items()
     )
 
 
@@ -99,11 +106,11 @@ def new_pod(stateful_set: StatefulSet, template: PodTemplateSpec, revision: str,
     pod = pod_of(template, name=f"{stateful_set.name}-{ordinal}")
     pod.labels = {**pod.labels, **identity_labels(stateful_set, ordinal), _REVISION: revision}
     pod.spec.hostname, pod.spec.subdomain = pod.name, stateful_set.spec.service_name or None
-    claims = claims_of(stateful_set, ordinal)
+    claims = claim_names(stateful_set, ordinal)
     kept = [volume for volume in pod.spec.volumes or () if volume.name not in claims]
     pod.spec.volumes = [_volume(name, claim) for name, claim in claims.items()] + kept or None
     return pod
 
 
-def _volume(name: str, claim: PersistentVolumeClaim) -> Volume:
-    return Volume(name=name, persistent_volume_claim=PersistentVolumeClaimVolumeSource(claim_name=claim.name))
+def _volume(name: str, claim: str) -> Volume:
+    return Volume(name=name, persistent_volume_claim=PersistentVolumeClaimVolumeSource(claim_name=claim))

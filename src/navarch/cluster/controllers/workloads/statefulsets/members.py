@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from navarch.api import to_builtins
-from navarch.cluster.controllers.workloads.making import is_ending, reason_of
+from navarch.cluster.controllers.workloads.making import is_ending, reason_of, tell_some
 from navarch.cluster.controllers.workloads.pods import is_deleting
 from navarch.cluster.controllers.workloads.statefulsets.identity import (
+    claim_names,
     claims_of,
     has_identity,
     has_storage,
@@ -31,6 +34,7 @@ class Members:
     def __init__(self, stateful_set: StatefulSet, ctx: Context) -> None:
         self._set = stateful_set
         self._ctx = ctx
+        self._told: Counter[str] = Counter()
         self.acted = False
         """Whether any pod came or went: what follows from that can be done at once."""
 
@@ -55,20 +59,21 @@ class Members:
         return any(belongs_to_former(claim, pod) for claim in claims)
 
     async def _claims(self, pod: Pod) -> list[PersistentVolumeClaim]:
-        wanted = claims_of(self._set, ordinal_of(pod)).values()
-        found = [await self._ctx.get(PersistentVolumeClaim, claim.name) for claim in wanted]
+        names = claim_names(self._set, ordinal_of(pod)).values()
+        found = [await self._ctx.get(PersistentVolumeClaim, name) for name in names]
         return [claim for claim in found if claim is not None]
 
     async def claim(self, pod: Pod) -> None:
         """Makes the claims of a pod that are not there; one that is on its way out has to be gone first."""
-        for claim in claims_of(self._set, ordinal_of(pod)).values():
-            found = await self._ctx.get(PersistentVolumeClaim, claim.name)
+        for volume, name in claim_names(self._set, ordinal_of(pod)).items():
+            found = await self._ctx.get(PersistentVolumeClaim, name)
             if found is None:
+                claim = claims_of(self._set, ordinal_of(pod))[volume]
                 await self._ctx.create(claim, owned=False)
                 note = f"Create Claim {claim.name} Pod {pod.name} in StatefulSet {self._set.name} success"
-                self._ctx.event("SuccessfulCreate", note)
+                self._tell_some("SuccessfulCreate", note)
             elif is_deleting(found):
-                raise Retry(f"pvc {claim.name} is being deleted", after=1.0)
+                raise Retry(f"pvc {name} is being deleted", after=1.0)
 
     async def own_claims(self, pod: Pod) -> None:
         """Gives the claims of a pod the owners that the set's policy asks for."""
@@ -101,8 +106,11 @@ class Members:
 
     def _tell(self, verb: str, pod: Pod) -> None:
         self.acted = True
-        note = f"{verb} Pod {pod.name} in StatefulSet {self._set.name} successful"
-        self._ctx.event(f"Successful{verb}", note)
+        self._tell_some(f"Successful{verb}", f"{verb} Pod {pod.name} in StatefulSet {self._set.name} successful")
+
+    def _tell_some(self, reason: str, note: str) -> None:
+        tell_some(self._ctx, reason, note, self._told[reason])
+        self._told[reason] += 1
 
     def _tell_failure(self, verb: str, pod: Pod, error: Exception) -> None:
         if not is_ending(error):
