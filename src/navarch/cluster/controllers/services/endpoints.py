@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import contextlib
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from navarch.api import Key
 from navarch.cache import Cached, Entry
 from navarch.cluster.controllers.services.backends import backends, has_pods
+from navarch.cluster.controllers.services.pacing import Pace
 from navarch.cluster.controllers.services.slices import MANAGED_BY, MANAGER, Changes, Kept, changes, endpoint
 from navarch.cluster.controllers.services.slices import labels_of as slice_labels
 from navarch.cluster.controllers.services.subsets import MOST, labels_of, subsets
@@ -31,36 +33,56 @@ _SLICES: Final = Cached(EndpointSlice, labels=f"{MANAGED_BY}={MANAGER}")
 def declare(operator: Operator) -> None:
     """Adds both controllers."""
     services_of = ByMetadata(_services_of)
+    slices_written, endpoints_written = Pace(), Pace()
 
     @operator.controller(Service, owns=(_SLICES,), watches={Pod: services_of}, reads=(Node,), name="endpointslice")
     async def keep_slices(service: Service, ctx: Context) -> Result | None:
         """A pod without a node that is there leads nowhere; the node may only be late."""
         if not has_pods(service):
             return None
-        nodes = {node.name: node.labels.get(_ZONE, "") for node in await ctx.list(Node)}
         selected = await ctx.list(Pod, labels=service.spec.selector)
+        if left := slices_written.left(ctx.key, len(selected), ctx.client.clock):
+            return Result(after=left)
+        nodes = {node.name: node.labels.get(_ZONE, "") for node in await ctx.list(Node)}
         pods = [pod for pod in selected if service.spec.publish_not_ready_addresses or pod.spec.node_name in nodes]
-        existing = ctx.owned(EndpointSlice)
-        kept = Kept(service.namespace, service.name, slice_labels(service))
-        for family in service.spec.ip_families or ["IPv4"]:
-            wanted = [(each.ports, endpoint(service, each, nodes)) for each in backends(service, pods, family)]
-            own = [each for each in existing if each.address_type == family]
-            await carry_out(ctx, kept, changes(kept, family, wanted, own))
+        if await _slices_written(service, pods, nodes, ctx):
+            slices_written.wrote(ctx.key, ctx.client.clock)
         return Result(after=_LOST_SECONDS) if len(pods) < len(selected) else None
 
     @operator.controller(Service, watches={Pod: services_of, Endpoints: ByMetadata(_same_name)}, name="endpoints")
-    async def keep_endpoints(service: Service, ctx: Context) -> None:
+    async def keep_endpoints(service: Service, ctx: Context) -> Result | None:
         if not has_pods(service):
-            return
+            return None
         pods = await ctx.list(Pod, labels=service.spec.selector)
-        family = (service.spec.ip_families or ["IPv4"])[0]
-        found = list(backends(service, pods, family))
-        wanted = Endpoints(
-            name=service.name, namespace=service.namespace, labels=labels_of(service), subsets=subsets(service, found)
-        )
-        if len(found) > MOST:
-            wanted.annotations = {_OVER_CAPACITY: "truncated"}
-        await _written(ctx, wanted)
+        if left := endpoints_written.left(ctx.key, len(pods), ctx.client.clock):
+            return Result(after=left)
+        if await _endpoints_written(ctx, _endpoints(service, pods)):
+            endpoints_written.wrote(ctx.key, ctx.client.clock)
+        return None
+
+
+async def _slices_written(service: Service, pods: list[Pod], zones: Mapping[str, str], ctx: Context) -> bool:
+    """Whether anything was to be written."""
+    existing, is_written = ctx.owned(EndpointSlice), False
+    kept = Kept(service.namespace, service.name, slice_labels(service))
+    for family in service.spec.ip_families or ["IPv4"]:
+        wanted = [(each.ports, endpoint(service, each, zones)) for each in backends(service, pods, family)]
+        own = [each for each in existing if each.address_type == family]
+        found = changes(kept, family, wanted, own)
+        is_written = is_written or found != Changes()
+        await carry_out(ctx, kept, found)
+    return is_written
+
+
+def _endpoints(service: Service, pods: list[Pod]) -> Endpoints:
+    found = list(backends(service, pods, (service.spec.ip_families or ["IPv4"])[0]))
+    return Endpoints(
+        name=service.name,
+        namespace=service.namespace,
+        labels=labels_of(service),
+        annotations={_OVER_CAPACITY: "truncated"} if len(found) > MOST else {},
+        subsets=subsets(service, found),
+    )
 
 
 async def carry_out(ctx: Context, kept: Kept, wanted: Changes) -> None:
@@ -74,18 +96,20 @@ async def carry_out(ctx: Context, kept: Kept, wanted: Changes) -> None:
         await ctx.delete(old)
 
 
-async def _written(ctx: Context, wanted: Endpoints) -> None:
-    """They are not owned by their service, but go with it by name."""
+async def _endpoints_written(ctx: Context, wanted: Endpoints) -> bool:
+    """Whether anything was to be written. They are not owned by their service, but go with it by name."""
     known = await ctx.get(Endpoints, wanted.name)
     if known is None:
-        try:
+        with contextlib.suppress(AlreadyExists):
             await ctx.create(wanted, owned=False)
-        except AlreadyExists:
-            return
-    elif (known.subsets or [], dict(known.labels or {})) != (wanted.subsets, dict(wanted.labels or {})):
-        gone = dict.fromkeys(set(known.labels or {}) - set(wanted.labels or {}))
-        metadata = {"labels": {**gone, **(wanted.labels or {})}}
-        await ctx.patch(known, {"subsets": wanted.subsets, "metadata": metadata})
+        return True
+    if (known.subsets or [], known.labels) == (wanted.subsets, wanted.labels):
+        return False
+    gone = dict.fromkeys(known.labels.keys() - wanted.labels.keys())
+    over = {_OVER_CAPACITY: wanted.annotations.get(_OVER_CAPACITY)}
+    metadata = {"labels": {**gone, **wanted.labels}, "annotations": over}
+    await ctx.patch(known, {"subsets": wanted.subsets, "metadata": metadata})
+    return True
 
 
 def _services_of(entry: Entry, lookup: Lookup) -> Iterable[Key]:
