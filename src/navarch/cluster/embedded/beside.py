@@ -29,6 +29,8 @@ __all__ = ["Beside"]
 
 _OWN_SERVICE: Final = "/registry/services/specs/default/kubernetes"
 _OUTSIDE: Final = "10."
+_FIRST_OF_PASSING: Final = 160
+"""Clusters that leave nothing behind take their addresses from here on, so that others find theirs again."""
 _MACHINERY: Final = "navarch.cluster.embedded.machinery"
 
 
@@ -63,8 +65,11 @@ class Beside:
         if not self._equipment.nodes:
             return SERVICES
         stored = await storage.get(_OWN_SERVICE)
-        self._block = Block.take() if stored is None else _taken(msgspec.json.decode(stored.value)["spec"]["clusterIP"])
+        self._block = self._new_block() if stored is None else _taken(_own_address(stored.value))
         return str(self._block.services)
+
+    def _new_block(self) -> Block:
+        return Block.take(_FIRST_OF_PASSING) if self._equipment.folder is None else Block.take()
 
     def start(self) -> None:
         """Begins to work, in the background."""
@@ -89,6 +94,10 @@ class Beside:
             self._block.close()
         if self._temporary is not None:
             shutil.rmtree(self._temporary, ignore_errors=True)
+
+
+def _own_address(service: bytes) -> str:
+    return str(msgspec.json.decode(service)["spec"]["clusterIP"])
 
 
 def _taken(address: str) -> Block:

@@ -34,8 +34,8 @@ class Block:
 
     @classmethod
     def take(cls, preferred: int = _FIRST) -> Self:
-        """A block that is free, the preferred one if it is; raises `ConfigError` if all are taken."""
-        for number in (preferred, *range(_FIRST, _LAST + 1)):
+        """A block that is free: the preferred one or the next one after it; raises `ConfigError` if all are taken."""
+        for number in (*range(preferred, _LAST + 1), *range(_FIRST, preferred)):
             lock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
             with suppress(OSError):
                 lock.bind((f"127.{number}.255.254", _LOCK_PORT))
