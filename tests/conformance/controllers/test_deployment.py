@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
 from conformance.controllers.kubelet import Kubelet
 from conformance.controllers.making import LABELS, SELECTOR, template
-from conformance.controllers.watching import active_pods, for_a_while, until, until_event, until_gone
+from conformance.controllers.watching import active_pods, for_a_while, pods_of, until, until_event, until_gone
 from navarch.api import controller_of
 from navarch.client import Client, MergePatch
 from navarch.k8s.apps.v1 import (
@@ -295,3 +295,32 @@ async def test_scaling_changes_no_version(client: Client, kubelet: Kubelet, repl
     assert only.annotations["deployment.kubernetes.io/desired-replicas"] == str(replicas)
     await client.delete(Deployment, "web")
     await until_gone(client, Deployment, "web")
+
+
+@pytest.mark.parametrize("propagation", ["Background", "Foreground"])
+async def test_everything_goes_with_the_deployment(
+    client: Client, kubelet: Kubelet, propagation: Literal["Background", "Foreground"]
+) -> None:
+    """Its ReplicaSets, and their pods."""
+    await client.create(deployment(2))
+    await until_through(client)
+    await client.delete(Deployment, "web", propagation=propagation)
+    await until_gone(client, Deployment, "web")
+    await until(lambda: replica_sets(client), lambda found: not found, "no ReplicaSets")
+    await until(lambda: pods_of(client), lambda found: not found, "no pods")
+
+
+async def test_orphans_of_a_deployment_are_adopted_by_the_next(client: Client, kubelet: Kubelet) -> None:
+    """Not a pod is restarted for it."""
+    await client.create(deployment(2))
+    await until_through(client)
+    before = {pod.metadata.uid for pod in await active_pods(client)}
+    await client.delete(Deployment, "web", propagation="Orphan")
+    await until_gone(client, Deployment, "web")
+    await client.create(deployment(2))
+    await until_through(client)
+    assert {pod.metadata.uid for pod in await active_pods(client)} == before
+    (only,) = await replica_sets(client)
+    owner = controller_of(only)
+    assert owner is not None
+    assert owner.uid == (await client.get(Deployment, "web")).metadata.uid

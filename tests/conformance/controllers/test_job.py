@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -311,3 +311,29 @@ async def test_job_of_another_controller_is_left_alone(client: Client, kubelet: 
     """Somebody else says that he manages it."""
     await client.create(job(managed_by="example.org/other"))
     await for_a_while(lambda: pods_of(client), lambda pods: not pods, "no pods", seconds=0.5)
+
+
+@pytest.mark.parametrize("propagation", ["Background", "Foreground"])
+@pytest.mark.parametrize("running", [True, False])
+async def test_pods_go_with_their_job(
+    client: Client, kubelet: Kubelet, propagation: Literal["Background", "Foreground"], running: bool
+) -> None:
+    """Nothing waits for a finalizer that nobody takes off."""
+    await client.create(job(parallelism=2, completions=2))
+    first, second = await until_pods(client, 2)
+    if not running:
+        await kubelet.finish(first)
+        await kubelet.finish(second)
+        await until_condition(client, "Complete")
+    await client.delete(Job, "work", propagation=propagation)
+    await until_gone(client, Job, "work")
+    await until(lambda: pods_of(client), lambda found: not found, "no pods")
+
+
+@pytest.mark.parametrize("completions", [0, 1])
+async def test_job_that_asks_for_nothing_is_done(client: Client, kubelet: Kubelet, completions: int) -> None:
+    """Without pods if none have to succeed; none comes while none may run."""
+    await client.create(job(completions=completions, parallelism=0))
+    if not completions:
+        assert (await until_condition(client, "Complete")).status.succeeded is None
+    await for_a_while(lambda: pods_of(client), lambda pods: not pods, "no pods", seconds=0.3)
