@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from cluster.controllers.planes import controlled
 from navarch.api import Quantity
 from navarch.client import MergePatch
@@ -23,6 +25,8 @@ from navarch.k8s.core.v1 import (
 )
 from navarch.k8s.storage.v1 import StorageClass
 from navarch.testing.cluster import Cluster
+
+pytestmark = pytest.mark.cluster(controllers=False)  # each test has its own
 
 
 class Folders:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+import pytest
+
 from cluster.controllers.planes import controlled
 from navarch.api import format_time
 from navarch.client import MergePatch
@@ -24,6 +26,8 @@ from navarch.k8s.core.v1 import (
     Toleration,
 )
 from navarch.testing.cluster import Cluster
+
+pytestmark = pytest.mark.cluster(controllers=False)  # each test has its own
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 IMPATIENT = PlaneOptions(

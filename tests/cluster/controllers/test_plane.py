@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 
+import pytest
+
 from cluster.controllers.planes import controlled
 from gadgets import DEFINITION, Gadget, installed
 from navarch.api import ObjectMeta, OwnerReference
@@ -12,6 +14,8 @@ from navarch.cluster.controllers.plane import PlaneOptions
 from navarch.k8s.apiextensions.v1 import CustomResourceDefinition
 from navarch.k8s.core.v1 import ConfigMap, Container, Namespace, Node, Pod, PodSpec
 from navarch.testing.cluster import Cluster
+
+pytestmark = pytest.mark.cluster(controllers=False)  # each test has its own
 
 WITHOUT_SCHEDULER = PlaneOptions(scheduler=False)
 
