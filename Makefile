@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 NAME   ?=
-export PYTHONPATH := scripts
+export PYTHONPATH := scripts:operators/etcd/src
 
 .PHONY: help demo test check format e2e bench rig clean
 

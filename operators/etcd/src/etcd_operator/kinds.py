@@ -1,0 +1,200 @@
+"""`EtcdCluster`: every field that CoreOS' operator had, and what users have asked for since."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final, Literal
+
+from navarch import Column, Immutable, ListMap, Meta, Model, Quantity, Resource, Rule, Scale, Spec, Status, field
+from navarch.k8s.core.v1 import (
+    Affinity,
+    EnvVar,
+    PersistentVolumeClaimSpec,
+    PodSecurityContext,
+    ResourceRequirements,
+    Toleration,
+)
+
+__all__ = [
+    "GROUP",
+    "EtcdCluster",
+    "EtcdClusterSpec",
+    "EtcdClusterStatus",
+    "EtcdSettings",
+    "Healing",
+    "MembersStatus",
+    "PodPolicy",
+    "Storage",
+    "TlsPolicy",
+]
+
+GROUP: Final = "etcd.database.coreos.com"
+NEWEST: Final = "3.6.8"
+_MINOR: Final = "int({}.replace('v', '').split('.')[1])"
+_MAJOR: Final = "int({}.replace('v', '').split('.')[0])"
+
+
+class PodPolicy(Model):
+    """How the pods of members look."""
+
+    labels: dict[str, str] = {}
+    """Labels of pods; `app` and those that begin with `etcd_` are the operator's."""
+    annotations: dict[str, str] = {}
+    node_selector: dict[str, str] = {}
+    affinity: Affinity | None = None
+    """In place of the usual one, which asks for a node per member where there are enough."""
+    anti_affinity: bool = False
+    """Never two members on one node."""
+    resources: ResourceRequirements | None = None
+    tolerations: Annotated[list[Toleration], Meta(max_length=64)] = []
+    etcd_env: Annotated[list[EnvVar], ListMap("name"), Meta(max_length=64)] = []
+    """Variables for etcd; flags that the operator sets come before them."""
+    persistent_volume_claim_spec: PersistentVolumeClaimSpec | None = None
+    """The claim of each member, in CoreOS' way; `storage` says the same shorter."""
+    security_context: PodSecurityContext | None = None
+    """In place of the usual one, in which nobody is root."""
+    priority_class_name: str = ""
+    busybox_image: str = ""
+    """Taken, and not needed: nothing waits for names any more."""
+    dns_timeout_in_second: int = field(name="DNSTimeoutInSecond", default=0)
+    """Taken, and not needed."""
+    cluster_domain: str = field(name="ClusterDomain", default="")
+    """Comes behind the names of members, such as `.cluster.local`."""
+
+
+class Storage(Model):
+    """A claim for each member. It is kept while the member is: a pod that comes back finds its data."""
+
+    size: Quantity
+    """May grow."""
+    class_name: Annotated[str, Immutable()] = ""
+    """The default class if there is none."""
+
+
+class EtcdSettings(Model):
+    """etcd's own settings; unset ones are etcd's."""
+
+    quota_backend_bytes: Annotated[int, Meta(ge=0)] | None = None
+    auto_compaction_mode: Literal["periodic", "revision"] | None = None
+    auto_compaction_retention: Annotated[str, Meta(pattern="^[0-9]+[hms]?$")] | None = None
+    heartbeat_interval: Annotated[int, Meta(ge=10)] | None = None
+    """In milliseconds."""
+    election_timeout: Annotated[int, Meta(ge=50, le=50000)] | None = None
+    """In milliseconds; at least five times the heartbeat interval."""
+    snapshot_count: Annotated[int, Meta(ge=1)] | None = None
+    max_request_bytes: Annotated[int, Meta(ge=1)] | None = None
+
+
+class Healing(Model):
+    """What may be done where something is broken."""
+
+    replace_after_seconds: Annotated[int, Meta(ge=10)] = 300
+    """A member that is silent for so long is replaced by a new one, if the others have a quorum."""
+    force_new_cluster: bool = False
+    """If most members have lost their data for good, go on from the one that is left and knows most. What only the
+    others knew is lost: at most what was written in the last moments before.
+    """
+
+
+class MemberTls(Model):
+    """Secrets of members."""
+
+    peer_secret: str = ""
+    server_secret: str = ""
+
+
+class StaticTls(Model):
+    """Secrets that somebody else made."""
+
+    member: MemberTls | None = None
+    operator_secret: str = ""
+
+
+class TlsPolicy(Model):
+    """Where certificates come from."""
+
+    static: StaticTls | None = None
+
+
+class EtcdClusterSpec(
+    Spec,
+    rules=(
+        Rule(
+            "self.size > 0 || has(self.storage) || (has(self.pod) && has(self.pod.persistentVolumeClaimSpec))",
+            message="size 0 keeps data in claims, and there are none: set storage, or delete the cluster",
+        ),
+        Rule(
+            "has(self.storage) == has(oldSelf.storage)",
+            message="storage cannot be added to a cluster, or taken from it: members would lose their data",
+        ),
+    ),
+):
+    size: Annotated[int, Meta(ge=0, le=9), Column("Size", priority=0)] = 3
+    """How many members; odd numbers survive more than the even ones below them. 0 stops the cluster and keeps its data."""
+    repository: str = "quay.io/coreos/etcd"
+    """Where images are; the tag is the version with a `v`."""
+    version: Annotated[str, Meta(pattern=r"^v?[0-9]+\.[0-9]+\.[0-9]+([-.+][0-9A-Za-z.+-]+)?$", max_length=32)] = NEWEST
+    """A version goes up, by one minor version at a time."""
+    paused: bool = False
+    """The operator looks on, and does nothing."""
+    pod: PodPolicy | None = None
+    tls: TlsPolicy | None = field(name="TLS", default=None)
+    storage: Storage | None = None
+    """Without it, members live on what their pods have, as CoreOS' did: a pod that is deleted takes its data with it."""
+    options: EtcdSettings | None = None
+    healing: Healing = Healing()
+    learners: bool = True
+    """New members learn before they vote, from etcd 3.4 on."""
+
+
+class MembersStatus(Model):
+    """Names of members."""
+
+    ready: list[str] = []
+    unready: list[str] = []
+
+
+class EtcdClusterStatus(Status):
+    phase: Annotated[Literal["", "Creating", "Running", "Failed"], Column("Phase")] = ""
+    reason: str = ""
+    """Why, if the phase is Failed."""
+    control_paused: bool = False
+    size: int = 0
+    """How many members etcd has, learners included."""
+    ready: Annotated[str, Column("Ready")] = ""
+    """How many of them serve, of how many that are asked for."""
+    service_name: str = ""
+    client_port: int = 0
+    members: MembersStatus = MembersStatus()
+    current_version: Annotated[str, Column("Version")] = ""
+    """The lowest that runs."""
+    target_version: str = ""
+    """What it is on its way to, if it is."""
+    failed_version: str = ""
+    """A version whose roll-out was taken back; it is tried again when the spec changes."""
+    failed_generation: int = 0
+    """The spec with which that was."""
+    cluster_id: str = field(name="clusterID", default="")
+    """etcd's own name of the cluster. Set once it has formed; from then on nothing is ever started from nothing."""
+    leader: str = ""
+    selector: str = ""
+    next_step: str = ""
+    """What is being done, or awaited, and why."""
+
+
+class EtcdCluster(
+    Resource[EtcdClusterSpec, EtcdClusterStatus],
+    group=GROUP,
+    version="v1beta2",
+    short_names=("etcd",),
+    scale=Scale(spec_replicas=".spec.size", status_replicas=".status.size", selector=".status.selector"),
+    rules=(
+        Rule(
+            "!has(self.status) || !has(self.status.currentVersion) || self.status.currentVersion == '' || "
+            f"({_MAJOR.format('self.spec.version')} == {_MAJOR.format('self.status.currentVersion')} && "
+            f"{_MINOR.format('self.spec.version')} >= {_MINOR.format('self.status.currentVersion')} && "
+            f"{_MINOR.format('self.spec.version')} <= {_MINOR.format('self.status.currentVersion')} + 1)",
+            message="the version goes up by one minor version at a time, and never down",
+        ),
+    ),
+):
+    """A cluster of etcd."""

@@ -1,0 +1,223 @@
+"""Pods of members."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from etcd_operator.kinds import GROUP, EtcdCluster, PodPolicy
+from etcd_operator.manifests.claims import keeps_data
+from etcd_operator.manifests.names import CLIENT_PORT, METRICS_PORT, PEER_PORT, host_of, labels_of
+from navarch.api import encode
+from navarch.k8s.core.v1 import (
+    Affinity,
+    Container,
+    ContainerPort,
+    EmptyDirVolumeSource,
+    EnvVar,
+    EnvVarSource,
+    HTTPGetAction,
+    ObjectFieldSelector,
+    PersistentVolumeClaimVolumeSource,
+    Pod,
+    PodAffinityTerm,
+    PodAntiAffinity,
+    PodSecurityContext,
+    PodSpec,
+    Probe,
+    SeccompProfile,
+    Volume,
+    VolumeMount,
+    WeightedPodAffinityTerm,
+)
+from navarch.k8s.meta.v1 import LabelSelector
+
+__all__ = [
+    "CLUSTER",
+    "FORCE",
+    "STATE",
+    "TEMPLATE",
+    "VERSION",
+    "Start",
+    "pod",
+    "settled",
+    "template_of",
+]
+
+CLUSTER: Final = f"{GROUP}/initial-cluster"
+STATE: Final = f"{GROUP}/initial-cluster-state"
+FORCE: Final = f"{GROUP}/force-new-cluster"
+TEMPLATE: Final = f"{GROUP}/template"
+VERSION: Final = "etcd.version"
+_NOBODY: Final = 65532
+_DATA: Final = "/var/etcd/data"
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """How a member's etcd is started.
+
+    A `seed` makes a new cluster, and a `join` has been added to one that is named by `peers`. A `return` has its data:
+    where that is gone it does not start, instead of taking part as somebody who has forgotten what it promised. A
+    `survivor` makes its data a cluster of its own.
+    """
+
+    how: Literal["seed", "join", "return", "survivor"]
+    peers: tuple[tuple[str, str], ...] = ()
+
+    def annotations(self, name: str, url: str) -> dict[str, str]:
+        """What the pod's etcd reads each time it starts."""
+        peers = dict(self.peers) if self.how == "join" else {name: url}
+        return {
+            STATE: "new" if self.how == "seed" else "existing",
+            CLUSTER: ",".join(f"{peer}={peers[peer]}" for peer in sorted(peers)),
+            FORCE: "true" if self.how == "survivor" else "false",
+        }
+
+
+RETURN: Final = Start("return")
+
+
+def settled(name: str, url: str) -> dict[str, Any]:
+    """The change of a pod whose member has started once: should it start again, then with its data or not at all."""
+    return {"metadata": {"annotations": RETURN.annotations(name, url)}}
+
+
+def template_of(cluster: EtcdCluster) -> str:
+    """Changes with everything that needs another pod, and with nothing else."""
+    return hashlib.sha256(encode(_pod(cluster, "", {}))).hexdigest()[:16]
+
+
+def pod(cluster: EtcdCluster, name: str, start: Start, *, version: str) -> Pod:
+    """The pod of one member, with that version of etcd."""
+    made = cluster.copy()
+    made.spec.version = version
+    url = f"http://{host_of(cluster, name)}:{PEER_PORT}"
+    return _pod(made, name, {**start.annotations(name, url), TEMPLATE: template_of(made)})
+
+
+def _pod(cluster: EtcdCluster, name: str, annotations: dict[str, str]) -> Pod:
+    policy = cluster.spec.pod or PodPolicy()
+    labels = labels_of(cluster)
+    version = cluster.spec.version.removeprefix("v")
+    return Pod(
+        name=name,
+        labels={**policy.labels, **labels, "etcd_node": name},
+        annotations={**policy.annotations, VERSION: version, **annotations},
+        spec=PodSpec(
+            containers=[_etcd(cluster, policy, name, version)],
+            volumes=[_volume(cluster, name)],
+            hostname=name or None,
+            subdomain=cluster.name,
+            restart_policy="Always",
+            automount_service_account_token=False,
+            enable_service_links=False,
+            termination_grace_period_seconds=10,
+            affinity=policy.affinity or _apart(labels, always=policy.anti_affinity),
+            node_selector=policy.node_selector or None,
+            tolerations=policy.tolerations or None,
+            security_context=policy.security_context or _nobody(),
+            priority_class_name=policy.priority_class_name or None,
+        ),
+    )
+
+
+def _etcd(cluster: EtcdCluster, policy: PodPolicy, name: str, version: str) -> Container:
+    return Container(
+        name="etcd",
+        image=f"{cluster.spec.repository}:v{version}",
+        command=["/usr/local/bin/etcd", *_flags(cluster, name)],
+        env=[*_environment(cluster), *policy.etcd_env],
+        ports=[
+            ContainerPort(name="client", container_port=CLIENT_PORT),
+            ContainerPort(name="peer", container_port=PEER_PORT),
+            ContainerPort(name="metrics", container_port=METRICS_PORT),
+        ],
+        volume_mounts=[VolumeMount(name="etcd-data", mount_path="/var/etcd")],
+        resources=policy.resources,
+        readiness_probe=_asks("/health", seconds=2, failures=3),
+        liveness_probe=_asks("/metrics", seconds=10, failures=6),
+        termination_message_policy="FallbackToLogsOnError",
+    )
+
+
+def _flags(cluster: EtcdCluster, name: str) -> list[str]:
+    host = host_of(cluster, name)
+    return [
+        f"--name={name}",
+        f"--data-dir={_DATA}",
+        f"--listen-peer-urls=http://$(POD_IP):{PEER_PORT}",
+        f"--listen-client-urls=http://$(POD_IP):{CLIENT_PORT}",
+        f"--listen-metrics-urls=http://$(POD_IP):{METRICS_PORT}",
+        f"--initial-advertise-peer-urls=http://{host}:{PEER_PORT}",
+        f"--advertise-client-urls=http://{host}:{CLIENT_PORT}",
+        *_settings(cluster),
+    ]
+
+
+def _settings(cluster: EtcdCluster) -> list[str]:
+    options = cluster.spec.options
+    if options is None:
+        return []
+    given = {
+        "quota-backend-bytes": options.quota_backend_bytes,
+        "auto-compaction-mode": options.auto_compaction_mode,
+        "auto-compaction-retention": options.auto_compaction_retention,
+        "heartbeat-interval": options.heartbeat_interval,
+        "election-timeout": options.election_timeout,
+        "snapshot-count": options.snapshot_count,
+        "max-request-bytes": options.max_request_bytes,
+    }
+    return [f"--{flag}={value}" for flag, value in given.items() if value is not None]
+
+
+def _environment(cluster: EtcdCluster) -> list[EnvVar]:
+    """How to start is read from the pod itself each time, since a start is not like the first one ever after."""
+    return [
+        EnvVar(name="POD_IP", value_from=_field("status.podIP")),
+        EnvVar(name="ETCD_INITIAL_CLUSTER", value_from=_field(f"metadata.annotations['{CLUSTER}']")),
+        EnvVar(name="ETCD_INITIAL_CLUSTER_STATE", value_from=_field(f"metadata.annotations['{STATE}']")),
+        EnvVar(name="ETCD_FORCE_NEW_CLUSTER", value_from=_field(f"metadata.annotations['{FORCE}']")),
+        EnvVar(name="ETCD_INITIAL_CLUSTER_TOKEN", value=cluster.metadata.uid or cluster.name),
+        EnvVar(name="ETCDCTL_ENDPOINTS", value=f"http://$(POD_IP):{CLIENT_PORT}"),
+    ]
+
+
+def _field(path: str) -> EnvVarSource:
+    return EnvVarSource(field_ref=ObjectFieldSelector(field_path=path))
+
+
+def _asks(path: str, *, seconds: int, failures: int) -> Probe:
+    """Being alive does not depend on a quorum: what waits for the others must not be killed for it."""
+    return Probe(
+        http_get=HTTPGetAction(path=path, port=METRICS_PORT),
+        period_seconds=seconds,
+        timeout_seconds=5,
+        failure_threshold=failures,
+    )
+
+
+def _volume(cluster: EtcdCluster, name: str) -> Volume:
+    if keeps_data(cluster):
+        source = PersistentVolumeClaimVolumeSource(claim_name=name)
+        return Volume(name="etcd-data", persistent_volume_claim=source)
+    return Volume(name="etcd-data", empty_dir=EmptyDirVolumeSource())
+
+
+def _apart(labels: dict[str, str], *, always: bool) -> Affinity:
+    term = PodAffinityTerm(topology_key="kubernetes.io/hostname", label_selector=LabelSelector(match_labels=labels))
+    if always:
+        return Affinity(pod_anti_affinity=PodAntiAffinity(required_during_scheduling_ignored_during_execution=[term]))
+    preferred = WeightedPodAffinityTerm(weight=100, pod_affinity_term=term)
+    return Affinity(pod_anti_affinity=PodAntiAffinity(preferred_during_scheduling_ignored_during_execution=[preferred]))
+
+
+def _nobody() -> PodSecurityContext:
+    return PodSecurityContext(
+        run_as_non_root=True,
+        run_as_user=_NOBODY,
+        run_as_group=_NOBODY,
+        fs_group=_NOBODY,
+        seccomp_profile=SeccompProfile(type="RuntimeDefault"),
+    )

@@ -1,0 +1,123 @@
+"""What is: pods, claims, members and what each of them says, as one value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal
+
+__all__ = ["Alarm", "ClaimSeen", "MemberSeen", "Observation", "PodSeen", "Trouble", "Voice", "quorum"]
+
+Trouble = Literal["", "disk", "image", "crash", "unschedulable"]
+"""What keeps a pod from running: its data is lost or corrupt, its image cannot be had, it ends again and again, or there
+is no node for it."""
+Alarm = Literal["NOSPACE", "CORRUPT"]
+
+
+def quorum(voters: int) -> int:
+    """How many of so many must agree."""
+    return voters // 2 + 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodSeen:
+    """A pod of the cluster. `first` if its etcd would start as it did the first time; `unready_since` unless it is ready."""
+
+    name: str
+    ip: str = ""
+    running: bool = False
+    ready: bool = False
+    ending: bool = False
+    version: str = ""
+    template: str = ""
+    first: bool = False
+    forced: bool = False
+    trouble: Trouble = ""
+    words: str = ""
+    restarts: int = 0
+    unready_since: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimSeen:
+    """A claim of the cluster. `lost` if the volume behind it is gone."""
+
+    name: str
+    ending: bool = False
+    lost: bool = False
+    small: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Voice:
+    """What a member says of itself. One without a leader cannot serve."""
+
+    member: int
+    cluster: int
+    version: str = ""
+    leader: int = 0
+    learner: bool = False
+    revision: int = 0
+    index: int = 0
+    size: int = 0
+    in_use: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemberSeen:
+    """A member as the others know it; one that has not started yet is only room for one."""
+
+    id: int
+    name: str
+    learner: bool = False
+    started: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observation:
+    """Everything that the next step is decided by. All maps are by the name of the member, its pod and its claim.
+
+    `agreed` if a quorum has confirmed the members just now; otherwise they are what one of them remembers, or none.
+    """
+
+    now: datetime
+    pods: Mapping[str, PodSeen] = field(default_factory=dict)
+    claims: Mapping[str, ClaimSeen] = field(default_factory=dict)
+    voices: Mapping[str, Voice] = field(default_factory=dict)
+    members: tuple[MemberSeen, ...] = ()
+    agreed: bool = False
+    alarms: tuple[tuple[int, Alarm], ...] = ()
+
+    @property
+    def voters(self) -> tuple[MemberSeen, ...]:
+        """Those who decide."""
+        return tuple(member for member in self.members if not member.learner)
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The names of all members."""
+        return frozenset(member.name for member in self.members)
+
+    def is_healthy(self, member: MemberSeen) -> bool:
+        """Whether it answers, as the member that it should be, and knows who leads."""
+        voice = self.voices.get(member.name)
+        return voice is not None and voice.member == member.id and voice.leader != 0
+
+    @property
+    def healthy_voters(self) -> tuple[MemberSeen, ...]:
+        """Voters that can be counted on."""
+        return tuple(member for member in self.voters if self.is_healthy(member))
+
+    @property
+    def leader(self) -> MemberSeen | None:
+        """The member that most say leads."""
+        said = [voice.leader for voice in self.voices.values() if voice.leader]
+        return next((member for member in self.members if said and member.id == max(said, key=said.count)), None)
+
+    def is_whole_without(self, member: MemberSeen) -> bool:
+        """Whether those that stay can be counted on to decide, once it is removed, and to remove it."""
+        others = [each for each in self.healthy_voters if each.id != member.id]
+        if member.learner:
+            return len(others) >= quorum(len(self.voters))
+        return len(others) >= max(quorum(len(self.voters) - 1), 1) and self.agreed

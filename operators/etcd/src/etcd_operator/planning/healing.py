@@ -1,0 +1,108 @@
+"""Members that are missing, broken, not yet what they should be, or no members any more."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from etcd_operator.kinds import EtcdCluster
+from etcd_operator.manifests import keeps_data, template_of
+from etcd_operator.observation import MemberSeen, Observation, PodSeen
+from etcd_operator.planning.loss import has_data, start_again
+from etcd_operator.planning.plan import Plan, wait
+from etcd_operator.steps import DeleteClaim, DeletePod, Promote, RemoveMember, Settle
+
+__all__ = ["absent", "broken", "learning", "settling", "strays", "unstartable"]
+
+_TRIES: Final = 5
+_TRIES_TO_JOIN: Final = 3
+
+
+def unstartable(cluster: EtcdCluster, seen: Observation) -> Plan | None:
+    """Pods that do not run, and that are not what is asked for now: the cause may be gone with them."""
+    wanted = template_of(cluster)
+    started = {member.name for member in seen.members if member.started}
+    for name, pod in sorted(seen.pods.items()):
+        safe = keeps_data(cluster) or name not in started
+        outdated = pod.template != wanted and pod.version != cluster.status.current_version
+        if safe and outdated and pod.trouble in {"image", "unschedulable"} and not pod.ending:
+            return Plan(
+                "Healing", f"{name} cannot start ({pod.words}): it is made anew as asked for now", DeletePod(name)
+            )
+    return None
+
+
+def settling(cluster: EtcdCluster, seen: Observation) -> Plan | None:
+    """Who has started once starts with its data from now on, or not at all."""
+    for member in seen.members:
+        pod = seen.pods.get(member.name)
+        if pod is not None and (pod.first or pod.forced) and not pod.ending and seen.is_healthy(member):
+            return Plan("Joining", f"{member.name} has started", Settle(member.name))
+    return None
+
+
+def strays(cluster: EtcdCluster, seen: Observation) -> Plan | None:
+    """Pods, then claims, of those who are no members: a quorum has said so just now."""
+    for name, pod in sorted(seen.pods.items()):
+        if name not in seen.names and not pod.ending:
+            return Plan("TidyingUp", f"{name} is no member: its pod goes", DeletePod(name))
+    for name, claim in sorted(seen.claims.items()):
+        if name not in seen.names and name not in seen.pods and not claim.ending:
+            return Plan("TidyingUp", f"{name} is no member: its data goes", DeleteClaim(name))
+    return None
+
+
+def absent(cluster: EtcdCluster, seen: Observation) -> Plan | None:
+    """Members without a pod: started again with their data, replaced without."""
+    for member in seen.members:
+        pod = seen.pods.get(member.name)
+        if pod is None and (not member.started or has_data(cluster, seen, member.name)):
+            return start_again(cluster, seen, member)
+        gone = pod is None or (pod.ending and not seen.is_healthy(member))
+        if gone and member.started and not has_data(cluster, seen, member.name):
+            return _replaced(seen, member, "its data is gone")
+    return None
+
+
+def broken(cluster: EtcdCluster, seen: Observation) -> Plan | None:
+    """Members that will not come back by themselves."""
+    for member in seen.members:
+        pod = seen.pods.get(member.name)
+        why = _why_replace(cluster, seen, member, pod) if pod is not None and not seen.is_healthy(member) else ""
+        if why:
+            return _replaced(seen, member, why)
+    return None
+
+
+def _why_replace(cluster: EtcdCluster, seen: Observation, member: MemberSeen, pod: PodSeen) -> str:
+    if pod.trouble == "disk":
+        return f"its data is lost or corrupt ({pod.words})"
+    if pod.trouble == "crash" and pod.restarts >= (_TRIES if member.started else _TRIES_TO_JOIN):
+        return f"it cannot start ({pod.words})"
+    silent = (seen.now - pod.unready_since).total_seconds() if pod.unready_since else 0.0
+    if pod.trouble != "image" and silent >= cluster.spec.healing.replace_after_seconds:
+        return f"it has been silent for {silent:.0f} s"
+    return ""
+
+
+def _replaced(seen: Observation, member: MemberSeen, why: str) -> Plan:
+    if not seen.is_whole_without(member):
+        return wait("Healing", f"{member.name} cannot be replaced, although {why}: the others would be too few")
+    return Plan("Healing", f"{member.name} is replaced: {why}", RemoveMember(member))
+
+
+def learning(cluster: EtcdCluster, seen: Observation) -> Plan | None:
+    """One learner at a time, and nothing else meanwhile."""
+    for member in seen.members:
+        if member.learner and len(seen.members) > cluster.spec.size + 1:
+            return Plan("ScalingDown", f"{member.name} is not needed any more, and goes", RemoveMember(member))
+        if not member.started or (member.learner and not seen.is_healthy(member)):
+            return wait("Joining", _awaited(seen, member))
+        if member.learner:
+            return Plan("Joining", f"{member.name} has caught up, and may vote", Promote(member))
+    return None
+
+
+def _awaited(seen: Observation, member: MemberSeen) -> str:
+    pod = seen.pods.get(member.name)
+    words = f": {pod.words}" if pod is not None and pod.words else ""
+    return f"waiting for {member.name} to start and catch up{words}"

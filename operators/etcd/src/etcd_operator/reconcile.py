@@ -1,0 +1,67 @@
+"""One round: look, decide, take one step, say what was seen."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from etcd_operator.carrying import carry_out
+from etcd_operator.etcd import Connect, Etcd
+from etcd_operator.kinds import EtcdCluster
+from etcd_operator.looking import look
+from etcd_operator.manifests import budget, services
+from etcd_operator.observation import Observation
+from etcd_operator.planning import Plan, decide
+from etcd_operator.status import tell
+from navarch import Context, Result
+from navarch.errors import Conflict, EtcdError
+from navarch.k8s.core.v1 import PersistentVolumeClaim, Pod
+
+__all__ = ["Reconciler"]
+
+_AGAIN: Final = 0.05
+"""What a step has changed is looked at so soon."""
+_AFTER_REFUSAL: Final = 0.5
+_SILENT: Final = frozenset({"Remember", "Settle"})
+
+
+class Reconciler:
+    """Brings clusters of etcd to what is asked for, one step at a time."""
+
+    def __init__(self, connect: Connect) -> None:
+        self._connect = connect
+
+    async def reconcile(self, cluster: EtcdCluster, ctx: Context) -> Result | None:
+        """One step, or none; comes again until nothing is left to do."""
+        pods, claims = ctx.owned(Pod), ctx.owned(PersistentVolumeClaim)
+        addresses = {pod.name: pod.status.pod_ip for pod in pods if pod.status.pod_ip}
+        async with self._connect(cluster, addresses) as etcd:
+            seen = await look(cluster, pods, claims, etcd, ctx.now())
+            plan = decide(cluster, seen)
+            tell(cluster, seen, plan)
+            if cluster.spec.paused:
+                return Result(after=plan.after)
+            await _surroundings(cluster, ctx, seen)
+            return Result(after=await _stepped(plan, cluster, ctx, etcd))
+
+
+async def _surroundings(cluster: EtcdCluster, ctx: Context, seen: Observation) -> None:
+    for service in services(cluster):
+        await ctx.apply(service)
+    await ctx.apply(budget(cluster, len(seen.voters)))
+
+
+async def _stepped(plan: Plan, cluster: EtcdCluster, ctx: Context, etcd: Etcd) -> float:
+    """How long until the next look."""
+    if plan.step is None:
+        return plan.after
+    try:
+        await carry_out(plan.step, cluster, ctx, etcd)
+    except EtcdError as error:
+        cluster.status.next_step = f"{plan.words}; etcd does not let it happen yet: {error}"
+        return _AFTER_REFUSAL
+    except Conflict:
+        return _AGAIN
+    if type(plan.step).__name__ not in _SILENT:
+        ctx.event(type(plan.step).__name__, plan.words, type="Warning" if plan.reason == "Recovering" else "Normal")
+        ctx.log.info(plan.words, step=type(plan.step).__name__)
+    return plan.after or _AGAIN

@@ -1,0 +1,128 @@
+"""What is said of a cluster: always from what was seen, never from what was meant."""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+from etcd_operator.kinds import EtcdCluster, MembersStatus
+from etcd_operator.manifests import CLIENT_PORT, labels_of
+from etcd_operator.observation import Observation
+from etcd_operator.planning import Plan
+from etcd_operator.versions import Version
+from navarch import Condition
+
+__all__ = ["tell"]
+
+_TROUBLED: Final = frozenset(
+    {
+        "Alarmed",
+        "Healing",
+        "IdentityMismatch",
+        "QuorumLost",
+        "Recovering",
+        "RolloutFailed",
+        "RolloutRefused",
+        "Unsupported",
+    }
+)
+_UNDER_WAY: Final = frozenset(
+    {
+        "Asleep",
+        "Forming",
+        "Growing",
+        "Joining",
+        "Recovering",
+        "RollingOut",
+        "ScalingDown",
+        "ScalingUp",
+        "TidyingUp",
+        "WakingUp",
+    }
+)
+
+
+def tell(cluster: EtcdCluster, seen: Observation, plan: Plan) -> None:
+    """Brings the status to what was seen, and to what is done about it."""
+    status = cluster.status
+    ready = sorted(member.name for member in seen.voters if _serves(seen, member.name))
+    status.members = MembersStatus(ready=ready, unready=sorted(seen.names - set(ready)))
+    status.size = len(seen.members)
+    status.ready = f"{len(ready)}/{cluster.spec.size}"
+    status.phase, status.reason = _phase(cluster, plan)
+    status.control_paused = cluster.spec.paused
+    status.service_name, status.client_port = f"{cluster.name}-client", CLIENT_PORT
+    status.selector = ",".join(f"{key}={value}" for key, value in sorted(labels_of(cluster).items()))
+    status.leader = seen.leader.name if seen.leader else ""
+    status.next_step = plan.words
+    _versions(cluster, seen)
+    _conditions(cluster, seen, plan)
+
+
+def _serves(seen: Observation, name: str) -> bool:
+    pod = seen.pods.get(name)
+    member = next(each for each in seen.members if each.name == name)
+    return seen.agreed and pod is not None and pod.ready and seen.is_healthy(member)
+
+
+def _phase(cluster: EtcdCluster, plan: Plan) -> tuple[Literal["", "Creating", "Running", "Failed"], str]:
+    if plan.stuck and plan.reason in {"QuorumLost", "IdentityMismatch", "Unsupported"}:
+        return "Failed", plan.words
+    return ("Running" if cluster.status.cluster_id else "Creating"), ""
+
+
+def _versions(cluster: EtcdCluster, seen: Observation) -> None:
+    status = cluster.status
+    running = [Version.of(voice.version) for voice in seen.voices.values() if voice.version]
+    if running:
+        status.current_version = str(min(running))
+    wanted = cluster.spec.version.removeprefix("v")
+    status.target_version = wanted if wanted != status.current_version else ""
+    if status.failed_version and status.failed_generation != cluster.metadata.generation:
+        status.failed_version, status.failed_generation = "", 0
+
+
+def _conditions(cluster: EtcdCluster, seen: Observation, plan: Plan) -> None:
+    healthy, voters = len(seen.healthy_voters), len(seen.voters)
+    available = "Serving" if seen.agreed else "Asleep" if plan.reason == "Asleep" else "NoQuorum"
+    words = f"{healthy} of {voters} voters answer" if seen.agreed else plan.words
+    _set(cluster, seen, "Available", (seen.agreed, available, words))
+    moving = plan.reason in _UNDER_WAY and not (plan.reason == "Asleep" and plan.step is None)
+    _set(cluster, seen, "Progressing", (moving, plan.reason, plan.words))
+    _set(cluster, seen, "Degraded", _degraded(cluster, seen, plan))
+
+
+def _degraded(cluster: EtcdCluster, seen: Observation, plan: Plan) -> tuple[bool, str, str]:
+    sick = [member.name for member in seen.voters if not seen.is_healthy(member)]
+    if plan.reason in _TROUBLED:
+        return True, plan.reason, plan.words
+    if sick and plan.reason != "Asleep":
+        return True, "MembersDown", f"{', '.join(sorted(sick))} cannot be counted on"
+    if cluster.status.failed_version:
+        return True, "RolloutFailed", f"{cluster.status.failed_version} did not work; {_current(cluster)} runs on"
+    if cluster.status.current_version and Version.of(cluster.status.current_version).may_diverge:
+        return (
+            False,
+            "VersionMayDiverge",
+            f"after a crash, {_current(cluster)} can hold other data than the rest: upgrade",
+        )
+    if cluster.spec.size % 2 == 0 and cluster.spec.size:
+        return False, "EvenSize", f"{cluster.spec.size} members survive no more losses than {cluster.spec.size - 1}"
+    return False, "AsExpected", "nothing is wrong"
+
+
+def _current(cluster: EtcdCluster) -> str:
+    return cluster.status.current_version
+
+
+def _set(cluster: EtcdCluster, seen: Observation, kind: str, said: tuple[bool, str, str]) -> None:
+    holds, reason, message = said
+    cluster.status.set_condition(
+        Condition(
+            type=kind,
+            status="True" if holds else "False",
+            reason=reason,
+            message=message,
+            observed_generation=cluster.metadata.generation,
+            last_transition_time=seen.now,
+        )
+    )

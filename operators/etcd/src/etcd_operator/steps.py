@@ -1,0 +1,147 @@
+"""Steps: each is one change of the world that leaves a cluster which can be looked at again, and gone on from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from etcd_operator.manifests import Start
+from etcd_operator.observation import Alarm, MemberSeen
+
+__all__ = [
+    "AddMember",
+    "Compact",
+    "Defragment",
+    "DeleteClaim",
+    "DeletePod",
+    "Disarm",
+    "GiveUpVersion",
+    "GrowClaim",
+    "MoveLeader",
+    "Promote",
+    "Remember",
+    "RemoveMember",
+    "Settle",
+    "StartMember",
+    "Step",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Remember:
+    """Writes down that the cluster has formed."""
+
+    cluster: int
+
+
+@dataclass(frozen=True, slots=True)
+class StartMember:
+    """Makes a member's claim, if it has one, and its pod."""
+
+    name: str
+    start: Start
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Settle:
+    """Lets a member that has started once never again start as if it had not."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class AddMember:
+    """Makes room for a member in etcd."""
+
+    name: str
+    learner: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Promote:
+    """Lets a learner vote."""
+
+    member: MemberSeen
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveMember:
+    """Takes a member out of etcd; its pod and its claim go afterwards."""
+
+    member: MemberSeen
+
+
+@dataclass(frozen=True, slots=True)
+class MoveLeader:
+    """Lets another member lead."""
+
+    leader: MemberSeen
+    to: MemberSeen
+
+
+@dataclass(frozen=True, slots=True)
+class DeletePod:
+    """Stops a member's etcd."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteClaim:
+    """Lets the data go of somebody who is no member any more."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class GrowClaim:
+    """Asks for a larger volume."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Compact:
+    """Lets etcd forget what keys had before that revision."""
+
+    revision: int
+
+
+@dataclass(frozen=True, slots=True)
+class Defragment:
+    """Gives the space that a member does not use back to the disk."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Disarm:
+    """Takes an alarm back whose cause is gone."""
+
+    member: int
+    alarm: Alarm
+
+
+@dataclass(frozen=True, slots=True)
+class GiveUpVersion:
+    """Writes down that a version does not work here, so that the one before is gone back to."""
+
+    version: str
+
+
+Step = (
+    Remember
+    | StartMember
+    | Settle
+    | AddMember
+    | Promote
+    | RemoveMember
+    | MoveLeader
+    | DeletePod
+    | DeleteClaim
+    | GrowClaim
+    | Compact
+    | Defragment
+    | Disarm
+    | GiveUpVersion
+)
