@@ -149,7 +149,18 @@ def check_stateful_set(value: Json) -> Iterator[Cause]:
     yield from at_least_zero(spec.get("ordinals") or {}, "start", "spec.ordinals")
     yield from check_selector(spec.get("selector"), "spec.selector", "empty selector is invalid for statefulset")
     if spec.get("selector") != {}:
-        yield from _check_pods(spec, sets="StatefulSet")
+        yield from _check_pods(_with_claims(spec), sets="StatefulSet")
+
+
+def _with_claims(spec: Json) -> Json:
+    """Each of its pods has a volume for every claim, which its containers may mount."""
+    names = [((claim.get("metadata") or {}).get("name")) for claim in spec.get("volumeClaimTemplates") or ()]
+    pod = (spec.get("template") or {}).get("spec")
+    if not names or pod is None:
+        return spec
+    own = [volume for volume in pod.get("volumes") or () if volume.get("name") not in names]
+    claimed = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in names]
+    return {**spec, "template": {**spec["template"], "spec": {**pod, "volumes": [*own, *claimed]}}}
 
 
 def _check_stateful_update(strategy: Json, path: str) -> Iterator[Cause]:
