@@ -4,7 +4,8 @@ pytest loads this module in every run of whoever has installed navarch: what a c
 asks for one. It runs in the loop of pytest-asyncio.
 
 A cluster has Kubernetes' own controllers and a scheduler, but no nodes. `@pytest.mark.cluster(nodes=2)` gives it some,
-whose pods are real processes; `@pytest.mark.cluster(controllers=False)` leaves the API server alone.
+whose pods are real processes, `@pytest.mark.cluster(simulated=100)` some whose pods are data;
+`@pytest.mark.cluster(controllers=False)` leaves the API server alone.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["cluster", "http_cluster", "pytest_configure"]
 
-_MARKER = "cluster(controllers=True, nodes=0): what the cluster of the test has beside its API server"
+_MARKER = "cluster(controllers=True, nodes=0, simulated=0): what the cluster of the test has beside its API server"
 
 _NEEDED = {
     "pytest_asyncio": "pytest-asyncio",
@@ -60,7 +61,7 @@ def _equipment(request: pytest.FixtureRequest) -> Equipment | None:
         wanted = Equipment(**marker.kwargs) if marker is not None else Equipment()
     except TypeError as error:
         pytest.fail(f"@pytest.mark.{_MARKER}; got something else: {error}", pytrace=False)
-    return wanted if wanted.controllers or wanted.nodes else None
+    return wanted if wanted.controllers or wanted.nodes or wanted.simulated else None
 
 
 @_fixture

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from navarch.client import Client
     from navarch.cluster.embedded.machinery import Machinery
     from navarch.cluster.nodes.node import Node
+    from navarch.cluster.nodes.simulated.nodes import SimulatedNodes
 
 __all__ = ["Beside"]
 
@@ -59,6 +60,11 @@ class Beside:
     def nodes(self) -> Mapping[str, Node]:
         """The nodes by name."""
         return self._machinery.nodes if self._machinery is not None else {}
+
+    @property
+    def simulated(self) -> SimulatedNodes | None:
+        """The simulated nodes, if there are any."""
+        return self._machinery.simulated if self._machinery is not None else None
 
     async def prepare(self, storage: Storage) -> str:
         """Takes addresses; returns the range of those that services get: a store that is not empty has settled it."""

@@ -31,6 +31,7 @@ from navarch.cluster.storage.memory import MemoryStorage
 if TYPE_CHECKING:
     from navarch.client import Client
     from navarch.cluster.nodes.node import Node
+    from navarch.cluster.nodes.simulated.nodes import SimulatedNodes
 
 __all__ = ["ADMIN", "EmbeddedCluster"]
 
@@ -98,6 +99,11 @@ class EmbeddedCluster:
     def nodes(self) -> Mapping[str, Node]:
         """The nodes that came with the equipment, by name."""
         return self._beside.nodes if self._beside is not None else {}
+
+    @property
+    def simulated(self) -> SimulatedNodes | None:
+        """The simulated nodes that came with the equipment, once they are there."""
+        return self._beside.simulated if self._beside is not None else None
 
     @property
     def server(self) -> ApiServer:

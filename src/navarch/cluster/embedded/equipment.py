@@ -10,7 +10,7 @@ __all__ = ["Equipment"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Equipment:
-    """The built-in controllers and the scheduler, and nodes whose pods are processes of this machine.
+    """The built-in controllers and the scheduler, nodes whose pods are processes of this machine, and `simulated` ones.
 
     Logs, volumes and everything else of nodes is in `folder`, a temporary one by default; `images` is the file with the
     images that were added to those that the machine has anyway.
@@ -18,5 +18,6 @@ class Equipment:
 
     controllers: bool = True
     nodes: int = 0
+    simulated: int = 0
     folder: Path | None = None
     images: Path | None = None

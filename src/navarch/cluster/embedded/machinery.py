@@ -18,6 +18,7 @@ from navarch.cluster.nodes.network.addresses import Block
 from navarch.cluster.nodes.network.network import Network
 from navarch.cluster.nodes.node import Node, NodeOptions
 from navarch.cluster.nodes.registration import Profile
+from navarch.cluster.nodes.simulated.nodes import SimulatedNodes
 from navarch.cluster.nodes.warden.warden import Warden
 
 __all__ = ["Machinery"]
@@ -41,6 +42,8 @@ class Machinery:
         self._root_certificate = root_certificate
         self._network = self._new_network(block) if block is not None else None
         self._switches = [*self._new_switches(self._network)] if self._network is not None else []
+        self.simulated = self._new_simulated() if equipment.simulated else None
+        """The simulated nodes, if there are any."""
 
     @property
     def nodes(self) -> Mapping[str, Node]:
@@ -55,6 +58,8 @@ class Machinery:
             if self._network is not None:
                 group.create_task(self._network.run(), name="network")
                 group.create_task(Switches(self._manager(), self._switches).run(), name="switches")
+            if self.simulated is not None:
+                group.create_task(self.simulated.run(), name="simulated nodes")
             for switch in self._switches:
                 group.create_task(switch.run(), name=switch.node.name)
 
@@ -71,6 +76,10 @@ class Machinery:
     def _new_network(self, block: Block) -> Network:
         client = self._client_as("system:kube-proxy", "system:masters")
         return Network(client, block, client.clock, client.rng)
+
+    def _new_simulated(self) -> SimulatedNodes:
+        client = self._client_as("system:node:simulated", "system:nodes", "system:masters")
+        return SimulatedNodes(client, self._equipment.simulated)
 
     def _new_switches(self, network: Network) -> Iterator[Switch]:
         for number in range(1, self._equipment.nodes + 1):
