@@ -103,7 +103,7 @@ async def test_pods_come_back_with_their_node(machine: Machine) -> None:
         assert last is not None
         assert last.terminated is not None
         assert (last.terminated.exit_code, last.terminated.reason) == (137, "ContainerStatusUnknown")
-        assert pod.metadata.uid == first.metadata.uid
+        assert (pod.metadata.uid, pod.status.phase) == (first.metadata.uid, "Running")
         assert (pod.status.pod_ip, len(pod.status.pod_ips or [])) != (None, 0)
         once = await machine.until(lambda pod: pod.status.phase == "Failed", name="once")
         assert status_of(once).restart_count == 0

@@ -15,7 +15,7 @@ _NOW = datetime(2030, 1, 1, tzinfo=UTC)
 
 
 def _record(name: str, how: str) -> Record:
-    """A container that waits, runs, or has ended with a code; `1 again` waits after an end."""
+    """A container that waits, runs, or has ended with a code; `1 waits` and `1 runs` after an end."""
     record = Record(Container(name=name), None, lambda: None, "ContainerCreating")
     word, _, again = how.partition(" ")
     if word == "waits":
@@ -27,6 +27,9 @@ def _record(name: str, how: str) -> Record:
     record.ended(Exit(int(word)), _NOW, None)
     if again:
         record.waits("CrashLoopBackOff")
+    if again == "runs":
+        record.begins()
+        record.runs("id", _NOW)
     return record
 
 
@@ -49,9 +52,11 @@ def _phase(policy: str, *main: str, init: tuple[str, ...] = (), over: bool = Fal
         ("Always", ("waits",), "Pending"),
         ("Always", ("runs",), "Running"),
         ("Always", ("runs", "waits"), "Pending"),
-        ("Always", ("runs", "1 again"), "Running"),
+        ("Always", ("runs", "1 waits"), "Running"),
+        ("Always", ("1 runs",), "Running"),
+        ("Always", ("1 runs", "waits"), "Pending"),
         ("Always", ("0",), "Running"),
-        ("Always", ("1 again",), "Running"),
+        ("Always", ("1 waits",), "Running"),
         ("OnFailure", ("0",), "Succeeded"),
         ("OnFailure", ("0", "1"), "Running"),
         ("OnFailure", ("0", "runs"), "Running"),
@@ -68,7 +73,7 @@ def test_phases_follow_from_containers(policy: str, main: tuple[str, ...], phase
 def test_phases_with_init_containers() -> None:
     """A pod is pending until they are done; one that fails for good fails the pod."""
     assert _phase("Always", "waits", init=("runs",)) == "Pending"
-    assert _phase("Always", "waits", init=("1 again",)) == "Pending"
+    assert _phase("Always", "waits", init=("1 waits",)) == "Pending"
     assert _phase("Always", "runs", init=("0",)) == "Running"
     assert _phase("Never", "waits", init=("1",)) == "Failed"
 

@@ -68,11 +68,10 @@ def phase_of(pod: Pod, init: Sequence[Record], main: Sequence[Record], situation
         return "Failed"
     if any(not _is_initialized(each) for each in init) and not situation.over:
         return "Pending"
-    ended = [each for each in main if each.terminated is not None or _was_terminated(each)]
-    if any(each.is_running for each in main):
-        return "Running" if len(ended) + sum(each.is_running for each in main) == len(main) else "Pending"
-    if len(ended) < len(main):
+    if any(not _was_there(each) for each in main):
         return "Failed" if situation.over else "Pending"
+    if any(each.is_running for each in main):
+        return "Running"
     succeeded = all(each.terminated is not None and each.terminated.exit_code == 0 for each in main)
     if not situation.over and (policy == "Always" or any(each.is_running for each in init)):
         return "Running"
@@ -81,12 +80,14 @@ def phase_of(pod: Pod, init: Sequence[Record], main: Sequence[Record], situation
     return "Failed" if situation.over or policy == "Never" else "Running"
 
 
+def _was_there(record: Record) -> bool:
+    """Whether it runs, or has before."""
+    before = record.last_state is not None and record.last_state.terminated is not None
+    return record.is_running or record.terminated is not None or before
+
+
 def _has_failed(record: Record) -> bool:
     return record.terminated is not None and record.terminated.exit_code != 0
-
-
-def _was_terminated(record: Record) -> bool:
-    return record.last_state is not None and record.last_state.terminated is not None
 
 
 def _is_initialized(record: Record) -> bool:
