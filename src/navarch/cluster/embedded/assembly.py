@@ -37,6 +37,8 @@ from navarch.cluster.server.publishing.pages import Pages
 from navarch.cluster.server.registry import Registry
 from navarch.cluster.server.request import ApiRequest, Json, User
 from navarch.cluster.server.server import ApiServer, Page, Parts
+from navarch.cluster.server.streams.endpoints import stream_endpoints
+from navarch.cluster.server.streams.nodes import NO_NODES, Nodes
 from navarch.cluster.server.types import Catalog
 from navarch.cluster.server.watching import Watches
 from navarch.cluster.storage import Storage, StorageError
@@ -54,7 +56,9 @@ _ROLES: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Materials:
-    """What a server is made of, but for its own code. `tokens` are those that prove somebody from the start."""
+    """What a server is made of, but for its own code. `tokens` are those that prove somebody from the start; through
+    `nodes` it reaches into pods.
+    """
 
     storage: Storage
     clock: Clock
@@ -62,6 +66,7 @@ class Materials:
     key: SigningKey
     audit: AuditLog
     tokens: dict[str, User]
+    nodes: Nodes = NO_NODES
 
 
 class Assembled:
@@ -75,6 +80,7 @@ class Assembled:
         self._watches = Watches(storage, clock)
         self._audit = materials.audit
         self._background = Background()
+        self._nodes = materials.nodes
         self._namespaces: dict[str, Json] = {}
         self._failure: str | None = None
         self.authorizer = Authorizer()
@@ -109,7 +115,12 @@ class Assembled:
             authenticator=_Doorkeeper(self.authenticator, self),
             authorizer=self.authorizer,
             audit=counts,
-            endpoints={**access_endpoints(reviews, self.tokens), **BUILTIN_ENDPOINTS, ("*", "*", "scale"): scale},
+            endpoints={
+                **access_endpoints(reviews, self.tokens),
+                **stream_endpoints(self._nodes, self.authorizer),
+                **BUILTIN_ENDPOINTS,
+                ("*", "*", "scale"): scale,
+            },
             pages=Pages(published(), Discovery(self._catalog, published()), openapi, lambda: self._failure, others),
         )
 

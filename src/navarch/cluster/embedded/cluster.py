@@ -18,6 +18,7 @@ from navarch.cluster.embedded.beside import Beside
 from navarch.cluster.embedded.bootstrap import own_endpoints
 from navarch.cluster.embedded.certificates import Authority
 from navarch.cluster.embedded.equipment import Equipment
+from navarch.cluster.embedded.reaching import ReachableNodes
 from navarch.cluster.embedded.snapshot import fill
 from navarch.cluster.embedded.transport import InProcessTransport
 from navarch.cluster.server.access import SigningKey
@@ -80,6 +81,7 @@ class EmbeddedCluster:
                 key=key or SigningKey.generate(),
                 audit=self.audit,
                 tokens={self.token: ADMIN},
+                nodes=ReachableNodes(lambda: self.nodes),
             )
         )
 

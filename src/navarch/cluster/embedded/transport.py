@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from multidict import CIMultiDict
 
 from navarch._base.clock import Clock
+from navarch.cluster.embedded.sockets import InProcessWebSocket
 from navarch.cluster.server.request import ApiRequest, Reply
 from navarch.cluster.server.server import ApiServer
 from navarch.errors import ClosedError, DeadlineError
@@ -36,21 +38,27 @@ class InProcessTransport:
 
     async def send(self, request: Request) -> Response:
         """See `Transport`. The time limit holds for the answer; a watch may last."""
+        return InProcessResponse(await self._answer(request, _asked(request, self._token)))
+
+    async def _answer(self, request: Request, asked: ApiRequest) -> Reply:
         if self._closed:
             raise ClosedError("expected an open client, got one that was closed; use it inside its `async with`")
         # A server in the same process sees the request at once: others get their turn here, as they would at a socket.
         await self._clock.sleep(0)
         try:
             async with asyncio.timeout(request.timeout):
-                return InProcessResponse(await self._server.handle(_asked(request, self._token)))
+                return await self._server.handle(asked)
         except TimeoutError:
             raise DeadlineError(
                 f"expected an answer to {request.method} {request.path} within {request.timeout:g} s"
             ) from None
 
-    async def connect(self, request: Request, protocols: Sequence[str]) -> Response | WebSocket:  # noqa: ARG002 - it has none
-        """See `Transport`. Nothing here upgrades: the server's refusal is the answer."""
-        return await self.send(request)
+    async def connect(self, request: Request, protocols: Sequence[str]) -> Response | WebSocket:
+        """See `Transport`."""
+        asked = _asked(request, self._token)
+        wanted = {"connection": "Upgrade", "upgrade": "websocket", "sec-websocket-protocol": ", ".join(protocols)}
+        reply = await self._answer(request, replace(asked, headers={**asked.headers, **wanted}))
+        return InProcessResponse(reply) if reply.upgrade is None else InProcessWebSocket(reply.upgrade)
 
     async def close(self) -> None:
         """See `Transport`."""

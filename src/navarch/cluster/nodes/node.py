@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -148,6 +149,19 @@ class Node:
 
     # Streams
 
+    @property
+    def is_reachable(self) -> bool:
+        """Whether it would answer."""
+        return self._pods is not None and self._gate.state == "open"
+
+    def is_running(self, pod_uid: str, container: str = "") -> bool:
+        """Whether that container runs, or, with none named, whether the pod is here."""
+        worker = self._pods.worker(pod_uid) if self._pods is not None else None
+        if worker is None or not container:
+            return worker is not None
+        loop = worker.loop(container)
+        return loop is not None and loop.container_id is not None
+
     async def logs(self, pod_uid: str, container: str, options: LogOptions) -> AsyncIterator[bytes]:
         """See `PodStreams`."""
         worker = self._worker(pod_uid)
@@ -168,7 +182,9 @@ class Node:
         try:
             return await asyncio.open_connection(address, port)
         except OSError as error:
-            raise ContainerError(f"failed to connect to {address}:{port}: {error.strerror or error}") from error
+            why = os.strerror(error.errno).lower() if error.errno else str(error)
+            said = f"failed to connect to {address}:{port}: dial tcp4 {address}:{port}: connect: {why}"
+            raise ContainerError(said) from error
 
     def _worker(self, pod_uid: str) -> PodWorker:
         worker = self._pods.worker(pod_uid) if self._pods is not None else None

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal, Protocol
 
-__all__ = ["ApiRequest", "Json", "Reply", "RequestInfo", "User", "request_info"]
+__all__ = ["ApiRequest", "Json", "Reply", "RequestInfo", "Socket", "Upgrade", "User", "request_info"]
 
 Json = dict[str, Any]
 
@@ -49,9 +49,37 @@ class ApiRequest:
         return self.parameter(name) in {"1", "t", "T", "true", "TRUE", "True"}
 
 
+class Socket(Protocol):
+    """A connection on which HTTP is over: the messages of a WebSocket, or bytes as they come."""
+
+    async def receive(self) -> bytes | None:
+        """What comes next; None when the client has closed. What is not received is not read ahead."""
+        ...
+
+    async def send(self, data: bytes) -> None:
+        """Sends a message, or bytes; waits while the client takes no more. Raises ConnectionError if it is gone."""
+        ...
+
+
+@dataclass(slots=True)
+class Upgrade:
+    """What a connection becomes. `serve` talks on it to the end and is cancelled when the client is gone.
+
+    `protocol` is what is spoken inside; the messages of a WebSocket are text if `text` says so.
+    """
+
+    kind: Literal["websocket", "SPDY/3.1"]
+    protocol: str
+    serve: Callable[[Socket], Awaitable[None]]
+    text: bool = False
+
+
 @dataclass(slots=True)
 class Reply:
-    """An answer: `body` as a whole, or `stream` chunk by chunk until it ends or the reader leaves."""
+    """An answer: `body` as a whole, or `stream` chunk by chunk until it ends or the reader leaves, or an `upgrade`.
+
+    The reader of a stream that is `patient` may take any time; others are given up when they read nothing for long.
+    """
 
     status: int = 200
     body: bytes = b""
@@ -59,6 +87,8 @@ class Reply:
     headers: dict[str, str] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
     stream: AsyncIterator[bytes] | None = None
+    patient: bool = False
+    upgrade: Upgrade | None = None
 
 
 @dataclass(frozen=True, slots=True)

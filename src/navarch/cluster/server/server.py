@@ -6,6 +6,7 @@ import logging
 import random
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Protocol
 
 import msgspec
@@ -17,7 +18,7 @@ from navarch.cluster.server.endpoints.call import Call, Kernel
 from navarch.cluster.server.endpoints.patch import patch
 from navarch.cluster.server.publishing.layout import laid_out
 from navarch.cluster.server.refusal import Refusal, forbidden, unauthorized
-from navarch.cluster.server.request import ApiRequest, Reply, RequestInfo, User, request_info
+from navarch.cluster.server.request import ApiRequest, Reply, RequestInfo, Socket, User, request_info
 from navarch.cluster.server.routing import check_route, has_route, refuse_unknown_part
 from navarch.cluster.server.watch_paths import as_watch
 from navarch.cluster.storage import StorageError, TooLargeError
@@ -219,15 +220,29 @@ class _Exchange:
         if reply.warnings:
             reply.warnings = list(dict.fromkeys(reply.warnings))
         reply.headers["Audit-Id"] = self._audit_id
-        if reply.stream is None:
+        if reply.stream is None and reply.upgrade is None:
             self.complete(reply.status)
             return reply
         seconds, acting = self._clock.monotonic() - self._began, self._impersonated()
         self._audit.started(
             self.request, self.info, self.asker, reply.status, seconds, impersonated=acting, audit_id=self._audit_id
         )
-        reply.stream = RecordedStream(reply.stream, self, reply.status)
+        if reply.stream is not None:
+            reply.stream = RecordedStream(reply.stream, self, reply.status)
+        if reply.upgrade is not None:
+            reply.upgrade.serve = partial(self._conversation, reply.upgrade.serve)
         return reply
+
+    async def _conversation(self, serve: Callable[[Socket], Awaitable[None]], socket: Socket) -> None:
+        """To its end, which is recorded. That the client leaves is no failure."""
+        try:
+            await serve(socket)
+        except* ConnectionError:
+            _log.debug("the client of %s left", self.request.path)
+        except* Exception:  # noqa: BLE001 - whatever was overlooked must not end the server
+            _log.exception("%s %s failed", self.request.method, self.request.path)
+        finally:
+            self.complete(101)
 
     def complete(self, code: int) -> None:
         """The answer has ended."""

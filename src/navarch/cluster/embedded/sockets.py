@@ -1,0 +1,57 @@
+"""A WebSocket without a network."""
+
+from __future__ import annotations
+
+from navarch._base.background import Background
+from navarch.cluster.server.request import Upgrade
+from navarch.cluster.server.streams.lane import Lane
+from navarch.errors import ConnectionLostError
+
+__all__ = ["InProcessWebSocket"]
+
+
+class _ServerEnd:
+    """See `Socket`."""
+
+    def __init__(self, coming: Lane, going: Lane) -> None:
+        self._coming = coming
+        self._going = going
+
+    async def receive(self) -> bytes | None:
+        return await self._coming.get()
+
+    async def send(self, data: bytes) -> None:
+        if not await self._going.put(data):
+            raise ConnectionResetError("the client has closed the WebSocket")
+
+
+class InProcessWebSocket:
+    """The client's end; see `WebSocket`. The server's end works while it is open."""
+
+    def __init__(self, upgrade: Upgrade) -> None:
+        self.protocol = upgrade.protocol
+        self._up, self._down = Lane(), Lane()
+        self._serving = Background()
+        self._serving.start(self._serve(upgrade), f"WebSocket for {upgrade.protocol}")
+
+    async def _serve(self, upgrade: Upgrade) -> None:
+        try:
+            await upgrade.serve(_ServerEnd(self._up, self._down))
+        finally:
+            self._up.close()
+            self._down.close()
+
+    async def send(self, data: bytes) -> None:
+        """See `WebSocket`."""
+        if not await self._up.put(data):
+            raise ConnectionLostError(f"expected to send {len(data)} bytes, but the server has closed the WebSocket")
+
+    async def receive(self) -> bytes | None:
+        """See `WebSocket`."""
+        return await self._down.get()
+
+    async def close(self) -> None:
+        """See `WebSocket`. The server has ended its work then."""
+        self._up.close()
+        self._down.close()
+        await self._serving.stop()

@@ -1,0 +1,1 @@
+"""What runs in pods: log, exec, attach and port-forward, between clients and nodes."""
