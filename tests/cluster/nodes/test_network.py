@@ -13,7 +13,7 @@ from navarch.client import MergePatch
 from navarch.cluster.nodes.network.addresses import Block
 from navarch.cluster.nodes.network.names import hosts_text, names_of
 from navarch.cluster.nodes.network.proxies import Proxies, routes
-from navarch.k8s.core.v1 import Container, Pod, PodSpec, Service, ServicePort, ServiceSpec
+from navarch.k8s.core.v1 import Container, Node, Pod, PodSpec, Service, ServicePort, ServiceSpec
 from navarch.k8s.discovery.v1 import Endpoint, EndpointConditions, EndpointPort, EndpointSlice
 from navarch.testing.cluster import Cluster
 
@@ -75,6 +75,19 @@ def test_services_lead_to_pods_that_are_ready() -> None:
     assert routes(services, []) == {("127.9.0.1", 80): []}
 
 
+def test_node_ports_lead_to_the_same_pods() -> None:
+    """A port on every node, for services that have one."""
+    port = ServicePort(port=80, name="p80", node_port=30080)
+    service = Service(name="web", namespace="default", spec=ServiceSpec(cluster_ip="127.9.0.1", ports=[port]))
+    slices = [_slice("web", EndpointPort(name="p80", port=8080), _endpoint("127.9.128.9", ready=True))]
+    pods = [("127.9.128.9", 8080)]
+    assert routes([service], slices, ["127.9.128.1", "127.9.128.2"]) == {
+        ("127.9.0.1", 80): pods,
+        ("127.9.128.1", 30080): pods,
+        ("127.9.128.2", 30080): pods,
+    }
+
+
 def test_no_two_clusters_have_the_same_addresses() -> None:
     """A block belongs to one cluster until it is closed."""
     one, two = Block.take(), Block.take()
@@ -94,13 +107,23 @@ def test_no_two_clusters_have_the_same_addresses() -> None:
 @pytest.mark.cluster(nodes=1)
 async def test_pods_find_services_and_each_other_by_name(cluster: Cluster) -> None:
     """Names appear in running pods, lead to a proxy at the service's address or to the pods themselves, and go again."""
-    await cluster.create(_headed("cache", None))
+    await cluster.create(_headed("cache", None, "NodePort"))
     await cluster.create(_headed("each", "None"))
     cache = PodSpec(containers=[Container(name="main", image="memcached")], hostname="cache-0", subdomain="each")
     await cluster.create(Pod(name="cache-0", labels={"app": "cache"}, spec=cache))
     ask = "import socket, sys; s = socket.create_connection((sys.argv[1], int(sys.argv[2])), 5); s.sendall(b'version\\r\\n'); print(s.recv(99))"
+    node = await cluster.eventually(lambda: cluster.get(Node, "node-1"), lambda node: node.status.addresses)
+    assert node.status.addresses is not None
+    door = (await cluster.get(Service, "cache")).spec.ports
+    assert door is not None
+    assert door[0].node_port is not None
     for number, (host, port) in enumerate(
-        [("cache", 80), ("cache.default.svc.cluster.local", 80), ("cache-0.each", 11211)]
+        [
+            ("cache", 80),
+            ("cache.default.svc.cluster.local", 80),
+            ("cache-0.each", 11211),
+            (node.status.addresses[0].address, door[0].node_port),
+        ]
     ):
         container = Container(name="main", image="python", args=["-c", ask, host, str(port)])
         spec = PodSpec(containers=[container], restart_policy="OnFailure")
@@ -112,9 +135,10 @@ def _has_succeeded(pod: Pod) -> bool:
     return pod.status.phase == "Succeeded"
 
 
-def _headed(name: str, address: str | None) -> Service:
+def _headed(name: str, address: str | None, kind: str | None = None) -> Service:
     port = ServicePort(port=80, target_port=11211)
-    return Service(name=name, spec=ServiceSpec(cluster_ip=address, selector={"app": "cache"}, ports=[port]))
+    spec = ServiceSpec(cluster_ip=address, type=kind, selector={"app": "cache"}, ports=[port])
+    return Service(name=name, spec=spec)
 
 
 async def test_a_proxy_passes_over_pods_that_refuse() -> None:

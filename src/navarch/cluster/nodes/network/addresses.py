@@ -54,6 +54,10 @@ class Block:
             raise ConfigError(f"expected a free address in {self._pods}, got none: all belong to pods")
         return self._returned.popleft()
 
+    def has(self, address: str) -> bool:
+        """Whether the address is one of this block."""
+        return ipaddress.ip_address(address) in self._pods
+
     def give_back(self, address: str) -> None:
         """Nobody uses the address any more."""
         self._returned.append(address)

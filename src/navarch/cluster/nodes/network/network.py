@@ -5,17 +5,18 @@ from __future__ import annotations
 import asyncio
 import os
 import random
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from navarch._base.clock import Clock
-from navarch.cache import Cache, Change
+from navarch.cache import Cache, Cached, Change
 from navarch.client import Client
 from navarch.cluster.nodes.network.addresses import Block
 from navarch.cluster.nodes.network.names import Name, hosts_text, names_of
 from navarch.cluster.nodes.network.proxies import Proxies, routes
-from navarch.k8s.core.v1 import Pod, Service
+from navarch.k8s.core.v1 import Node, Pod, Service
 from navarch.k8s.discovery.v1 import EndpointSlice
 
 __all__ = ["Network"]
@@ -41,6 +42,7 @@ class Network:
         self._cache = Cache(client, clock, rng)
         self._services = self._cache.collection(Service)
         self._slices = self._cache.collection(EndpointSlice)
+        self._nodes = self._cache.collection(Cached(Node, keep=("status.addresses",)))
         self._proxies = Proxies(rng)
         self._members: dict[str, _Member] = {}
         self._names: list[Name] = []
@@ -48,8 +50,8 @@ class Network:
 
     async def run(self) -> None:
         """Follows services and their pods until it is cancelled."""
-        self._services.subscribe(self._heard)
-        self._slices.subscribe(self._heard)
+        for collection in (self._services, self._slices, self._nodes):
+            collection.subscribe(self._heard)
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._cache.run(), name="cache of services")
@@ -89,13 +91,20 @@ class Network:
         self._names = names_of(services, slices)
         for member in self._members.values():
             self._write(member)
-        await self._proxies.follow(routes(services, slices))
+        nodes = [self._nodes.view(entry) for entry in self._nodes.entries()]
+        await self._proxies.follow(routes(services, slices, _addresses(nodes, self.block)))
 
     def _write(self, member: _Member) -> None:
         text = hosts_text(member.pod, member.address, self._names)
         if text != member.text:
             _rewrite(member.hosts, text.encode())
             member.text = text
+
+
+def _addresses(nodes: Iterable[Node], block: Block) -> list[str]:
+    """The addresses of nodes, but for those that are not this cluster's own: others may listen there."""
+    found = {known.address for node in nodes for known in node.status.addresses or [] if known.type == "InternalIP"}
+    return sorted(address for address in found if block.has(address))
 
 
 def _rewrite(path: Path, data: bytes) -> None:

@@ -7,12 +7,12 @@ import contextlib
 import ipaddress
 import logging
 import random
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from navarch._base.tasks import cancel_and_wait
 from navarch.cluster.nodes.network.names import SERVICE_LABEL
-from navarch.k8s.core.v1 import Service
+from navarch.k8s.core.v1 import Service, ServicePort
 from navarch.k8s.discovery.v1 import EndpointSlice
 
 __all__ = ["Address", "Proxies", "routes"]
@@ -23,25 +23,35 @@ _PIECE: Final = 65536
 _log = logging.getLogger("navarch.nodes")
 
 
-def routes(services: Iterable[Service], slices: Iterable[EndpointSlice]) -> dict[Address, list[Address]]:
-    """Where the ports of services lead to: pods that are ready or, if none is, those that still serve while they end."""
+def routes(
+    services: Iterable[Service], slices: Iterable[EndpointSlice], nodes: Sequence[str] = ()
+) -> dict[Address, list[Address]]:
+    """Where the ports of services, and their ports on nodes of these addresses, lead to: pods that are ready or, if none
+    is, those that still serve while they end.
+    """
     parts: dict[tuple[str, str], list[EndpointSlice]] = {}
     for part in slices:
         parts.setdefault((part.namespace, part.labels.get(SERVICE_LABEL, "")), []).append(part)
     found: dict[Address, list[Address]] = {}
     for service in services:
-        if not _is_proxied(service.spec.cluster_ip):
-            continue
+        own = parts.get((service.namespace, service.name), [])
         for port in service.spec.ports or []:
-            if (port.protocol or "TCP") == "TCP":
-                own = parts.get((service.namespace, service.name), [])
-                found[service.spec.cluster_ip or "", port.port] = _behind(own, port.name or "")
+            places = _places(service, port, nodes)
+            found |= dict.fromkeys(places, _behind(own, port.name or "") if places else [])
     return found
 
 
-def _is_proxied(address: str | None) -> bool:
+def _places(service: Service, port: ServicePort, nodes: Sequence[str]) -> list[Address]:
+    """Where a port of a service is to be reached."""
+    address = service.spec.cluster_ip or ""
+    if (port.protocol or "TCP") != "TCP" or not _is_proxied(address):
+        return []
+    return [(address, port.port), *((node, port.node_port) for node in nodes if port.node_port)]
+
+
+def _is_proxied(address: str) -> bool:
     """Whether that is an address of this machine, and not of a cluster with a network of its own."""
-    return bool(address) and address != "None" and ipaddress.ip_address(address or "").is_loopback
+    return address not in {"", "None"} and ipaddress.ip_address(address).is_loopback
 
 
 def _behind(parts: Iterable[EndpointSlice], name: str) -> list[Address]:
