@@ -91,7 +91,12 @@ async def test_job_that_has_ended_is_taken_off_the_list(client: Client, kubelet:
 
 
 async def again(client: Client, due: datetime, **spec: Any) -> None:
-    """It becomes due another time."""
+    """It becomes due another time, when the controller has written down what came of the last."""
+    await until(
+        lambda: client.get(CronJob, "tick"),
+        lambda found: found.spec.suspend or (found.status.last_schedule_time or minutes_ago(60)) > minutes_ago(30),
+        "the last time to be noted",
+    )
     await client.patch(CronJob, "tick", MergePatch({"spec": {"suspend": True, "schedule": at(due), **spec}}))
     await begin(client, last=40)
 
