@@ -6,7 +6,8 @@ import asyncio
 import gzip
 import re
 import ssl
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Final, Self
 from urllib.parse import unquote, unquote_plus
@@ -25,6 +26,7 @@ from multidict import CIMultiDict
 
 from navarch._base.clock import SystemClock
 from navarch.cluster.embedded.transport import warning_header
+from navarch.cluster.embedded.upgrades import switched
 from navarch.cluster.embedded.wire import BACKLOG, Connection, listening, plain_answer
 from navarch.cluster.server.bodies import LIMIT_BYTES
 from navarch.cluster.server.refusal import Refusal
@@ -118,26 +120,11 @@ class HttpServer:
             return _late()
         asked = _asked(request, body)
         reply = await self._server.handle(asked)
-        if reply.stream is not None:
-            return await self._streamed(request, reply)
-        return _whole(asked, reply)
-
-    async def _streamed(self, request: BaseRequest, reply: Reply) -> StreamResponse:
-        """Chunk by chunk, as fast as the client reads; one that does not read for long is cut off."""
-        assert isinstance(reply.stream, RecordedStream)
+        if reply.stream is None and reply.upgrade is None:
+            return _whole(asked, reply)
         assert self._web is not None
-        task = asyncio.current_task()
-        assert task is not None
-        self._web.streaming[request.protocol] = task
-        try:
-            response = StreamResponse(status=reply.status, headers=_headers(reply))
-            await response.prepare(request)
-            async for chunk in reply.stream:
-                await _written(request, response, chunk)
-        finally:
-            del self._web.streaming[request.protocol]
-            await reply.stream.aclose()
-        return response
+        with self._web.ended_with(request.protocol):
+            return await (_streamed if reply.upgrade is None else switched)(request, reply)
 
 
 class _Connections(Server):
@@ -150,6 +137,17 @@ class _Connections(Server):
         super().__init__(handler, **options)
         self.streaming: dict[RequestHandler, asyncio.Task[Any]] = {}
 
+    @contextmanager
+    def ended_with(self, handler: RequestHandler) -> Iterator[None]:
+        """The present task is cancelled when the client leaves, while the block lasts."""
+        task = asyncio.current_task()
+        assert task is not None
+        self.streaming[handler] = task
+        try:
+            yield
+        finally:
+            del self.streaming[handler]
+
     def __call__(self) -> RequestHandler:
         return Connection(self, loop=self._loop, **self._kwargs)
 
@@ -157,6 +155,19 @@ class _Connections(Server):
         super().connection_lost(handler, exc)
         if (task := self.streaming.get(handler)) is not None:
             task.cancel()
+
+
+async def _streamed(request: BaseRequest, reply: Reply) -> StreamResponse:
+    """Chunk by chunk, as fast as the client reads; one that does not read for long is cut off, if that matters."""
+    assert isinstance(reply.stream, RecordedStream)
+    try:
+        response = StreamResponse(status=reply.status, headers=_headers(reply))
+        await response.prepare(request)
+        async for chunk in reply.stream:
+            await (response.write(chunk) if reply.patient else _written(request, response, chunk))
+    finally:
+        await reply.stream.aclose()
+    return response
 
 
 def _not_taken(request: BaseRequest) -> Response | None:
