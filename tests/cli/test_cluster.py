@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import select
 import signal
@@ -11,53 +10,14 @@ import subprocess
 import sys
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import pytest
 
-from navarch.cli.app import run
+from cli.programs import Program
 from navarch.client import connect, load
 from navarch.cluster.embedded.state import ClusterFolder, Identity, Running
 from navarch.k8s.core.v1 import ConfigMap
-
-
-class Result(NamedTuple):
-    """What a command left."""
-
-    returncode: int
-    stdout: str
-    stderr: str
-
-
-class Program:
-    """The program, with a folder of its own for state."""
-
-    def __init__(self, home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-        self._monkeypatch = monkeypatch
-        self._capsys = capsys
-        self.root = home / "navarch" / "clusters"
-        monkeypatch.setenv("XDG_STATE_HOME", str(home))
-        monkeypatch.setenv("NO_COLOR", "1")
-        monkeypatch.delenv("KUBECONFIG", raising=False)
-
-    def run(self, *arguments: str) -> Result:
-        self._monkeypatch.setattr(sys, "argv", ["navarch", *arguments])
-        code = run()
-        return Result(code, *self._capsys.readouterr())
-
-    def status(self) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = json.loads(self.run("cluster", "status", "--output", "json").stdout)
-        return found
-
-
-@pytest.fixture
-def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Program]:
-    program = Program(tmp_path, monkeypatch, capsys)
-    yield program
-    for row in program.status():
-        program.run("cluster", "down", "--name", row["name"])
 
 
 async def test_cluster_goes_up_and_down(program: Program) -> None:

@@ -1,27 +1,33 @@
-"""`navarch cluster up | down | status | kubeconfig`: embedded clusters that outlive the command."""
+"""`navarch cluster`: embedded clusters that outlive the command."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final
 
-import msgspec
 import typer
-from rich.console import Console
-from rich.table import Table
 
+from navarch._base.clock import SystemClock
+from navarch.cli.images import image
+from navarch.cli.joining import joined
 from navarch.cli.kubeconfigs import merged
+from navarch.cli.nodes import READY, node, node_rows
+from navarch.cli.places import Name, all_folders, asked, existing, folder_of, running
+from navarch.cli.printing import Output, notes, print_json, print_rows, print_table
 from navarch.cluster.embedded.starting import remove, start
-from navarch.cluster.embedded.state import ClusterFolder, Store, folders, state_root
-from navarch.errors import ConfigError
+from navarch.cluster.embedded.state import ClusterFolder, Store
+from navarch.errors import ConfigError, NavarchError
 
 __all__ = ["cluster"]
 
 cluster = typer.Typer(no_args_is_help=True, help="Embedded Kubernetes clusters on this machine.")
+cluster.add_typer(node, name="node")
+cluster.add_typer(image, name="image")
 
-Name = Annotated[str, typer.Option("--name", "-n", help="Which cluster; several can run side by side.")]
-Output = Annotated[Literal["table", "json"], typer.Option("--output", "-o", help="How it is printed.")]
+_JOIN_SECONDS: Final = 60.0
+_STATUS_SECONDS: Final = 3.0
+"""A cluster that takes longer to say what nodes it has is shown without them."""
 
 
 @cluster.command()
@@ -35,15 +41,21 @@ def up(
         int | None,
         typer.Option(min=0, max=100, help="How many nodes, whose pods are processes: as many as before, or one."),
     ] = None,
+    wait: Annotated[bool, typer.Option("--wait/--no-wait", help="Return when its nodes are ready.")] = True,
 ) -> None:
     """Start a cluster in the background; what it held before is there again, unless it was in memory."""
-    folder, console = _folder(name), Console(stderr=True, highlight=False)
-    if (running := folder.running()) is not None:
-        console.print(f"cluster {name!r} is already up at {running.url}")
+    folder, console, began = folder_of(name), notes(), None
+    if (served := folder.running()) is not None:
+        console.print(f"cluster {name!r} is already up at {served.url}")
     else:
+        began = SystemClock().now()
         with console.status(f"starting cluster {name!r} ..."):
-            running = start(folder, port, store, nodes)
-        console.print(f"cluster {name!r} is up at {running.url}")
+            served = start(folder, port, store, nodes)
+        console.print(f"cluster {name!r} is up at {served.url}")
+    if wait and (count := folder.nodes):
+        with console.status("waiting for its nodes ..."):
+            rows = asked(folder, lambda client: joined(client, count, began, _JOIN_SECONDS))
+        print_table(rows, stderr=True)
     typer.echo(folder.environment(), nl=False)
 
 
@@ -53,33 +65,21 @@ def down(
     delete: Annotated[bool, typer.Option("--delete", help="Remove what it holds, too.")] = False,
 ) -> None:
     """Stop a cluster. What it holds stays for the next start."""
-    folder, console = _existing(name), Console(stderr=True, highlight=False)
-    running = folder.running()
-    if running is not None:
+    folder, console = existing(name), notes()
+    served = folder.running()
+    if served is not None:
         with console.status(f"stopping cluster {name!r} ..."):
-            running.stop()
+            served.stop()
     if delete:
         remove(folder)
-    console.print(f"cluster {name!r} {'is down' if running else 'was not running'}{' and removed' if delete else ''}")
+    console.print(f"cluster {name!r} {'is down' if served else 'was not running'}{' and removed' if delete else ''}")
 
 
 @cluster.command()
 def status(output: Output = "table") -> None:
-    """Show the clusters of this machine."""
-    rows = [_row(folder) for folder in folders(state_root(os.environ))]
-    if output == "json":
-        typer.echo(msgspec.json.format(msgspec.json.encode(rows), indent=2).decode())
-        return
-    if not rows:
-        typer.echo("there are no clusters; `navarch cluster up` starts one")
-        return
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in rows[0]:
-        table.add_column(column.upper(), no_wrap=True)
-    for row in rows:
-        table.add_row(*(str(value or "-") for value in row.values()))
-    console = Console(highlight=False)
-    console.print(table, crop=False, width=max(console.width, console.measure(table).maximum))
+    """Show the clusters of this machine, and how many of their nodes are ready."""
+    rows = [_row(folder) for folder in all_folders()]
+    print_rows(rows, output, empty="there are no clusters; `navarch cluster up` starts one")
 
 
 @cluster.command()
@@ -90,7 +90,7 @@ def kubeconfig(
     ] = False,
 ) -> None:
     """Print the path of a cluster's kubeconfig."""
-    folder = _existing(name)
+    folder = existing(name)
     if not folder.kubeconfig.is_file():
         raise ConfigError(f"cluster {name!r} has never run; start it with `navarch cluster up --name {name}`")
     if not merge:
@@ -100,25 +100,50 @@ def kubeconfig(
     typer.echo(merged(Path(own), folder.kubeconfig), nl=False)
 
 
-def _folder(name: str) -> ClusterFolder:
-    return ClusterFolder(state_root(os.environ), name)
+@cluster.command()
+def load(
+    files: Annotated[
+        list[str], typer.Argument(metavar="FILE...", help="Manifests, folders of them, or - for the standard input.")
+    ],
+    name: Name = "default",
+    output: Output = "table",
+    force: Annotated[bool, typer.Option(help="Take over fields that others have set.")] = False,
+) -> None:
+    """Apply manifests in an order that works: namespaces, CRDs until they are served, the rest."""
+    from navarch.cli import loading, manifests  # noqa: PLC0415 - much is imported there
 
-
-def _existing(name: str) -> ClusterFolder:
-    folder = _folder(name)
-    if not folder.exists():
-        known = ", ".join(each.name for each in folders(state_root(os.environ))) or "none"
-        raise ConfigError(f"there is no cluster {name!r}; there are: {known}")
-    return folder
+    folder, console = running(name), notes()
+    found = manifests.documents(files)
+    with console.status("") as shown:
+        done = asked(folder, lambda client: loading.load(client, found, force=force, say=shown.update))
+    if output == "json":
+        print_json(done)
+    elif done:
+        print_rows([loading.row(each) for each in done], output, empty="")
+    failed = [each for each in done if each.result == "failed"]
+    for each in failed:
+        console.print(f"{each.file}:{each.line}: {each.error}", markup=False)
+    if failed or not done:
+        raise ConfigError(f"{len(failed)} of {len(done)} documents could not be applied" if done else "no documents")
 
 
 def _row(folder: ClusterFolder) -> dict[str, Any]:
-    running = folder.running()
+    served = folder.running()
     return {
         "name": folder.name,
-        "state": "running" if running else "stopped",
-        "url": running.url if running else None,
-        "pid": running.identity.pid if running else None,
-        "since": running.since if running else None,
+        "state": "running" if served else "stopped",
+        "url": served.url if served else None,
+        "pid": served.identity.pid if served else None,
+        "since": served.since if served else None,
+        "nodes": _nodes(folder) if served else None,
         "folder": str(folder.path),
     }
+
+
+def _nodes(folder: ClusterFolder) -> str | None:
+    """How many of its nodes are ready; None if it does not say so soon."""
+    try:
+        rows = asked(folder, lambda client: node_rows(client.using(timeout=_STATUS_SECONDS)))
+    except NavarchError:
+        return None
+    return f"{sum(row['status'] == READY for row in rows)}/{len(rows)}"

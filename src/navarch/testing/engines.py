@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 
 from navarch.client import Client, connect
+from navarch.cluster.embedded import machinery  # noqa: F401 - clusters import it in a thread, where pytest's own importer fails now and then
 from navarch.cluster.embedded.cluster import EmbeddedCluster
 from navarch.cluster.embedded.equipment import Equipment
 from navarch.cluster.embedded.served import ThreadedCluster

@@ -11,27 +11,26 @@ from navarch._base.clock import Clock
 from navarch._base.tasks import unless
 from navarch.cache import Cache, Cached, Change
 from navarch.client import Client
+from navarch.cluster.embedded.power import POWER, POWER_OFF
 from navarch.cluster.nodes.node import Node
 from navarch.errors import NavarchError
 from navarch.k8s.core.v1 import Node as NodeObject
 
-__all__ = ["POWER", "Switch", "Switches"]
+__all__ = ["Switch", "Switches"]
 
-POWER: Final = "navarch.dev/power"
-"""The annotation: a node that has it with the value `off` does not run."""
 _PAUSE_SECONDS: Final = 1.0
 
 _log = logging.getLogger("navarch.cluster")
 
 
 class Switch:
-    """A node that runs while it is on."""
+    """A node that runs while it is on; at first it is off."""
 
     def __init__(self, node: Node, clock: Clock) -> None:
         self.node = node
         self._clock = clock
         self._on, self._off = asyncio.Event(), asyncio.Event()
-        self._on.set()
+        self._off.set()
 
     def turn(self, *, on: bool) -> None:
         """From now on it is to run, or not."""
@@ -51,7 +50,7 @@ class Switch:
 
 
 class Switches:
-    """Turns switches as the annotations of their nodes say, while `run` runs."""
+    """Turns switches as the annotations of their nodes say, while `run` runs; those of nodes that say nothing, on."""
 
     def __init__(self, client: Client, switches: Sequence[Switch]) -> None:
         self._switches = {switch.node.name: switch for switch in switches}
@@ -62,13 +61,21 @@ class Switches:
         """Follows the annotations until it is cancelled."""
         self._objects.subscribe(self._changed)
         try:
-            await self._cache.run()
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._cache.run(), name="cache of nodes")
+                await self._cache.wait_synced()
+                self._turn_on_new_ones()
         finally:
             self._objects.unsubscribe(self._changed)
+
+    def _turn_on_new_ones(self) -> None:
+        known = {entry.key.name for entry in self._objects.entries()}
+        for name in self._switches.keys() - known:
+            self._switches[name].turn(on=True)
 
     def _changed(self, change: Change) -> None:
         entry = change.new
         switch = self._switches.get(entry.key.name) if entry is not None else None
         if entry is not None and switch is not None:
             found = self._objects.view(entry)
-            switch.turn(on=(found.metadata.annotations or {}).get(POWER) != "off")
+            switch.turn(on=(found.metadata.annotations or {}).get(POWER) != POWER_OFF)

@@ -1,0 +1,130 @@
+"""Manifests in files: which documents there are, and where each of them begins."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from navarch.api import Dynamic
+from navarch.cluster.server.fields.yaml_bodies import read_yaml
+from navarch.cluster.server.refusal import Refusal
+from navarch.errors import ConfigError
+
+__all__ = ["Document", "documents"]
+
+_STDIN: Final = "-"
+_SUFFIXES: Final = frozenset({".yaml", ".yml", ".json"})
+_SEPARATOR: Final = re.compile(r"^---(?:\s.*)?$")
+_NOTHING: Final = re.compile(r"^\s*(?:#.*|%.*)?$")
+_LISTS: Final = "List"
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One object, or what is wrong where one should be; `file` and `line` say where it begins."""
+
+    file: str
+    line: int
+    object: Dynamic | None
+    fault: str = ""
+
+
+def documents(paths: Sequence[str]) -> list[Document]:
+    """Everything in the files, in the files of the folders, and, for `-`, in the standard input.
+
+    What cannot be read is a document with a fault, so that the others are found nonetheless. Raises `ConfigError` for a
+    path that leads to nothing.
+    """
+    return [found for path in paths for name, text in _texts(path) for found in _in_text(name, text)]
+
+
+def _texts(path: str) -> Iterator[tuple[str, str]]:
+    if path == _STDIN:
+        yield "standard input", sys.stdin.read()
+        return
+    place = Path(path)
+    files = sorted(each for each in place.rglob("*") if each.suffix in _SUFFIXES) if place.is_dir() else [place]
+    if not files:
+        raise ConfigError(
+            f"expected manifests in {path}, got a folder without any file of {', '.join(sorted(_SUFFIXES))}"
+        )
+    for file in files:
+        try:
+            yield str(file), file.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigError(f"{file} cannot be read: {error}") from None
+
+
+def _in_text(file: str, text: str) -> Iterator[Document]:
+    if text.lstrip().startswith("{"):
+        yield from _in_json(file, text)
+        return
+    for line, part in _parts(text):
+        yield from _in_yaml(file, line, part)
+
+
+def _in_json(file: str, text: str) -> Iterator[Document]:
+    """Objects one after the other, with nothing but space between them."""
+    decoder, place = json.JSONDecoder(), 0
+    while (start := len(text) - len(text[place:].lstrip())) < len(text):
+        line = text.count("\n", 0, start) + 1
+        try:
+            value, place = decoder.raw_decode(text, start)
+        except ValueError as error:
+            yield Document(file, line, None, f"expected JSON, got something else: {error}")
+            return
+        yield from _objects(file, line, value)
+
+
+def _parts(text: str) -> Iterator[tuple[int, str]]:
+    """The documents as texts, with the number of the first line that says something; empty ones are left out."""
+    lines: list[str] = []
+    first = 0
+    for number, line in enumerate([*text.splitlines(), "---"], start=1):
+        if _SEPARATOR.match(line):
+            if first:
+                yield first, "\n".join(lines)
+            lines, first = [], 0
+        elif first or not _NOTHING.match(line):
+            first = first or number
+            lines.append(line)
+
+
+def _in_yaml(file: str, line: int, text: str) -> Iterator[Document]:
+    try:
+        for _ in yaml.parse(text, Loader=yaml.SafeLoader):
+            pass
+        value = read_yaml(text.encode())
+    except yaml.MarkedYAMLError as error:
+        row = error.problem_mark.line if error.problem_mark is not None else 0
+        yield Document(file, line + row, None, f"expected YAML, got something else: {error.problem}")
+    except yaml.YAMLError as error:
+        yield Document(file, line, None, f"expected YAML, got something else: {error}")
+    except Refusal as error:
+        yield Document(file, line, None, str(error))
+    else:
+        yield from _objects(file, line, value)
+
+
+def _objects(file: str, line: int, value: Any) -> Iterator[Document]:
+    """The object or, of a list of them, each one."""
+    if not isinstance(value, dict) or not isinstance(value.get("kind"), str) or not value.get("apiVersion"):
+        yield Document(file, line, None, f"expected an object with apiVersion and kind, got {_shown(value)}")
+    elif value["kind"] == _LISTS and isinstance(value.get("items"), list):
+        for item in value["items"]:
+            yield from _objects(file, line, item)
+    else:
+        yield Document(file, line, Dynamic(value))
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, dict):
+        return f"one with {', '.join(map(str, value)) or 'nothing'}"
+    return f"a {type(value).__name__}"

@@ -1,0 +1,139 @@
+"""`navarch cluster node list | stop | start | drain | uncordon`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from navarch.api import format_time
+from navarch.cli.places import Name, asked, running
+from navarch.cli.printing import Output, notes, print_json, print_rows
+from navarch.cluster.embedded.power import POWER, POWER_OFF
+from navarch.errors import ConfigError, NotFound
+
+if TYPE_CHECKING:
+    from navarch.client import Client
+    from navarch.k8s.core.v1 import Node
+
+__all__ = ["READY", "node", "node_rows"]
+
+node = typer.Typer(no_args_is_help=True, help="The nodes of a cluster.")
+
+NodeName = Annotated[str, typer.Argument(metavar="NODE", help="The node, as `node list` names it.")]
+
+READY: Final = "Ready"
+"""The status of a node that all is well with."""
+_LIMITS: Final = "navarch.dev/limits"
+
+
+@node.command(name="list")
+def list_(name: Name = "default", output: Output = "table") -> None:
+    """Show the nodes of a cluster."""
+    print_rows(
+        asked(running(name), node_rows), output, empty=f"cluster {name!r} has no nodes; `navarch cluster up --nodes 1`"
+    )
+
+
+@node.command()
+def stop(node: NodeName, name: Name = "default") -> None:
+    """Switch a node off, as a power cut does: its processes end at once, and nothing is said to the cluster."""
+    asked(running(name), lambda client: _changed(client, node, {"metadata": {"annotations": {POWER: POWER_OFF}}}))
+    notes().print(
+        f"node {node!r} is off; the cluster finds it not ready after 40 s, and moves its pods after five minutes more",
+        markup=False,
+    )
+
+
+@node.command()
+def start(node: NodeName, name: Name = "default") -> None:
+    """Switch a node on again; it goes on with the pods that it still has."""
+    asked(running(name), lambda client: _changed(client, node, {"metadata": {"annotations": {POWER: None}}}))
+    notes().print(f"node {node!r} is on", markup=False)
+
+
+@node.command()
+def uncordon(node: NodeName, name: Name = "default") -> None:
+    """Let a node that was drained take pods again."""
+    asked(running(name), lambda client: _changed(client, node, {"spec": {"unschedulable": None}}))
+    notes().print(f"node {node!r} takes pods again", markup=False)
+
+
+@node.command()
+def drain(
+    node: NodeName,
+    *,
+    name: Name = "default",
+    output: Output = "table",
+    force: Annotated[bool, typer.Option(help="Evict pods, too, that no controller would make again.")] = False,
+    delete_emptydir_data: Annotated[
+        bool, typer.Option("--delete-emptydir-data", help="Evict pods, too, that have emptyDir volumes.")
+    ] = False,
+    grace_period: Annotated[
+        int | None, typer.Option(min=0, help="Seconds that pods have to end; theirs, if not said.")
+    ] = None,
+    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds until it is given up.")] = 300.0,
+) -> None:
+    """Empty a node, and let it take no more pods. Budgets are respected; pods of DaemonSets stay."""
+    from navarch.cli.draining import Drain, DrainOptions  # noqa: PLC0415 - much is imported there
+
+    console = notes()
+    options = DrainOptions(force=force, delete_data=delete_emptydir_data, grace_seconds=grace_period, timeout=timeout)
+
+    async def drained(client: Client) -> Any:
+        await _known(client, node)
+        return await Drain(client, node, options, lambda text: console.print(text, markup=False)).run()
+
+    with console.status(f"draining node {node!r} ..."):
+        result = asked(running(name), drained)
+    if output == "json":
+        print_json(result)
+    console.print(f"node {node!r} is empty: {len(result.evicted)} pods have gone", markup=False)
+
+
+async def node_rows(client: Client) -> list[dict[str, Any]]:
+    """What is shown of each node."""
+    from navarch.client import ALL  # noqa: PLC0415 - see places.asked
+    from navarch.k8s.core.v1 import Node, Pod  # noqa: PLC0415
+
+    pods = [pod for pod in await client.list(Pod, namespace=ALL) if pod.status.phase not in {"Succeeded", "Failed"}]
+    found = sorted(await client.list(Node), key=lambda node: (len(node.name), node.name))
+    return [_row(node, sum(pod.spec.node_name == node.name for pod in pods)) for node in found]
+
+
+def _row(node: Node, pods: int) -> dict[str, Any]:
+    made = node.metadata.creation_timestamp
+    return {
+        "name": node.name,
+        "status": _status(node),
+        "pods": pods,
+        "address": next((each.address for each in node.status.addresses or [] if each.type == "InternalIP"), None),
+        "since": format_time(made) if made else None,
+        "limits": node.annotations.get(_LIMITS),
+    }
+
+
+def _status(node: Node) -> str:
+    ready = any(known.type == "Ready" and known.status == "True" for known in node.status.conditions or [])
+    is_off = node.annotations.get(POWER) == POWER_OFF
+    state = "Off" if is_off else READY if ready else "NotReady"
+    return f"{state},SchedulingDisabled" if node.spec.unschedulable else state
+
+
+async def _changed(client: Client, name: str, patch: dict[str, Any]) -> None:
+    from navarch.client import MergePatch  # noqa: PLC0415 - see places.asked
+    from navarch.k8s.core.v1 import Node  # noqa: PLC0415
+
+    await _known(client, name)
+    await client.patch(Node, name, MergePatch(patch))
+
+
+async def _known(client: Client, name: str) -> None:
+    """Raises `ConfigError` with the nodes that there are, if it is none of them."""
+    from navarch.k8s.core.v1 import Node  # noqa: PLC0415 - see places.asked
+
+    try:
+        await client.get(Node, name)
+    except NotFound:
+        names = ", ".join(sorted(node.name for node in await client.list(Node))) or "none"
+        raise ConfigError(f"there is no node {name!r}; there are: {names}") from None

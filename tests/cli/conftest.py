@@ -1,0 +1,19 @@
+"""The command line with a folder of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from cli.programs import Program
+
+
+@pytest.fixture
+def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Program]:
+    """What it has started has ended when the test has."""
+    program = Program(tmp_path, monkeypatch, capsys)
+    yield program
+    for row in program.status():
+        program.run("cluster", "down", "--name", row["name"])

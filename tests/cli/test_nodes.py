@@ -1,0 +1,213 @@
+"""`navarch cluster node`: nodes that are listed, switched and emptied."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import pytest
+
+from cli.programs import Program
+from navarch.api import Dynamic
+from navarch.cli.draining import Drain, Drained, DrainOptions
+from navarch.client import Client, connect
+from navarch.cluster.embedded.equipment import Equipment
+from navarch.errors import ConfigError
+from navarch.k8s.apps.v1 import Deployment
+from navarch.k8s.core.v1 import Node, Pod
+from navarch.testing import Cluster
+from navarch.testing.engines import in_process
+
+SECONDS = 30.0
+
+
+@pytest.fixture
+async def cluster() -> AsyncIterator[Cluster]:
+    """Two nodes that pods can run on."""
+    async with in_process(Equipment(nodes=2)) as made:
+        await made.eventually(lambda: made.list(Node), lambda found: len(found) == 2, timeout=SECONDS)
+        yield made
+
+
+def pod_spec(**fields: Any) -> dict[str, Any]:
+    container = {"name": "main", "image": "pause"}
+    return {"containers": [container], "terminationGracePeriodSeconds": 1, **fields}
+
+
+def workload(kind: str, name: str, **spec: Any) -> Dynamic:
+    template = {"metadata": {"labels": {"app": name}}, "spec": pod_spec()}
+    selector = {"matchLabels": {"app": name}}
+    return Dynamic(
+        apiVersion="apps/v1",
+        kind=kind,
+        metadata={"name": name},
+        spec={"selector": selector, "template": template, **spec},
+    )
+
+
+def budget(name: str, least: int) -> Dynamic:
+    selector = {"matchLabels": {"app": name}}
+    spec = {"minAvailable": least, "selector": selector}
+    return Dynamic(apiVersion="policy/v1", kind="PodDisruptionBudget", metadata={"name": name}, spec=spec)
+
+
+async def ready_pods(cluster: Cluster, app: str, count: int) -> list[Pod]:
+    def are_ready(pods: list[Pod]) -> bool:
+        return len([pod for pod in pods if is_ready(pod)]) == len(pods) == count
+
+    async def pods() -> list[Pod]:
+        return list(await cluster.list(Pod, labels={"app": app}))
+
+    return await cluster.eventually(pods, are_ready, timeout=SECONDS)
+
+
+def is_ready(pod: Pod) -> bool:
+    return any(known.type == "Ready" and known.status == "True" for known in pod.status.conditions or [])
+
+
+async def drain(client: Client, node: str, **options: Any) -> Drained:
+    return await Drain(client, node, DrainOptions(pause=0.1, **options), lambda _: None).run()
+
+
+async def test_drain_moves_pods_and_leaves_those_of_daemon_sets(cluster: Cluster) -> None:
+    """The node takes no more pods, and those of a Deployment are on another one afterwards."""
+    await cluster.client.apply(workload("DaemonSet", "everywhere"))
+    await cluster.client.apply(workload("Deployment", "web", replicas=2))
+    before = await ready_pods(cluster, "web", 2)
+    daemons = await ready_pods(cluster, "everywhere", 2)
+    node = before[0].spec.node_name or ""
+    said: list[str] = []
+    result = await Drain(cluster.client, node, DrainOptions(), said.append).run()
+    assert set(result.evicted) == {f"default/{pod.name}" for pod in before if pod.spec.node_name == node}
+    assert set(result.ignored) == {f"default/{pod.name}" for pod in daemons if pod.spec.node_name == node}
+    assert said[0] == f"node {node!r} takes no more pods"
+    after = await ready_pods(cluster, "web", 2)
+    assert node not in {pod.spec.node_name for pod in after}
+    assert (await cluster.get(Node, node)).spec.unschedulable
+
+
+async def test_drain_respects_budgets(cluster: Cluster) -> None:
+    """Who may not go yet is asked again, until somebody else is ready; with no time left it is said who stayed, and why."""
+    await cluster.client.apply(workload("Deployment", "web", replicas=1))
+    await cluster.client.apply(budget("web", 1))
+    (pod,) = await ready_pods(cluster, "web", 1)
+    node = pod.spec.node_name or ""
+    await _until_counted(cluster)
+    with pytest.raises(ConfigError, match=rf"empty within 0\.5 s, got left over: default/{pod.name}: .*budget"):
+        await drain(cluster.client, node, timeout=0.5)
+    async with asyncio.TaskGroup() as group:
+        draining = group.create_task(drain(cluster.client, node, timeout=SECONDS))
+        await cluster.client.scale(Deployment, "web", 2)
+    assert draining.result().evicted == (f"default/{pod.name}",)
+
+
+async def _until_counted(cluster: Cluster) -> None:
+    """The budget has been looked at, so that it forbids rather than is not known."""
+    kind = await cluster.client.discovery.kind("policy/v1", "PodDisruptionBudget")
+    await cluster.eventually(
+        lambda: cluster.client.get(kind, "web"), lambda found: found["status"]["currentHealthy"] == 1, timeout=SECONDS
+    )
+
+
+@pytest.mark.parametrize(
+    ("fields", "said", "allowed"),
+    [
+        ({}, "nothing would make these pods again: default/single", {"force": True}),
+        (
+            {"volumes": [{"name": "data", "emptyDir": {}}]},
+            "emptyDir volumes would be lost: default/single",
+            {"force": True, "delete_data": True},
+        ),
+    ],
+    ids=["single", "data"],
+)
+async def test_drain_loses_nothing_unless_it_is_told_to(
+    cluster: Cluster, fields: dict[str, Any], said: str, allowed: dict[str, bool]
+) -> None:
+    """What would be lost is named, with the option that allows it; nothing is evicted before."""
+    await cluster.client.create(
+        Dynamic(apiVersion="v1", kind="Pod", metadata={"name": "single"}, spec=pod_spec(nodeName="node-1", **fields))
+    )
+    with pytest.raises(ConfigError, match=said):
+        await drain(cluster.client, "node-1")
+    assert (await cluster.get(Pod, "single")).metadata.deletion_timestamp is None
+    assert (await drain(cluster.client, "node-1", **allowed)).evicted == ("default/single",)
+
+
+def status_of(program: Program, node: str) -> Callable[[], str]:
+    def found() -> str:
+        rows = program.json("cluster", "node", "list", "--name", "dev")
+        return str({row["name"]: row["status"] for row in rows}[node])
+
+    return found
+
+
+async def test_nodes_are_listed_switched_and_emptied(program: Program) -> None:
+    """By the command line alone; a node that was switched off is off also after the cluster was started again."""
+    went_up = program.run("cluster", "up", "--name", "dev", "--nodes", "2")
+    assert "node-2  Ready" in went_up.stderr
+    assert program.status()[0]["nodes"] == "2/2"
+    status = status_of(program, "node-2")
+    assert "node 'node-2' is off" in program.run("cluster", "node", "stop", "node-2", "--name", "dev").stderr
+    program.run("cluster", "down", "--name", "dev")
+    assert program.run("cluster", "up", "--name", "dev").returncode == 0
+    assert (status(), program.status()[0]["nodes"]) == ("Off", "1/2")
+    program.run("cluster", "node", "start", "node-2", "--name", "dev")
+    assert status() == "Ready"
+    drained = program.json("cluster", "node", "drain", "node-2", "--name", "dev")
+    assert drained == {"node": "node-2", "evicted": [], "ignored": []}
+    assert status() == "Ready,SchedulingDisabled"
+    program.run("cluster", "node", "uncordon", "node-2", "--name", "dev")
+    assert status() == "Ready"
+
+
+async def test_a_node_that_is_off_runs_nothing(program: Program) -> None:
+    """Its processes end at once, and are back with it."""
+    program.run("cluster", "up", "--name", "dev")
+    async with connect(program.kubeconfig()) as client:
+        wardens = _children(program)
+        assert len(wardens) == 1
+        program.run("cluster", "node", "stop", "node-1", "--name", "dev")
+        await _until(client, lambda: not _children(program), "the warden of node-1 to end")
+        program.run("cluster", "node", "start", "node-1", "--name", "dev")
+        await _until(client, lambda: len(_children(program)) == 1, "a warden of node-1")
+        assert _children(program) != wardens
+
+
+async def _until(client: Client, holds: Callable[[], bool], what: str) -> None:
+    limit = client.clock.monotonic() + SECONDS
+    while not holds():
+        assert client.clock.monotonic() < limit, f"expected {what} within {SECONDS:g} s"
+        await client.clock.sleep(0.05)
+
+
+def _children(program: Program) -> list[int]:
+    pid = program.status()[0]["pid"]
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:  # noqa: PTH123 - no loop here
+        return [int(child) for child in file.read().split()]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("node", "list", "--name", "nope"), "there is no cluster 'nope'"),
+        (("node", "stop", "node-9", "--name", "dev"), "there is no node 'node-9'; there are: node-1"),
+        (("node", "drain", "node-9", "--name", "dev"), "there is no node 'node-9'; there are: node-1"),
+    ],
+)
+def test_what_is_wrong_with_a_node_is_said(program: Program, arguments: tuple[str, ...], said: str) -> None:
+    """In a sentence, with the exit code 1."""
+    program.run("cluster", "up", "--name", "dev")
+    result = program.run("cluster", *arguments)
+    assert result.returncode == 1
+    assert said in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_nodes_of_a_cluster_that_is_down_cannot_be_asked_for(program: Program) -> None:
+    """It is said how to start it."""
+    program.run("cluster", "up", "--name", "dev", "--nodes", "0")
+    program.run("cluster", "down", "--name", "dev")
+    result = program.run("cluster", "node", "list", "--name", "dev")
+    assert "cluster 'dev' is not running; start it with `navarch cluster up --name dev`" in result.stderr
