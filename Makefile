@@ -47,7 +47,7 @@ rig: $(STAMP) ## Build Kubernetes for the real engine (needs Go; says so if it i
 e2e: $(STAMP) rig ## The conformance tests on a real Kubernetes
 	$(BIN)/python -m pytest -m real
 
-bench: $(STAMP) $(VENV)/.bench rig ## Benchmarks beside the peers; NAME=runtime for one (client, runtime, scale, server, soak)
+bench: $(STAMP) $(VENV)/.bench rig ## Benchmarks beside the peers; NAME=runtime for one (client, cluster, runtime, scale, server, soak)
 	$(BIN)/python -m compileall -q src benchmarks # as pip does for the peers
 	$(BIN)/python benchmarks/run.py $(NAME)
 
