@@ -141,6 +141,32 @@ def _headed(name: str, address: str | None, kind: str | None = None) -> Service:
     return Service(name=name, spec=spec)
 
 
+_CALL = """
+import os, ssl, urllib.request
+folder = "/var/run/secrets/kubernetes.io/serviceaccount"
+context = ssl.create_default_context(cafile=f"{folder}/ca.crt")
+headers = {"Authorization": "Bearer " + open(f"{folder}/token").read()}
+for host in (os.environ["KUBERNETES_SERVICE_HOST"], "kubernetes.default.svc", "kubernetes.default.svc.cluster.local"):
+    url = f"https://{host}:{os.environ['KUBERNETES_SERVICE_PORT']}/api/v1/namespaces/default/pods/me"
+    try:
+        urllib.request.urlopen(urllib.request.Request(url, headers=headers), context=context, timeout=10)
+    except urllib.error.HTTPError as error:
+        assert error.code == 403 and b"system:serviceaccount:default:default" in error.read()
+"""
+
+
+@pytest.mark.cluster(nodes=1)
+async def test_pods_reach_the_api_server(http_cluster: Cluster) -> None:
+    """With the token and the certificate they find in their files, at the address they find in their environment."""
+    container = Container(name="main", image="python", args=["-c", _CALL])
+    container.termination_message_policy = "FallbackToLogsOnError"
+    await http_cluster.create(Pod(name="me", spec=PodSpec(containers=[container], restart_policy="Never")))
+    pod = await http_cluster.eventually(
+        lambda: http_cluster.get(Pod, "me"), lambda pod: pod.status.phase in {"Succeeded", "Failed"}, timeout=60
+    )
+    assert pod.status.phase == "Succeeded", pod.status.container_statuses
+
+
 async def test_a_proxy_passes_over_pods_that_refuse() -> None:
     """A pod that is gone already is not the end of a connection; bytes go both ways until both ends have closed."""
 

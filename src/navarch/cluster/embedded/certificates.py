@@ -23,7 +23,8 @@ __all__ = ["Authority", "Pair", "server_context"]
 
 _VALID: Final = timedelta(days=3650)
 _EARLIER: Final = timedelta(minutes=5)
-_HOSTS: Final = ("localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc")
+_SERVICE: Final = ("kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local")
+_HOSTS: Final = ("localhost", *_SERVICE)
 _ADDRESSES: Final = ("127.0.0.1", "::1", "10.0.0.1")
 
 
@@ -60,10 +61,11 @@ class Authority:
         builder = builder.add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
         return cls(_pair(builder.sign(key, hashes.SHA256()), key))
 
-    def server_pair(self, clock: Clock) -> Pair:
-        """For a server on this machine's loopback addresses."""
+    def server_pair(self, clock: Clock, service: str = "") -> Pair:
+        """For a server on this machine's loopback addresses, and at the address of its service, if that is another."""
         names = [x509.DNSName(host) for host in _HOSTS]
-        addresses = [x509.IPAddress(ipaddress.ip_address(address)) for address in _ADDRESSES]
+        known = [*_ADDRESSES, service] if service and service not in _ADDRESSES else _ADDRESSES
+        addresses = [x509.IPAddress(ipaddress.ip_address(address)) for address in known]
         extension = x509.SubjectAlternativeName([*names, *addresses])
         return self._issued(clock, _name("kube-apiserver"), [ExtendedKeyUsageOID.SERVER_AUTH], extension)
 

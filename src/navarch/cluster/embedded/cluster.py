@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import random
 import secrets
 from collections.abc import Mapping
@@ -71,6 +72,8 @@ class EmbeddedCluster:
         self._authority = authority
         self._equipment = equipment
         self._beside: Beside | None = None
+        self.service_address = ""
+        """Where pods find the API server; nowhere without nodes."""
         self._storage = storage or MemoryStorage()
         self._rng = random.Random(seed)  # noqa: S311 - uids and names, no secrets
         self._assembled = Assembled(
@@ -123,6 +126,7 @@ class EmbeddedCluster:
     async def _start_with(self, equipment: Equipment) -> None:
         self._beside = Beside(self, equipment)
         services = await self._beside.prepare(self._storage)
+        self.service_address = str(next(ipaddress.ip_network(services).hosts()))
         self._assembled.service_addresses.use(services)
         await fill(self._storage, self.clock, self._rng, services)
         await self._assembled.start()

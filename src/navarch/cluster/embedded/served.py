@@ -26,7 +26,7 @@ _NAME = "navarch"
 async def serving(cluster: EmbeddedCluster, *, name: str = _NAME, port: int = 0) -> AsyncIterator[Access]:
     """Serves a cluster that runs, on loopback, while the block lasts."""
     authority = cluster.authority
-    context = server_context(authority, authority.server_pair(cluster.clock))
+    context = server_context(authority, authority.server_pair(cluster.clock, cluster.service_address))
     async with HttpServer(cluster.server, context, port=port) as http:
         if cluster.is_equipped:
             await cluster.reached_at(*http.address)
