@@ -33,7 +33,7 @@ from navarch.k8s.core.v1 import (
     VolumeNodeAffinity,
     VolumeResourceRequirements,
 )
-from navarch.k8s.storage.v1 import StorageClass
+from navarch.k8s.storage.v1 import StorageClass, VolumeAttributesClass
 
 _numbers = itertools.count(1)
 pytestmark = pytest.mark.usefixtures("scheduler")
@@ -295,3 +295,15 @@ async def test_pod_waits_for_its_claims(client: Client, nodes: Nodes, storage: s
     )
     await volume(client, storage)
     await until(lambda: client.get(Pod, "second"), lambda found: found.spec.node_name, "the pod to have a node")
+
+
+async def test_attributes_class_in_use_stays_until_its_claim_is_gone(client: Client, storage: str) -> None:
+    """Like the claim itself, it has a finalizer."""
+    name = f"attributes-{storage}"
+    await client.create(VolumeAttributesClass(name=name, driver_name="example.com/disks", parameters={"speed": "high"}))
+    await client.create(claim("data", storage, volume_attributes_class_name=name))
+    await until_protected(client, "data")
+    await client.delete(VolumeAttributesClass, name)
+    await for_a_while(lambda: client.get(VolumeAttributesClass, name), lambda _: True, "the class to stay", seconds=0.5)
+    await client.delete(PersistentVolumeClaim, "data")
+    await until_gone(client, VolumeAttributesClass, name)

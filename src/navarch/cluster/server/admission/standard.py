@@ -15,6 +15,7 @@ from navarch.cluster.server.admission.matching import Equivalents, FindNamespace
 from navarch.cluster.server.admission.namespaces import NamespaceLifecycle
 from navarch.cluster.server.admission.objects import Objects
 from navarch.cluster.server.admission.plugins.limits import DefaultLimits, Limits
+from navarch.cluster.server.admission.plugins.nodes import NodeTaint
 from navarch.cluster.server.admission.plugins.priorities import OneDefaultPriority, Priorities
 from navarch.cluster.server.admission.plugins.protection import StorageProtection
 from navarch.cluster.server.admission.plugins.quotas import Quotas
@@ -100,6 +101,7 @@ def _plugins(objects: Objects, rng: random.Random) -> Plugins:
     mutating = (
         DefaultLimits(objects),
         ServiceAccounts(objects, rng),
+        NodeTaint(),
         Priorities(objects),
         DefaultTolerations(),
         DefaultStorageClass(objects),
