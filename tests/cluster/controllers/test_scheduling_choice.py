@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
 from cluster.controllers.scheduled import Table, node, pod
+from navarch.cluster.controllers.scheduling.pods import PodInfo
 from navarch.cluster.controllers.scheduling.preemption import make_room, no_room_message
 
 WEB = {"app": "web"}
@@ -139,6 +141,23 @@ def test_least_important_pods_make_room() -> None:
     assert eviction is not None
     assert (eviction.node, [victim.uid for victim in eviction.victims]) == ("n1", [low.uid])
     assert table.world.pod(low.uid) is not None
+
+
+def test_budgets_are_kept_to_where_that_is_possible() -> None:
+    """A node where nobody is kept by a budget is better, even if somebody more important has to leave it."""
+    table = Table(node("n1", room={"cpu": "2"}), node("n2", room={"cpu": "1"}))
+    kept = table.put(pod("kept", cpu="1", priority=1), "n1")
+    table.put(pod("other", cpu="1", priority=3), "n1")
+    table.put(pod("third", cpu="1", priority=5), "n2")
+    vip = pod("vip", cpu="1", priority=10)
+
+    def violated(pods: Iterable[PodInfo]) -> set[str]:
+        return {each.uid for each in pods} & {kept.uid}
+
+    eviction = make_room(table.world, table.chooser, vip, table.refuse(vip), violated)
+    assert eviction is not None
+    assert [victim.key.name for victim in eviction.victims] == ["other"]
+    assert eviction.violations == 0
 
 
 def test_nobody_leaves_where_it_would_not_help() -> None:

@@ -124,7 +124,7 @@ class Chooser:
         others = [each for each in (spread_filter(world, pod), near_filter(world, pod)) if each is not None]
         for state in nodes:
             reasons = [_NO_PORTS] if pod.ports and not state.has_free(pod.ports) else []
-            reasons = reasons or self._shortages(pod, state)
+            reasons = reasons or (self._shortages(pod, state) if world.nominated else state.shortages(pod.requests))
             if reasons and state.is_too_small(pod.requests):
                 refused.hopeless.add(state.name)
             if not reasons and volumes is not None and (reason := volumes(state.name)):
@@ -138,9 +138,7 @@ class Chooser:
                 yield state
 
     def _shortages(self, pod: PodInfo, state: NodeState) -> list[str]:
-        nominated = self._world.nominated.get(state.name)
-        if nominated is None:
-            return state.shortages(pod.requests)
+        nominated = self._world.nominated.get(state.name, {})
         ahead = [each for each in nominated.values() if each.uid != pod.uid and each.priority >= pod.priority]
         for each in ahead:
             state.add(each)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -10,7 +10,10 @@ from navarch.cluster.controllers.scheduling.choosing import Chooser, Refused, ex
 from navarch.cluster.controllers.scheduling.pods import PodInfo
 from navarch.cluster.controllers.scheduling.world import World
 
-__all__ = ["Eviction", "make_room", "no_room_message"]
+__all__ = ["Eviction", "Violated", "make_room", "no_room_message"]
+
+Violated = Callable[[Iterable[PodInfo]], set[str]]
+"""The uids of those pods whose end no disruption budget allows."""
 
 _NO_VICTIMS: Final = "No preemption victims found for incoming pod"
 _NO_CLAIMS: Final = "no new claims to deallocate"
@@ -24,38 +27,45 @@ class Eviction:
 
     node: str
     victims: tuple[PodInfo, ...]
+    violations: int = 0
+    """How many of them disruption budgets would have kept."""
 
-    def harm(self) -> tuple[int, int, int]:
-        """How bad it is: first the highest priority that is hit, then all of them, then how many."""
+    def harm(self) -> tuple[int, int, int, int]:
+        """How bad it is: budgets that are not kept to, then the highest priority that is hit, all of them, how many."""
         priorities = [pod.priority for pod in self.victims]
-        return (max(priorities), sum(priorities), len(priorities))
+        return (self.violations, max(priorities), sum(priorities), len(priorities))
 
 
-def make_room(world: World, chooser: Chooser, pod: PodInfo, refused: Refused) -> Eviction | None:
+def make_room(
+    world: World, chooser: Chooser, pod: PodInfo, refused: Refused, violated: Violated = lambda _: set()
+) -> Eviction | None:
     """The eviction that harms least; None if none helps, or the pod may not preempt."""
     if not pod.may_preempt or refused.outright or not world.has_below(pod.priority):
         return None
     nodes = [name for name in refused.reasons if name not in refused.hopeless]
-    found = filter(None, (_on(world, chooser, pod, name) for name in nodes))
+    found = filter(None, (_on(world, chooser, pod, name, violated) for name in nodes))
     return min(found, key=Eviction.harm, default=None)
 
 
-def _on(world: World, chooser: Chooser, pod: PodInfo, node: str) -> Eviction | None:
-    """All that are of lower priority would go; then as many as possible stay, the most important first."""
+def _on(world: World, chooser: Chooser, pod: PodInfo, node: str, violated: Violated) -> Eviction | None:
+    """All that are of lower priority would go; then as many as possible stay, those that budgets keep first."""
     lower = [each for each in world.nodes[node].pods.values() if each.priority < pod.priority]
     if not lower:
         return None
+    lower.sort(key=lambda each: (-each.priority, each.created))
+    kept = violated(lower)
     with world.without(lower):
         if not chooser.fits(pod, node):
             return None
-        victims = list(_victims(world, chooser, pod, node, lower))
-    return Eviction(node, tuple(victims))
+        victims = _victims(world, chooser, pod, node, sorted(lower, key=lambda each: each.uid not in kept))
+    return Eviction(node, tuple(victims), len(violated(victims)))
 
 
 def _victims(world: World, chooser: Chooser, pod: PodInfo, node: str, lower: Iterable[PodInfo]) -> list[PodInfo]:
+    """Those that cannot stay, if each stays that can, in this order."""
     spared: list[PodInfo] = []
     victims: list[PodInfo] = []
-    for each in sorted(lower, key=lambda one: (-one.priority, one.created)):
+    for each in lower:
         world.add_pod(each)
         if chooser.fits(pod, node):
             spared.append(each)

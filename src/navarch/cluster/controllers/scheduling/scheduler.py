@@ -13,6 +13,7 @@ from navarch.cache import Change, Collection
 from navarch.client import StrategicPatch
 from navarch.cluster.controllers.parts import Around
 from navarch.cluster.controllers.scheduling.binding import Binder
+from navarch.cluster.controllers.scheduling.budgets import Budgets
 from navarch.cluster.controllers.scheduling.choosing import Chooser, Refused
 from navarch.cluster.controllers.scheduling.nodes import node_info
 from navarch.cluster.controllers.scheduling.pods import DEFAULT_SCHEDULER, PodInfo
@@ -47,6 +48,7 @@ class Scheduler:
         self._volumes = PodVolumes(around, self._world, self._waiting.something_changed)
         self._chooser = Chooser(self._world, around.rng, self._volumes.verdict)
         self._binder = Binder(around, name, self._volumes)
+        self._budgets = Budgets(around)
         self._told: dict[str, str] = {}
         self._slots = asyncio.Semaphore(_AT_ONCE)
 
@@ -135,7 +137,7 @@ class Scheduler:
             self._world.add_pod(msgspec.structs.replace(pod, node=chosen))
             group.create_task(self._bind(pod, chosen), name=f"binding of {pod.key}")
             return
-        eviction = make_room(self._world, self._chooser, pod, chosen)
+        eviction = make_room(self._world, self._chooser, pod, chosen, self._budgets.violated)
         self._waiting.put_aside(pod)
         if eviction is not None:
             self._world.nominate(pod, eviction.node)
