@@ -63,7 +63,7 @@ async def test_services_are_named_in_the_environment(machine: Machine) -> None:
 
 def _services(machine: Machine) -> Callable[[], Awaitable[set[str]]]:
     async def names() -> set[str]:
-        return {service.name for service in machine.network.services()}
+        return {service.name for service in await machine.network.services()}
 
     return names
 

@@ -16,13 +16,14 @@ from navarch.client import Client
 from navarch.cluster.nodes.network.addresses import Block
 from navarch.cluster.nodes.network.names import Name, hosts_text, names_of
 from navarch.cluster.nodes.network.proxies import Proxies, routes
-from navarch.k8s.core.v1 import Node, Pod, Service
+from navarch.k8s.core.v1 import Node, Pod, Service, ServicePort, ServiceSpec
 from navarch.k8s.discovery.v1 import EndpointSlice
 
 __all__ = ["Network"]
 
 _PAUSE_SECONDS: Final = 0.01
 """Changes that come together are followed together."""
+_API_SERVER: Final = ("default", "kubernetes")
 
 
 @dataclass(slots=True)
@@ -46,7 +47,7 @@ class Network:
         self._proxies = Proxies(rng)
         self._members: dict[str, _Member] = {}
         self._names: list[Name] = []
-        self._changed = asyncio.Event()
+        self._changed, self._followed = asyncio.Event(), asyncio.Event()
 
     async def run(self) -> None:
         """Follows services and their pods until it is cancelled."""
@@ -58,14 +59,33 @@ class Network:
                 await self._cache.wait_synced()
                 while True:
                     await self._follow()
+                    self._followed.set()
                     await self._changed.wait()
                     await self._clock.sleep(_PAUSE_SECONDS)
         finally:
             await self._proxies.close()
 
-    def services(self) -> list[Service]:
-        """All services, as they are known here."""
+    async def services(self) -> list[Service]:
+        """All services as pods find them, as soon as they have been read.
+
+        The API server is found at its own address where its service has none: ports below 1024 may be root's alone.
+        """
+        await self._followed.wait()
+        return [self._found(service) for service in self._known()]
+
+    def _known(self) -> list[Service]:
         return [self._services.view(entry) for entry in self._services.entries()]
+
+    def _found(self, service: Service) -> Service:
+        if (service.namespace, service.name) != _API_SERVER or not service.spec.ports:
+            return service
+        port = service.spec.ports[0]
+        behind = self._proxies.behind((service.spec.cluster_ip or "", port.port))
+        if not behind:
+            return service
+        address, number = behind[0]
+        spec = ServiceSpec(cluster_ip=address, ports=[ServicePort(name=port.name, protocol=port.protocol, port=number)])
+        return Service(name=service.name, namespace=service.namespace, spec=spec)
 
     def join(self, pod: Pod, hosts: Path) -> str:
         """Gives the pod an address and a hosts file, which is kept up to date until it leaves."""
@@ -86,7 +106,7 @@ class Network:
 
     async def _follow(self) -> None:
         self._changed.clear()
-        services = self.services()
+        services = self._known()
         slices = [self._slices.view(entry) for entry in self._slices.entries()]
         self._names = names_of(services, slices)
         for member in self._members.values():

@@ -77,12 +77,18 @@ class Proxies:
         self._listeners: dict[Address, asyncio.Server] = {}
         self._connections: set[asyncio.Task[None]] = set()
         self._routes: Mapping[Address, list[Address]] = {}
+        self._refused: dict[Address, str] = {}
+
+    def behind(self, address: Address) -> list[Address]:
+        """Where the port of a service leads to that has no listener, since this machine refuses one; else nowhere."""
+        return self._routes.get(address, []) if address in self._refused else []
 
     async def follow(self, wanted: Mapping[Address, list[Address]]) -> None:
         """Services are as `wanted` says from now on."""
         self._routes = wanted
         for address in [known for known in self._listeners if known not in wanted]:
             self._listeners.pop(address).close()
+        self._refused = {address: why for address, why in self._refused.items() if address in wanted}
         for address in [new for new in wanted if new not in self._listeners]:
             await self._listen(address)
 
@@ -101,7 +107,15 @@ class Proxies:
         try:
             self._listeners[address] = await asyncio.start_server(serve, *address)
         except OSError as error:
-            _log.warning("service at %s:%d cannot be reached: %s", *address, error)
+            self._refuse(address, str(error))
+        else:
+            self._refused.pop(address, None)
+
+    def _refuse(self, address: Address, why: str) -> None:
+        """Notes it, to try again with the next change; it is said once."""
+        if self._refused.get(address) != why:
+            _log.warning("service at %s:%d cannot be reached: %s", *address, why)
+        self._refused[address] = why
 
     async def close(self) -> None:
         """No service is reached any more, and every connection has ended."""

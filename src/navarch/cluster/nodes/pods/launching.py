@@ -25,7 +25,7 @@ _MOST_LOGS: Final = 2
 
 async def launch_of(home: Home, container: Container, image: Image, attempt: int) -> Launch:
     """All that the container begins with; raises `ContainerError` if something that it refers to is not there."""
-    environment = Environment(home.site.client, home.pod, home.place, home.site.network.services())
+    environment = Environment(home.site.client, home.pod, home.place, await home.site.network.services())
     given = await environment.of(container)
     env = {**_basic(home, container, image), **given}
     _make_folder(home, container, attempt)

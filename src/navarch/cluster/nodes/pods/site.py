@@ -29,8 +29,8 @@ class Network(Protocol):
         """The pod is gone."""
         ...
 
-    def services(self) -> list[Service]:
-        """All services that are known."""
+    async def services(self) -> list[Service]:
+        """All services, once they are known."""
         ...
 
 
