@@ -45,8 +45,9 @@ def tell(cluster: EtcdCluster, seen: Observation, plan: Plan) -> None:
     """Brings the status to what was seen, and to what is done about it."""
     status = cluster.status
     ready = sorted(member.name for member in seen.voters if _serves(seen, member.name))
-    status.members = MembersStatus(ready=ready, unready=sorted(seen.names - set(ready)))
-    status.size = len(seen.members)
+    names = seen.names or {*status.members.ready, *status.members.unready}
+    status.members = MembersStatus(ready=ready, unready=sorted(names - set(ready)))
+    status.size = len(names)
     status.ready = f"{len(ready)}/{cluster.spec.size}"
     status.phase, status.reason = _phase(cluster, plan)
     status.control_paused = cluster.spec.paused

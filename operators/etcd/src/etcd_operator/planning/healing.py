@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Final
 
 from etcd_operator.kinds import EtcdCluster
-from etcd_operator.manifests import keeps_data, template_of
+from etcd_operator.manifests import keeps_data
 from etcd_operator.observation import MemberSeen, Observation, PodSeen
 from etcd_operator.planning.loss import has_data, start_again
 from etcd_operator.planning.plan import Plan, wait
+from etcd_operator.planning.rolling import is_outdated
 from etcd_operator.steps import DeleteClaim, DeletePod, Promote, RemoveMember, Settle
 
 __all__ = ["absent", "broken", "learning", "settling", "strays", "unstartable"]
@@ -18,13 +19,13 @@ _TRIES_TO_JOIN: Final = 3
 
 
 def unstartable(cluster: EtcdCluster, seen: Observation) -> Plan | None:
-    """Pods that do not run, and that are not what is asked for now: the cause may be gone with them."""
-    wanted = template_of(cluster)
+    """Pods that do not run, and are not what would be made now: the cause may be gone with them."""
     started = {member.name for member in seen.members if member.started}
     for name, pod in sorted(seen.pods.items()):
         safe = keeps_data(cluster) or name not in started
-        outdated = pod.template != wanted and pod.version != cluster.status.current_version
-        if safe and outdated and pod.trouble in {"image", "unschedulable"} and not pod.ending:
+        given_up = pod.version == cluster.status.failed_version
+        cannot = pod.trouble in {"image", "unschedulable"} or (given_up and pod.trouble)
+        if safe and cannot and not pod.ending and is_outdated(cluster, pod):
             return Plan(
                 "Healing", f"{name} cannot start ({pod.words}): it is made anew as asked for now", DeletePod(name)
             )

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Final
+
 from etcd_operator.kinds import EtcdCluster
 from etcd_operator.manifests import Start, keeps_data, peer_url
 from etcd_operator.observation import MemberSeen, Observation, quorum
@@ -11,20 +14,47 @@ from etcd_operator.steps import DeletePod, StartMember
 
 __all__ = ["has_data", "start_again", "without_quorum"]
 
+_DATABASE: Final = "/var/etcd/data/member/snap/db"
+
 
 def without_quorum(cluster: EtcdCluster, seen: Observation) -> Plan | None:
     """Starts what can be started; goes on from a survivor only where that is allowed, and nobody else can come back."""
     if seen.agreed:
         return None
-    voters = seen.voters or tuple(MemberSeen(id=0, name=name) for name in sorted(seen.pods.keys() | seen.claims.keys()))
-    for member in seen.members or voters:
+    voters = seen.voters or _remembered(cluster, seen)
+    able = [member for member in voters if not member.started or has_data(cluster, seen, member.name)]
+    names = [member.name for member in able if member.started]
+    lost = len(able) < quorum(len(voters))
+    if lost and names and cluster.spec.healing.force_new_cluster and keeps_data(cluster):
+        return _recover(cluster, seen, names, _story(able, voters))
+    for member in [*able, *(each for each in seen.members if each.learner)]:
         if member.name not in seen.pods and (not member.started or has_data(cluster, seen, member.name)):
             return start_again(cluster, seen, member)
-    able = [member for member in voters if not member.started or has_data(cluster, seen, member.name)]
-    if voters and len(able) >= quorum(len(voters)):
-        silent = ", ".join(member.name for member in voters if not seen.is_healthy(member))
-        return wait("QuorumLost", f"there is no quorum, but enough members have their data: waiting for {silent}")
-    return _lost_for_good(cluster, seen, [member.name for member in able if member.started], len(voters))
+    if lost or not voters:
+        return stuck("QuorumLost", f"{_story(able, voters)}; {_remedy(cluster, names)}")
+    silent = ", ".join(member.name for member in voters if not seen.is_healthy(member))
+    return wait("QuorumLost", f"there is no quorum, but enough members have their data: waiting for {silent}")
+
+
+def _remembered(cluster: EtcdCluster, seen: Observation) -> tuple[MemberSeen, ...]:
+    """Who the members were when somebody last said so."""
+    known = cluster.status.members
+    names = {*known.ready, *known.unready} or seen.pods.keys() | seen.claims.keys()
+    return tuple(MemberSeen(id=0, name=name) for name in sorted(names))
+
+
+def _story(able: Sequence[MemberSeen], voters: Sequence[MemberSeen]) -> str:
+    return f"the quorum is lost for good: of {len(voters)} voters {len(voters) - len(able)} have lost their data"
+
+
+def _remedy(cluster: EtcdCluster, able: list[str]) -> str:
+    if not able:
+        return "restore a backup: see EtcdRestore"
+    if not keeps_data(cluster):
+        return f"take the database of {able[0]} out, and restore it: kubectl cp {able[0]}:{_DATABASE} ./db"
+    change = '{"spec":{"healing":{"forceNewCluster":true}}}'
+    command = f"kubectl patch etcd {cluster.name} -n {cluster.namespace} --type merge -p '{change}'"
+    return f"to go on from what {' or '.join(able)} has: {command}"
 
 
 def has_data(cluster: EtcdCluster, seen: Observation, name: str) -> bool:
@@ -45,19 +75,6 @@ def start_again(cluster: EtcdCluster, seen: Observation, member: MemberSeen) -> 
     peers = tuple((each.name, peer_url(cluster, each.name)) for each in seen.members)
     step = StartMember(member.name, Start("join", peers), version_to_run(cluster, member.name))
     return Plan("Joining", f"{member.name} is a member and has not started yet", step)
-
-
-def _lost_for_good(cluster: EtcdCluster, seen: Observation, able: list[str], voters: int) -> Plan:
-    story = f"the quorum is lost for good: of {voters} voters {voters - len(able)} have lost their data"
-    if not able:
-        return stuck("QuorumLost", f"{story}; restore a backup: see EtcdRestore")
-    if not keeps_data(cluster):
-        return stuck(
-            "QuorumLost", f"{story}, and {able[0]} would lose its own if it was restarted; {_snapshot(able[0])}"
-        )
-    if not cluster.spec.healing.force_new_cluster:
-        return stuck("QuorumLost", f"{story}; to go on from what {' or '.join(able)} has: {_command(cluster)}")
-    return _recover(cluster, seen, able, story)
 
 
 def _recover(cluster: EtcdCluster, seen: Observation, able: list[str], story: str) -> Plan:
@@ -86,12 +103,3 @@ def _knows_most(seen: Observation, able: list[str]) -> str | None:
     if any(name not in seen.voices for name in able):
         return None
     return max(able, key=lambda name: seen.voices[name].index)
-
-
-def _command(cluster: EtcdCluster) -> str:
-    change = '{"spec":{"healing":{"forceNewCluster":true}}}'
-    return f"kubectl patch etcd {cluster.name} -n {cluster.namespace} --type merge -p '{change}'"
-
-
-def _snapshot(name: str) -> str:
-    return f"take its database out, and restore it: kubectl cp {name}:/var/etcd/data/member/snap/db ./db"

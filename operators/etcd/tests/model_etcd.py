@@ -1,0 +1,235 @@
+"""A model of etcd's membership: who belongs to it, who runs, what it refuses, and what must never be done to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from etcd_operator.manifests import pod_of
+from etcd_operator.manifests.pods import CLUSTER, FORCE, STATE, VERSION
+from etcd_operator.observation import Alarm, MemberSeen, Voice, quorum
+from navarch.errors import EtcdNotFoundError, EtcdRefusedError, EtcdUnavailableError
+from navarch.k8s.core.v1 import Pod
+
+CLUSTER_ID = 0xE7CD
+CONNECTED = 2.0
+CAUGHT_UP = 1.0
+
+
+class StartError(Exception):
+    """etcd ends, with these last words."""
+
+
+@dataclass
+class Process:
+    """An etcd that runs. It answers once it has been part of a quorum."""
+
+    member: int
+    version: str
+    since: float
+    answers: bool = False
+
+
+@dataclass
+class ModelEtcd:
+    """One cluster. `now` is asked for the time; `wrote` is told of each change."""
+
+    now: Callable[[], float]
+    wrote: Callable[[str], None]
+    members: dict[int, MemberSeen] = field(default_factory=dict)
+    disks: dict[str, int] = field(default_factory=dict)
+    """What each disk belongs to: the id of a member."""
+    processes: dict[str, Process] = field(default_factory=dict)
+    alarmed: list[tuple[int, Alarm]] = field(default_factory=list)
+    index: dict[int, int] = field(default_factory=dict)
+    size_asked_for: int = 0
+    formed: bool = False
+    led_by: int = 0
+    _next: int = 1
+
+    # What happens to it
+
+    def start(self, pod: Pod, disk: str) -> None:
+        """A container starts; raises `StartError`, or AssertionError for what must never be."""
+        notes = pod.annotations
+        if disk in self.disks:
+            self._return(pod, self.disks[disk], forced=notes[FORCE] == "true")
+        elif notes[STATE] == "new":
+            self._seed(pod, disk)
+        else:
+            self._join(pod, disk, dict(each.split("=", 1) for each in notes[CLUSTER].split(",")))
+        self.elect()
+
+    def _return(self, pod: Pod, member: int, *, forced: bool) -> None:
+        if forced:
+            assert self.running_voters < quorum(len(self.voters)), "a cluster with a quorum was cut down to one member"
+            self.members = {member: self.members[member]}
+        if member not in self.members:
+            raise StartError('{"level":"fatal","msg":"the member has been permanently removed from the cluster"}')
+        self._runs(pod, member)
+
+    def _seed(self, pod: Pod, disk: str) -> None:
+        assert not self.formed, f"{pod.name} was started as a new cluster, although there is one"
+        self.formed = True
+        member = self._new(pod.name, learner=False, started=True)
+        self.disks[disk] = member
+        self._runs(pod, member)
+
+    def _join(self, pod: Pod, disk: str, peers: Mapping[str, str]) -> None:
+        if set(peers) == {pod.name} or not any(name in self.processes for name in peers):
+            raise StartError(
+                '{"level":"fatal","msg":"discovery failed","error":"cannot fetch cluster info from peer urls"}'
+            )
+        member = next((each for each in self.members.values() if each.name == pod.name), None)
+        if member is None or set(peers) != {each.name for each in self.members.values()}:
+            raise StartError('{"level":"fatal","msg":"discovery failed","error":"member count is unequal"}')
+        assert not member.started, f"{pod.name} had promised things, and was started without its data"
+        self.members[member.id] = MemberSeen(id=member.id, name=member.name, learner=member.learner, started=True)
+        self.disks[disk] = member.id
+        self._runs(pod, member.id)
+
+    def _runs(self, pod: Pod, member: int) -> None:
+        self.processes[pod.name] = Process(member, pod.annotations[VERSION], self.now())
+
+    def stop(self, name: str) -> None:
+        """A container ends."""
+        self.processes.pop(name, None)
+        self.elect()
+
+    def elect(self) -> None:
+        """Somebody leads, if there is a quorum."""
+        able = [each.member for each in self.processes.values() if self._votes(each.member)]
+        if len(able) < quorum(len(self.voters)) or not able:
+            self.led_by = 0
+            return
+        if self.led_by not in able:
+            self.led_by = min(able)
+        for process in self.processes.values():
+            process.answers = process.answers or process.member in self.members
+
+    @property
+    def voters(self) -> list[MemberSeen]:
+        """Those who decide."""
+        return [member for member in self.members.values() if not member.learner]
+
+    @property
+    def running_voters(self) -> int:
+        """How many of them run."""
+        return len([each for each in self.processes.values() if self._votes(each.member)])
+
+    def _votes(self, member: int) -> bool:
+        return member in self.members and not self.members[member].learner
+
+    def _new(self, name: str, *, learner: bool, started: bool) -> int:
+        number, self._next = self._next, self._next + 1
+        self.members[number] = MemberSeen(id=number, name=name, learner=learner, started=started)
+        self.index[number] = number
+        return number
+
+    # What the operator asks
+
+    async def voices(self) -> Mapping[str, Voice]:
+        return {
+            name: Voice(
+                member=process.member,
+                cluster=CLUSTER_ID,
+                version=process.version,
+                leader=self.led_by if process.member in self.members else 0,
+                learner=process.member in self.members and self.members[process.member].learner,
+                index=self.index.get(process.member, 0),
+                revision=1,
+            )
+            for name, process in self.processes.items()
+            if process.answers
+        }
+
+    async def members_seen(self, *, agreed: bool) -> tuple[MemberSeen, ...] | None:
+        if agreed and not self.led_by:
+            return None
+        return tuple(self.members.values())
+
+    async def alarms(self) -> tuple[tuple[int, Alarm], ...]:
+        return tuple(self.alarmed)
+
+    async def add(self, peer_url: str, *, learner: bool) -> None:
+        self._need_quorum()
+        running = {each.member: each for each in self.processes.values()}
+        for member in self.voters:
+            process = running.get(member.id)
+            if process is None or (len(self.voters) > 1 and self.now() - process.since < CONNECTED):
+                raise EtcdUnavailableError("etcdserver: unhealthy cluster")
+        if learner and any(member.learner for member in self.members.values()):
+            raise EtcdRefusedError("etcdserver: too many learner members in cluster")
+        name = pod_of([peer_url])
+        assert all(member.name != name for member in self.members.values()), f"{name} was added twice"
+        self._new(name, learner=learner, started=False)
+        self.elect()
+        self.wrote(f"add {name}")
+
+    async def promote(self, member: int) -> None:
+        self._need_quorum()
+        process = next((each for each in self.processes.values() if each.member == member), None)
+        if process is None or self.now() - process.since < CAUGHT_UP:
+            raise EtcdRefusedError("etcdserver: can only promote a learner member which is in sync with leader")
+        old = self.members[member]
+        assert old.learner, f"{old.name} was promoted twice"
+        self.members[member] = MemberSeen(id=old.id, name=old.name)
+        self.elect()
+        self.wrote(f"promote {old.name}")
+
+    async def remove(self, member: int) -> None:
+        self._need_quorum()
+        if member not in self.members:
+            raise EtcdNotFoundError("etcdserver: member not found")
+        gone = self.members[member]
+        self._check_removal(gone)
+        del self.members[member]
+        self.alarmed = [each for each in self.alarmed if each[0] != member]
+        self.elect()
+        assert self.led_by, f"removing {gone.name} has cost the quorum"
+        self.wrote(f"remove {gone.name}")
+
+    def _check_removal(self, gone: MemberSeen) -> None:
+        runs = any(each.member == gone.id for each in self.processes.values())
+        corrupt = (gone.id, "CORRUPT") in self.alarmed
+        if runs and not gone.learner and not corrupt:
+            assert len(self.voters) > self.size_asked_for, f"{gone.name} votes and runs, and was removed"
+            assert gone.id != self.led_by, f"{gone.name} leads, and was removed"
+
+    async def move_leader(self, leader: str, to: int) -> None:
+        self._need_quorum()
+        assert self.members[self.led_by].name == leader, f"{leader} does not lead"
+        self.led_by = to
+        self.wrote(f"move leadership from {leader}")
+
+    async def compact(self, revision: int) -> None:
+        self.wrote("compact")
+
+    async def defragment(self, name: str) -> None:
+        self.wrote(f"defragment {name}")
+
+    async def disarm(self, member: int, alarm: Alarm) -> None:
+        self.alarmed.remove((member, alarm))
+        self.wrote(f"disarm {alarm}")
+
+    def _need_quorum(self) -> None:
+        if not self.led_by:
+            raise EtcdUnavailableError("etcdserver: no leader")
+
+
+class Asked:
+    """The model as the operator asks it."""
+
+    def __init__(self, model: ModelEtcd) -> None:
+        self._model = model
+        self.voices, self.alarms = model.voices, model.alarms
+        self.add, self.promote, self.remove, self.move_leader = (
+            model.add,
+            model.promote,
+            model.remove,
+            model.move_leader,
+        )
+        self.compact, self.defragment, self.disarm = model.compact, model.defragment, model.disarm
+
+    async def members(self, *, agreed: bool) -> tuple[MemberSeen, ...] | None:
+        return await self._model.members_seen(agreed=agreed)

@@ -1,0 +1,253 @@
+"""A world in which nothing takes time: pods, claims and an etcd that are data, and an operator that can be killed."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any, cast
+
+from etcd_operator.kinds import EtcdCluster
+from etcd_operator.manifests import keeps_data
+from etcd_operator.observation import quorum
+from etcd_operator.reconcile import Reconciler
+from model_etcd import Asked, ModelEtcd, StartError
+from navarch import Context
+from navarch.api import apply_merge_patch, from_builtins, to_builtins
+from navarch.errors import AlreadyExists
+from navarch.k8s.core.v1 import (
+    ContainerState,
+    ContainerStateRunning,
+    ContainerStateTerminated,
+    ContainerStateWaiting,
+    ContainerStatus,
+    PersistentVolumeClaim,
+    Pod,
+    PodCondition,
+)
+
+START = datetime(2030, 1, 1, tzinfo=UTC)
+LIMIT = 400.0
+TICK = 0.25
+
+
+class Killed(BaseException):
+    """The operator's process ends, right after a write."""
+
+
+@dataclass
+class World:
+    """Kubernetes and etcd, as far as one cluster of etcd is concerned."""
+
+    cluster: EtcdCluster
+    elapsed: float = 0.0
+    pods: dict[str, Pod] = field(default_factory=dict)
+    claims: dict[str, PersistentVolumeClaim] = field(default_factory=dict)
+    images: set[str] = field(default_factory=lambda: {"3.5.1", "3.5.2"})
+    writes: list[str] = field(default_factory=list)
+    dies_after: int = 0
+    on_write: Callable[[World, int], None] | None = None
+    etcd: ModelEtcd = field(init=False)
+    _uid: int = 0
+    _begun: dict[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.etcd = ModelEtcd(now=self.seconds, wrote=self.wrote)
+        self.etcd.size_asked_for = self.cluster.spec.size
+        self.cluster.metadata.uid, self.cluster.metadata.generation = "cluster", 1
+        self.cluster.metadata.namespace = "default"
+
+    def seconds(self) -> float:
+        return self.elapsed
+
+    def now(self) -> datetime:
+        return START + timedelta(seconds=self.elapsed)
+
+    def wrote(self, what: str) -> None:
+        """Each write is counted, and may be the last of this process."""
+        self.writes.append(what)
+        if self.on_write is not None:
+            self.on_write(self, len(self.writes))
+        if len(self.writes) == self.dies_after:
+            raise Killed
+
+    def uid(self) -> str:
+        self._uid += 1
+        return f"uid-{self._uid}"
+
+    def ask(self, **fields: Any) -> None:
+        """Somebody changes the spec."""
+        for name, value in fields.items():
+            setattr(self.cluster.spec, name, value)
+        self.etcd.size_asked_for = self.cluster.spec.size
+        self.cluster.metadata.generation = (self.cluster.metadata.generation or 0) + 1
+
+    # Kubernetes
+
+    def lose_pod(self, name: str) -> None:
+        """Somebody deletes a pod."""
+        pod = self.pods[name]
+        if pod.metadata.deletion_timestamp is None:
+            pod.metadata.deletion_timestamp = self.now()
+            self._begun[name] = self.elapsed
+        self.etcd.stop(name)
+
+    def lose_disk(self, name: str) -> None:
+        """The claim is gone, and whatever was on it."""
+        self.etcd.disks.pop(self.claims.pop(name).metadata.uid or "", None)
+
+    def wipe_and_crash(self, name: str) -> None:
+        """What is on the disk is gone, and the container starts again."""
+        self.etcd.disks.pop(self._disk(self.pods[name]), None)
+        self.etcd.stop(name)
+
+    def _disk(self, pod: Pod) -> str:
+        if keeps_data(self.cluster):
+            return self.claims[pod.name].metadata.uid or "" if pod.name in self.claims else ""
+        return pod.metadata.uid or ""
+
+    def tick(self) -> None:
+        """A moment passes: nodes and volumes do their part."""
+        self.elapsed += TICK
+        for name, pod in list(self.pods.items()):
+            if pod.metadata.deletion_timestamp is not None:
+                self._end(name, pod)
+            elif name not in self.etcd.processes and self.elapsed - self._begun[name] >= 0.5:
+                self._start(name, pod)
+        for name, claim in list(self.claims.items()):
+            if claim.metadata.deletion_timestamp is not None and name not in self.pods:
+                self.lose_disk(name)
+        for name, pod in self.pods.items():
+            self._ready(name, pod)
+
+    def _end(self, name: str, pod: Pod) -> None:
+        self.etcd.stop(name)
+        if self.elapsed - self._begun[name] >= 0.5:
+            del self.pods[name]
+            if not keeps_data(self.cluster):
+                self.etcd.disks.pop(pod.metadata.uid or "", None)
+
+    def _start(self, name: str, pod: Pod) -> None:
+        self._begun[name] = self.elapsed
+        if pod.annotations["etcd.version"] not in self.images:
+            self._state(
+                pod, ContainerState(waiting=ContainerStateWaiting(reason="ImagePullBackOff", message="not found"))
+            )
+            return
+        if keeps_data(self.cluster) and name not in self.claims:
+            return
+        try:
+            self.etcd.start(pod, self._disk(pod))
+            pod.status.pod_ip = "10.0.0.1"
+            self._state(pod, ContainerState(running=ContainerStateRunning()))
+        except StartError as error:
+            end = ContainerStateTerminated(exit_code=1, message=str(error))
+            self._state(pod, ContainerState(terminated=end), failed=True)
+
+    def _state(self, pod: Pod, state: ContainerState, *, failed: bool = False) -> None:
+        restarts = sum(old.restart_count for old in pod.status.container_statuses or []) + failed
+        status = ContainerStatus(image="", image_id="", name="etcd", ready=False, restart_count=restarts, state=state)
+        pod.status.container_statuses = [status]
+
+    def _ready(self, name: str, pod: Pod) -> None:
+        process = self.etcd.processes.get(name)
+        member = self.etcd.members.get(process.member) if process else None
+        holds = bool(self.etcd.led_by and member is not None and not member.learner)
+        was = [condition.status == "True" for condition in pod.status.conditions or []]
+        if was != [holds]:
+            pod.status.conditions = [
+                PodCondition(type="Ready", status="True" if holds else "False", last_transition_time=self.now())
+            ]
+
+    # The operator
+
+    async def live(self) -> None:
+        """Runs the operator until nothing is left to do; one that is killed is started again."""
+        end = self.elapsed + LIMIT
+        while self.elapsed < end:
+            try:
+                after = await self._round()
+            except Killed:
+                self.dies_after, after = 0, TICK
+            if self._is_done(after):
+                return
+            for _ in range(max(int(min(after, 1.0) / TICK), 1)):
+                self.tick()
+        status = self.cluster.status
+        raise AssertionError(f"expected nothing to be left to do, got: {status.next_step}; writes: {self.writes[-12:]}")
+
+    async def _round(self) -> float:
+        seen = self.cluster.copy()
+        result = await Reconciler(self._connect).reconcile(seen, cast("Context", Ctx(self)))
+        if to_builtins(seen.status) != to_builtins(self.cluster.status):
+            self.cluster.status = seen.status
+            self.wrote(f"status: {seen.status.next_step}")
+        return result.after or 0.0 if result else 30.0
+
+    @asynccontextmanager
+    async def _connect(self, cluster: EtcdCluster, addresses: Mapping[str, str]) -> AsyncIterator[Asked]:
+        yield Asked(self.etcd)
+
+    def _is_done(self, after: float) -> bool:
+        progressing = self.cluster.status.condition("Progressing")
+        calm = after >= 10.0 and not any(pod.metadata.deletion_timestamp for pod in self.pods.values())
+        return calm and progressing is not None and progressing.status == "False"
+
+
+class Ctx:
+    """What the operator does in Kubernetes."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self.log = self
+
+    def info(self, *_: Any, **__: Any) -> None: ...
+
+    def event(self, *_: Any, **__: Any) -> None: ...
+
+    def now(self) -> datetime:
+        return self._world.now()
+
+    def owned(self, kind: Any) -> list[Any]:
+        return list(self._of(kind).values())
+
+    def _of(self, kind: Any) -> dict[str, Any]:
+        return self._world.pods if kind is Pod else self._world.claims
+
+    async def get(self, kind: Any, name: str) -> Any:
+        return self._of(kind).get(name)
+
+    async def apply(self, desired: Any) -> Any:
+        return desired
+
+    async def create(self, new: Any) -> Any:
+        found = self._of(type(new))
+        if new.name in found:
+            raise AlreadyExists(f"{new.name} is there", code=409)
+        new.metadata.uid, new.metadata.creation_timestamp = self._world.uid(), self._world.now()
+        found[new.name] = new
+        self._world._begun[new.name] = self._world.elapsed
+        self._world.wrote(f"create {type(new).__name__} {new.name}")
+        return new
+
+    async def patch(self, found: Any, changes: Mapping[str, Any]) -> Any:
+        patched = from_builtins(type(found), apply_merge_patch(dict(changes), to_builtins(found)))
+        self._of(type(found))[found.name] = patched
+        self._world.wrote(f"patch {type(found).__name__} {found.name}")
+        return patched
+
+    async def delete(self, kind: Any, name: str) -> bool:
+        world, found = self._world, self._of(kind).get(name)
+        if found is None:
+            return False
+        if kind is Pod:
+            had = world.etcd.led_by
+            world.lose_pod(name)
+            alone = len(world.etcd.voters) == 1 or world.cluster.spec.size == 0
+            kept = world.etcd.running_voters >= quorum(len(world.etcd.voters))
+            assert kept or alone or not had, f"the pod {name} was deleted, and with it the quorum"
+        else:
+            found.metadata.deletion_timestamp = world.now()
+        world.wrote(f"delete {kind.__name__} {name}")
+        return True

@@ -1,0 +1,199 @@
+"""Every scenario, and then again with the operator killed after each of its writes: it always gets there, unharmed."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from etcd_operator.kinds import EtcdCluster, EtcdClusterSpec, Healing, Storage
+from model_world import World
+from navarch.api import Quantity
+
+Scenario = Callable[[World], None]
+
+
+def new_world(*, size: int = 3, kept: bool = True, learners: bool = True, force: bool = False) -> World:
+    storage = Storage(size=Quantity("1Gi")) if kept else None
+    spec = EtcdClusterSpec(
+        size=size, version="3.5.1", storage=storage, learners=learners, healing=Healing(force_new_cluster=force)
+    )
+    return World(EtcdCluster(name="example", spec=spec))
+
+
+def nothing(world: World) -> None:
+    """Only what is asked for from the beginning."""
+
+
+def asks(**fields: Any) -> Scenario:
+    return lambda world: world.ask(**fields)
+
+
+def loses_pods(*ordinals: int) -> Scenario:
+    def scenario(world: World) -> None:
+        for ordinal in ordinals:
+            world.lose_pod(f"example-{ordinal}")
+
+    return scenario
+
+
+def loses_disks(*ordinals: int) -> Scenario:
+    def scenario(world: World) -> None:
+        for ordinal in ordinals:
+            world.lose_disk(f"example-{ordinal}")
+            world.lose_pod(f"example-{ordinal}")
+
+    return scenario
+
+
+def wipes(ordinal: int) -> Scenario:
+    return lambda world: world.wipe_and_crash(f"example-{ordinal}")
+
+
+def is_corrupt(ordinal: int) -> Scenario:
+    def scenario(world: World) -> None:
+        number = world.etcd.processes[f"example-{ordinal}"].member
+        world.etcd.alarmed.append((number, "CORRUPT"))
+
+    return scenario
+
+
+def wakes(world: World) -> None:
+    """Asleep first, and then back."""
+    world.ask(size=3)
+
+
+SCENARIOS: dict[str, tuple[World, Scenario]] = {
+    "1 to 3": (new_world(size=1), asks(size=3)),
+    "3 to 5": (new_world(), asks(size=5)),
+    "5 to 3": (new_world(size=5), asks(size=3)),
+    "3 to 1": (new_world(), asks(size=1)),
+    "3 to 0": (new_world(), asks(size=0)),
+    "1 to 3, voters at once": (new_world(size=1, learners=False), asks(size=3)),
+    "3 to 5, in pods alone": (new_world(kept=False), asks(size=5)),
+    "a pod is deleted": (new_world(), loses_pods(1)),
+    "the leader's pod is deleted": (new_world(), loses_pods(0)),
+    "two pods are deleted": (new_world(), loses_pods(0, 1)),
+    "all pods are deleted": (new_world(), loses_pods(0, 1, 2)),
+    "a pod is deleted with its data": (new_world(kept=False), loses_pods(1)),
+    "a disk is lost": (new_world(), loses_disks(1)),
+    "the seed's disk is lost": (new_world(), loses_disks(0)),
+    "two disks of five are lost": (new_world(size=5), loses_disks(1, 3)),
+    "the seed's disk is wiped": (new_world(), wipes(0)),
+    "another disk is wiped": (new_world(), wipes(2)),
+    "a disk is wiped, in pods alone": (new_world(kept=False), wipes(1)),
+    "a member is corrupt": (new_world(), is_corrupt(1)),
+    "the leader is corrupt": (new_world(), is_corrupt(0)),
+    "a new version": (new_world(), asks(version="3.5.2")),
+    "a new version, in pods alone": (new_world(kept=False), asks(version="3.5.2")),
+    "a new version of one": (new_world(size=1), asks(version="3.5.2")),
+    "a version that is not there": (new_world(), asks(version="3.5.3")),
+    "a new version and two more": (new_world(), asks(version="3.5.2", size=5)),
+    "two disks of three are lost, and that is allowed": (new_world(force=True), loses_disks(0, 2)),
+}
+
+
+def is_as_asked(world: World) -> None:
+    """The members that are asked for run, and nothing is left of others."""
+    status, size = world.cluster.status, world.cluster.spec.size
+    assert len(world.etcd.voters) == (size or len(world.claims)), f"got {world.etcd.members}"
+    assert len(world.pods) == size == len(world.etcd.processes)
+    assert len(status.members.ready) == size
+    names = {member.name for member in world.etcd.members.values()}
+    assert not world.cluster.spec.storage or set(world.claims) == names
+    assert status.is_true("Available") == bool(size)
+    assert all(
+        pod.annotations["etcd.database.coreos.com/initial-cluster-state"] == "existing" for pod in world.pods.values()
+    )
+
+
+async def swept(world: World, scenario: Scenario) -> int:
+    """Runs the scenario in a copy of the world, once, and once for each write; how many that were."""
+    whole = copy.deepcopy(world)
+    before = len(whole.writes)
+    scenario(whole)
+    await whole.live()
+    is_as_asked(whole)
+    for last in range(before + 1, len(whole.writes) + 1):
+        again = copy.deepcopy(world)
+        scenario(again)
+        again.dies_after = last
+        await again.live()
+        is_as_asked(again)
+    return len(whole.writes) - before
+
+
+@pytest.mark.parametrize("learners", [True, False])
+@pytest.mark.parametrize("kept", [True, False])
+async def test_a_cluster_forms_whenever_the_operator_is_killed(*, kept: bool, learners: bool) -> None:
+    """From nothing to three members, with claims or without, by learners or by voters."""
+    assert await swept(new_world(kept=kept, learners=learners), nothing) > 15
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+async def test_a_cluster_gets_there_whenever_the_operator_is_killed(name: str) -> None:
+    """What is asked for comes about, no quorum is given away, and no voter is removed that could be kept."""
+    world, scenario = SCENARIOS[name]
+    world = copy.deepcopy(world)
+    await world.live()
+    assert await swept(world, scenario) > 0
+
+
+async def test_a_cluster_wakes_up_with_its_members_whenever_the_operator_is_killed() -> None:
+    """From no pods to the members that were there before."""
+    world = new_world()
+    await world.live()
+    members = dict(world.etcd.members)
+    world.ask(size=0)
+    await world.live()
+    await swept(world, wakes)
+    world.ask(size=3)
+    await world.live()
+    assert world.etcd.members == members
+
+
+async def test_a_quorum_that_is_lost_for_good_is_left_alone_and_said() -> None:
+    """Nothing is forced that is not allowed; the command that would is in the status."""
+    world = new_world()
+    await world.live()
+    loses_disks(0, 2)(world)
+    await world.live()
+    assert world.cluster.status.phase == "Failed"
+    assert "forceNewCluster" in world.cluster.status.reason
+    assert not world.cluster.status.is_true("Available")
+    assert world.claims.keys() == {"example-1"}
+
+
+async def test_a_version_that_does_not_work_is_taken_back() -> None:
+    """The member that could not start runs again with the version before, and the status says so."""
+    world = new_world()
+    await world.live()
+    world.ask(version="3.5.3")
+    await world.live()
+    assert {process.version for process in world.etcd.processes.values()} == {"3.5.1"}
+    degraded = world.cluster.status.condition("Degraded")
+    assert degraded is not None
+    assert degraded.reason == "RolloutFailed"
+    world.ask(version="3.5.2")
+    await world.live()
+    assert {process.version for process in world.etcd.processes.values()} == {"3.5.2"}
+
+
+@pytest.mark.parametrize("seed", range(8))
+async def test_a_spec_that_changes_all_the_time_harms_nothing(seed: int) -> None:
+    """Another size with every write; at the end the last one."""
+    sizes = [3, 5, 1, 4, 2, 7, 3, 1]
+    world = new_world()
+
+    def edit(world: World, count: int) -> None:
+        if count < 60:
+            world.ask(size=sizes[(count * (seed + 1)) % len(sizes)])
+
+    world.on_write = edit
+    await world.live()
+    world.on_write = None
+    world.ask(size=3)
+    await world.live()
+    is_as_asked(world)
