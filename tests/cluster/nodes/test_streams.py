@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from cluster.nodes.machines import Machine, shell, status_of
+from navarch.cluster.nodes.logs import LogFile
 from navarch.cluster.nodes.runtime import LogOptions, Process, ProcessOptions
 from navarch.cluster.nodes.warden.program.logs import LARGEST, Log
 from navarch.errors import ContainerError
@@ -89,6 +90,30 @@ async def test_a_flood_of_output_is_bounded(machine: Machine) -> None:
     assert await size() < 2.2 * LARGEST
     await machine.run(shell("sleep 100"), name="other")
     assert (await machine.log(pod, tail=1)) == "a line that is repeated without end\n"
+    async with asyncio.timeout(30):
+        assert len(await machine.log(pod)) < 2 * LARGEST
+
+
+def test_the_end_of_a_long_log_is_found_from_its_end(tmp_path: Path) -> None:
+    """Over the border between two files, and whatever the lines are like."""
+    path = tmp_path / "x.log"
+    stamp = "2030-01-01T00:00:00.000000000Z"
+    (tmp_path / "x.log.1").write_text("".join(f"{stamp} stdout F old {number}\n" for number in range(20000)))
+    path.write_text("".join(f"{stamp} {'stderr' if number % 2 else 'stdout'} F new {number}\n" for number in range(10)))
+    log = LogFile(path)
+    try:
+        assert [line.text for line in log.tail(2, LogOptions())] == [b"new 8", b"new 9"]
+        assert [line.text for line in log.tail(1, LogOptions(stream="Stdout"))] == [b"new 8"]
+        assert [line.text for line in log.tail(12, LogOptions())][:3] == [b"old 19998", b"old 19999", b"new 0"]
+        assert len(log.tail(15000, LogOptions())) == 15000
+        assert len(log.tail(90000, LogOptions())) == 20010
+        with path.open("a") as file:
+            file.write(f"{stamp} stdout P half\n{stamp} stdout F whole\n")
+        assert [line.text for lines in log.new() for line in lines] == [b"half", b"whole"]
+        assert [line.text for line in log.tail(1, LogOptions())] == [b"half", b"whole"]
+        assert sum(len(lines) for lines in log.present()) == 20012
+    finally:
+        log.close()
 
 
 def test_long_lines_are_written_in_parts(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from navarch.errors import ContainerError
 __all__ = ["LogFile", "log_pieces"]
 
 _LOOK_SECONDS: Final = 0.1
-_PIECE: Final = 1024 * 1024
+_BATCH: Final = 256 * 1024
 
 
 class Line(NamedTuple):
@@ -54,30 +54,67 @@ def _moment(text: bytes) -> datetime:
 
 
 class LogFile:
-    """Reads one log, in which new lines may come and which may be begun anew when it is too large."""
+    """Reads one log, in which new lines may come and which may be begun anew when it is too large.
+
+    Lines come in batches of so many bytes: whoever reads a long log can let others work in between.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._older = path.with_name(f"{path.name}.1")
         self._file: BinaryIO | None = None
         self._rest = b""
 
-    def earlier(self) -> Iterator[Line]:
-        """The lines of the file before this one, if there is one."""
-        older = self._path.with_name(f"{self._path.name}.1")
-        if older.exists():
-            with older.open("rb") as file:
-                yield from filter(None, map(Line.of, file))
+    def present(self) -> Iterator[list[Line]]:
+        """The lines that are there now, those of the file before included; not those that come while it is read."""
+        self.close()
+        if self._older.exists():
+            with self._older.open("rb") as file:
+                yield from self._batches(file)
+        self._rest = b""
+        if self._path.exists():
+            self._file = self._path.open("rb")
+            yield from self._batches(self._file)
 
-    def new_lines(self) -> Iterator[Line]:
-        """The lines that have come since the last call."""
+    def _batches(self, file: BinaryIO) -> Iterator[list[Line]]:
+        left = os.fstat(file.fileno()).st_size
+        while left > 0 and (data := file.read(min(left, _BATCH))):
+            left -= len(data)
+            *lines, self._rest = (self._rest + data).split(b"\n")
+            yield _understood(lines)
+
+    def new(self) -> Iterator[list[Line]]:
+        """The lines that have come since the last call, or since `present` or `tail`."""
         while True:
             if self._file is None and self._path.exists():
                 self._file = self._path.open("rb")
-            data = self._file.read(_PIECE) if self._file is not None else b""
+            data = self._file.read(_BATCH) if self._file is not None else b""
             if not data and not self._has_moved_on():
                 return
             *lines, self._rest = (self._rest + data).split(b"\n")
-            yield from filter(None, map(Line.of, lines))
+            yield _understood(lines)
+
+    def tail(self, count: int, options: LogOptions) -> list[Line]:
+        """The last so many of the lines that are wanted; looked for from the end."""
+        size = _BATCH
+        while True:
+            found, is_all = self._last(size)
+            wanted = [line for line in found if line.is_wanted(options)]
+            if is_all or sum(line.whole for line in wanted) > count:
+                return _last_lines(wanted, count)
+            size *= 8
+
+    def _last(self, size: int) -> tuple[list[Line], bool]:
+        """The lines in the last so many bytes, of the file before too if need be; and whether these are all lines."""
+        self.close()
+        self._file = self._path.open("rb")
+        own, is_whole = _end_of(self._file, size)
+        older = b""
+        if is_whole and self._older.exists():
+            with self._older.open("rb") as file:
+                older, is_whole = _end_of(file, max(size - len(own), 0))
+        *lines, self._rest = (older + own).split(b"\n")
+        return _understood(lines if is_whole else lines[1:]), is_whole
 
     def _has_moved_on(self) -> bool:
         """Whether another file has taken the place of the one that was read."""
@@ -95,47 +132,18 @@ class LogFile:
             self._file = None
 
 
-async def log_pieces(worker: PodWorker, container: str, options: LogOptions, clock: Clock) -> AsyncIterator[bytes]:
-    """What the options ask for; raises `ContainerError` in Kubernetes' words where there is no such log."""
-    path, is_alive = _found(worker, container, previous=options.previous)
-    log, left, begins = LogFile(path), options.limit_bytes, True
-    try:
-        async for line in _lines(log, options, clock, is_alive):
-            piece = line.shown(stamped=options.timestamps and begins)[:left]
-            begins = line.whole
-            if left is not None:
-                left -= len(piece)
-            if piece:
-                yield piece
-            if left == 0:
-                return
-    finally:
-        log.close()
+def _understood(lines: list[bytes]) -> list[Line]:
+    return [line for line in map(Line.of, lines) if line is not None]
 
 
-async def _lines(log: LogFile, options: LogOptions, clock: Clock, is_alive: Callable[[], bool]) -> AsyncIterator[Line]:
-    for line in _first_lines(log, options):
-        yield line
-    while options.follow:
-        alive = is_alive()
-        for line in log.new_lines():
-            if line.is_wanted(options):
-                yield line
-        if not alive:
-            return
-        await clock.sleep(_LOOK_SECONDS)
+def _end_of(file: BinaryIO, size: int) -> tuple[bytes, bool]:
+    """The last so many bytes, and whether that is the whole file."""
+    length = file.seek(0, os.SEEK_END)
+    file.seek(max(length - size, 0))
+    return file.read(), length <= size
 
 
-def _first_lines(log: LogFile, options: LogOptions) -> Iterator[Line]:
-    def everything() -> Iterator[Line]:
-        yield from log.earlier()
-        yield from log.new_lines()
-
-    wanted = (line for line in everything() if line.is_wanted(options))
-    return wanted if options.tail is None else iter(_tail(wanted, options.tail))
-
-
-def _tail(lines: Iterator[Line], count: int) -> list[Line]:
+def _last_lines(lines: list[Line], count: int) -> list[Line]:
     """The last so many lines, each with all of its parts."""
     kept: deque[list[Line]] = deque(maxlen=count)
     begins = True
@@ -146,6 +154,59 @@ def _tail(lines: Iterator[Line], count: int) -> list[Line]:
             kept[-1].append(line)
         begins = line.whole
     return [line for parts in kept for line in parts]
+
+
+class _View:
+    """Lines as they are asked for: with times where a line begins, and no more bytes than wanted."""
+
+    def __init__(self, options: LogOptions) -> None:
+        self._stamped = options.timestamps
+        self._begins = True
+        self.left = options.limit_bytes
+
+    def of(self, lines: list[Line]) -> bytes:
+        shown = []
+        for line in lines:
+            shown.append(line.shown(stamped=self._stamped and self._begins))
+            self._begins = line.whole
+        piece = b"".join(shown)[: self.left]
+        if self.left is not None:
+            self.left -= len(piece)
+        return piece
+
+
+async def log_pieces(worker: PodWorker, container: str, options: LogOptions, clock: Clock) -> AsyncIterator[bytes]:
+    """What the options ask for; raises `ContainerError` in Kubernetes' words where there is no such log."""
+    path, is_alive = _found(worker, container, previous=options.previous)
+    log, view = LogFile(path), _View(options)
+    try:
+        async for lines in _batches(log, options, clock, is_alive):
+            piece = view.of(lines)
+            if piece:
+                yield piece
+            if view.left == 0:
+                return
+    finally:
+        log.close()
+
+
+async def _batches(
+    log: LogFile, options: LogOptions, clock: Clock, is_alive: Callable[[], bool]
+) -> AsyncIterator[list[Line]]:
+    if options.tail is not None:
+        yield log.tail(options.tail, options)
+    else:
+        for lines in log.present():
+            yield [line for line in lines if line.is_wanted(options)]
+            await clock.sleep(0)
+    while options.follow:
+        alive = is_alive()
+        for lines in log.new():
+            yield [line for line in lines if line.is_wanted(options)]
+            await clock.sleep(0)
+        if not alive:
+            return
+        await clock.sleep(_LOOK_SECONDS)
 
 
 def _found(worker: PodWorker, container: str, *, previous: bool) -> tuple[Path, Callable[[], bool]]:
