@@ -7,7 +7,7 @@ import contextlib
 import socket
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import Final
 
 from navarch.cache import Cache
 from navarch.client import Client
@@ -20,7 +20,7 @@ from navarch.cluster.controllers.health.sweeping import PodSweeper
 from navarch.cluster.controllers.ownership.collector import GarbageCollector
 from navarch.cluster.controllers.ownership.kinds import EveryKind
 from navarch.cluster.controllers.ownership.namespaces import NamespaceDeletion
-from navarch.cluster.controllers.parts import Around
+from navarch.cluster.controllers.parts import Around, Part, keep_running
 from navarch.cluster.controllers.podbook import PodBook
 from navarch.cluster.controllers.policy import disruption
 from navarch.cluster.controllers.policy.quotas import QuotaUsage
@@ -48,10 +48,6 @@ class PlaneOptions:
     volumes: LocalVolumes | None = None
     scheduler: bool = True
     health: HealthOptions = field(default_factory=HealthOptions)
-
-
-class _Part(Protocol):
-    async def run(self) -> None: ...
 
 
 class ControlPlane:
@@ -89,7 +85,7 @@ class ControlPlane:
             try:
                 async with asyncio.TaskGroup() as running:
                     for part in parts:
-                        running.create_task(part.run(), name=type(part).__name__)
+                        running.create_task(keep_running(part, self._around), name=type(part).__name__)
             finally:
                 self._around.pods.close()
 
@@ -98,7 +94,7 @@ class ControlPlane:
             with contextlib.suppress(AlreadyExists):
                 await self._client.create(standard_class())
 
-    def _parts(self) -> Iterator[_Part]:
+    def _parts(self) -> Iterator[Part]:
         around = self._around
         kinds = EveryKind(around)
         yield GarbageCollector(around, kinds)

@@ -78,7 +78,10 @@ class PodBook:
         if new is not None:
             self._enter(new)
         for told in tuple(self._subscribers):
-            told(old, new)
+            try:
+                told(old, new)
+            except Exception:  # noqa: BLE001 - one must not keep the change from the others
+                _log.exception("%s failed for pod %s", told, change.newest.key)
 
     def _enter(self, pod: PodInfo) -> None:
         self._pods[pod.uid] = pod

@@ -86,7 +86,10 @@ class EveryKind:
 
     def _told(self, kind: Kind, change: Change) -> None:
         for told in self._subscribers:
-            told(kind, change)
+            try:
+                told(kind, change)
+            except Exception:  # noqa: BLE001 - one must not keep the change from the others
+                _log.exception("%s failed for %s %s", told, kind.kind, change.newest.key)
 
     async def wait_synced(self) -> None:
         """Returns when every kind that is known was listed once, or cannot be listed for long."""
@@ -113,6 +116,8 @@ class EveryKind:
                         await within(self._around.clock, self._patience(), self._news.wait())
         finally:
             self._definitions.unsubscribe(self._definition_changed)
+            self._watched.clear()
+            self._gone.clear()
 
     def _definition_changed(self, change: Change) -> None:  # noqa: ARG002 - whatever it was, the kinds are looked at
         self._news.set()

@@ -54,6 +54,7 @@ class Scheduler:
 
     async def run(self) -> None:
         """Schedules until it is cancelled."""
+        self._slots = asyncio.Semaphore(_AT_ONCE)
         subscriptions: tuple[tuple[Collection[Any], Any], ...] = (
             (self._namespaces, self._namespace_changed),
             (self._nodes, self._node_changed),
@@ -125,7 +126,12 @@ class Scheduler:
         while True:
             await self._slots.acquire()
             pod = await self._waiting.next()
-            self._decide(group, pod)
+            try:
+                self._decide(group, pod)
+            except Exception:  # noqa: BLE001 - one pod must not keep the others from their nodes
+                _log.exception("pod %s could not be looked at", pod.key)
+                self._waiting.put_aside(pod)
+                self._slots.release()
             if self._clock.monotonic() - turned > _TURN_SECONDS:
                 await self._clock.sleep(0)
                 turned = self._clock.monotonic()
@@ -150,8 +156,8 @@ class Scheduler:
             self._slots.release()
         if fault:
             _log.info("pod %s could not be bound to %s: %s", pod.key, node, fault)
-            assumed = self._world.pod(pod.uid)
-            if assumed is not None and self._pods.get(pod.uid) is not None:
+            known = self._pods.get(pod.uid)
+            if known is not None and not known.node:  # otherwise it is gone, or somebody else was faster
                 self._world.remove_pod(pod.uid)
                 self._waiting.put_back(pod)
 
