@@ -48,14 +48,13 @@ def declare(operator: Operator) -> None:
 
 
 async def _reconcile(replica_set: ReplicaSet, ctx: Context) -> Result | None:
-    await gathered(ctx, replica_set.status.replicas)
+    if not await gathered(ctx, replica_set, replica_set.status.replicas):
+        return None
     selector = selector_of(replica_set.spec.selector)
     pods = await claimed(ctx, replica_set, Pod, selector, adopts=is_active)
-    failure, excess = None, 0
-    if not is_deleting(replica_set):
-        active = [pod for pod in pods if is_active(pod)]
-        excess = len(active) - (replica_set.spec.replicas or 0)
-        failure = await _scaled(replica_set, active, excess, ctx)
+    active = [pod for pod in pods if is_active(pod)]
+    excess = 0 if is_deleting(replica_set) else len(active) - (replica_set.spec.replicas or 0)
+    failure = await _scaled(replica_set, active, excess, ctx)
     if excess:
         pods = list(filter(_by(matcher_of(selector)), ctx.owned(Pod)))
     now = ctx.now()

@@ -71,7 +71,8 @@ class _Daemons:
             note = "This daemon set is selecting all pods. A non-empty selector is required."
             ctx.event("SelectingAll", note, type="Warning")
             return None
-        await gathered(ctx, daemon_set.status.current_number_scheduled)
+        if not await gathered(ctx, daemon_set, daemon_set.status.current_number_scheduled):
+            return None
         history = await history_of(daemon_set, selector, ctx, hash_label=HASH)
         nodes = await ctx.list(Node, namespace=ALL)
         look = partial(_sight, daemon_set, nodes, history.newest.labels[HASH])

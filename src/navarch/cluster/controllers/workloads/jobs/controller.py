@@ -85,7 +85,8 @@ async def _reconcile(job: Job, ctx: Context) -> Result | None:
         return None
     if is_finished(job):
         return await _expire(job, ctx)
-    await gathered(ctx, job.status.active)
+    if not await gathered(ctx, job, job.status.active):
+        return None
     pods = await claimed(ctx, job, Pod, selector_of(job.spec.selector), finalizer=FINALIZER)
     if job.status.start_time is None and not job.spec.suspend:
         job.status.start_time = truncate_to_seconds(ctx.now())

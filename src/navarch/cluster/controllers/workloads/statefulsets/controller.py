@@ -53,7 +53,8 @@ def declare(operator: Operator) -> None:
 
 
 async def _reconcile(stateful_set: StatefulSet, ctx: Context) -> Result | None:
-    await gathered(ctx, stateful_set.status.replicas)
+    if not await gathered(ctx, stateful_set, stateful_set.status.replicas):
+        return None
     selector = selector_of(stateful_set.spec.selector)
     history = await history_of(stateful_set, selector, ctx, hash_label=_HASH)
     pods = await claimed(ctx, stateful_set, Pod, selector, fits=partial(is_member, stateful_set))
