@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import rig
+from conformance.pod_sites import Site, embedded_site, real_site
 from etcd_members import running_etcd
 from gadgets import compact
 from namespaces import in_new_namespace
@@ -120,6 +121,30 @@ async def client(rig_or_none: rig.Cluster | None, embedded: Cluster | None) -> A
     assert rig_or_none is not None
     async with connect(load(rig_or_none.kubeconfig)) as connected, in_new_namespace(connected) as client:
         yield client
+
+
+@pytest.fixture
+def rig_with_node_or_none(engine: str, request: pytest.FixtureRequest) -> rig.Cluster | None:
+    """The real cluster that has a node, if that is the engine."""
+    found: rig.Cluster | None = request.getfixturevalue("rig_cluster_with_node") if engine == "real" else None
+    return found
+
+
+@pytest.fixture
+async def site(rig_with_node_or_none: rig.Cluster | None, tmp_path: Path) -> AsyncIterator[Site]:
+    """A cluster with a node on which the probe can run."""
+    if rig_with_node_or_none is not None:
+        async with real_site(rig_with_node_or_none) as made:
+            yield made
+        return
+    async with embedded_site(tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
+def node_client(site: Site) -> Client:
+    """A client of that cluster."""
+    return site.client
 
 
 @pytest.fixture

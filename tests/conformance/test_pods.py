@@ -1,4 +1,4 @@
-"""Logs, commands, terminals and ports of real containers."""
+"""Logs, commands, terminals and ports: of containers on the real one, of processes on the embedded one."""
 
 from __future__ import annotations
 
@@ -11,19 +11,17 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeVar
 
-import msgspec
 import pytest
 
 import rig
+from conformance.pod_sites import Site
 from navarch import errors
 from navarch.api import Dynamic
-from navarch.client import Client, ExecResult, Impersonation, Listener, Output, WatchOptions, connect, load
+from navarch.client import Client, ExecResult, Listener, Output, WatchOptions
 from navarch.client.target import Readable
 from navarch.k8s.apps.v1 import Deployment
 from navarch.k8s.core.v1 import Pod, ServiceAccount
 from navarch.k8s.policy.v1 import PodDisruptionBudget
-
-pytestmark = pytest.mark.real
 
 T = TypeVar("T")
 
@@ -82,6 +80,8 @@ async def test_logs_are_what_the_container_wrote(node_client: Client) -> None:
     """Whole, in part, and with the time of each line."""
     await start(node_client, "lines", "5")
     whole = "".join(f"line {number}\n" for number in range(5))
+    async with asyncio.timeout(SECONDS), node_client.follow_logs("web") as lines:
+        assert [f"{await anext(lines)}\n" for _ in range(5)] == whole.splitlines(keepends=True)
     now = datetime.now(UTC)  # noqa: TID251 - a real container writes at a real time
     assert await node_client.logs("web") == whole
     assert await node_client.logs("web", container="probe", tail=2) == "line 3\nline 4\n"
@@ -134,12 +134,12 @@ async def test_attached_program_reads_and_writes_until_it_ends(node_client: Clie
 async def test_commands_give_output_and_exit_code(node_client: Client) -> None:
     """Each stream on its own, and every byte as it was."""
     await start(node_client, "pause")
-    assert await node_client.exec("web", ["/probe", "echo", "a b", "ä"]) == ExecResult(0, "a b ä\n".encode(), b"")
-    assert await node_client.exec("web", ["/probe", "warn", "oh"], container="probe") == ExecResult(0, b"", b"oh\n")
-    assert await node_client.exec("web", ["/probe", "exit", "7"]) == ExecResult(7, b"", b"")
-    assert await node_client.exec("web", ["/probe", "cat"], stdin=b"") == ExecResult(0, b"", b"")
+    assert await node_client.exec("web", ["probe", "echo", "a b", "ä"]) == ExecResult(0, "a b ä\n".encode(), b"")
+    assert await node_client.exec("web", ["probe", "warn", "oh"], container="probe") == ExecResult(0, b"", b"oh\n")
+    assert await node_client.exec("web", ["probe", "exit", "7"]) == ExecResult(7, b"", b"")
+    assert await node_client.exec("web", ["probe", "cat"], stdin=b"") == ExecResult(0, b"", b"")
     mebibyte = EVERY_BYTE * 4096
-    assert await node_client.exec("web", ["/probe", "cat"], stdin=mebibyte) == ExecResult(0, mebibyte, b"")
+    assert await node_client.exec("web", ["probe", "cat"], stdin=mebibyte) == ExecResult(0, mebibyte, b"")
 
 
 async def test_commands_run_at_the_same_time(node_client: Client) -> None:
@@ -147,7 +147,7 @@ async def test_commands_run_at_the_same_time(node_client: Client) -> None:
     await start(node_client, "pause")
     async with asyncio.TaskGroup() as tasks:
         words = [str(number) for number in range(8)]
-        results = [tasks.create_task(node_client.exec("web", ["/probe", "echo", word])) for word in words]
+        results = [tasks.create_task(node_client.exec("web", ["probe", "echo", word])) for word in words]
     assert [result.result().stdout.decode().strip() for result in results] == words
 
 
@@ -155,7 +155,7 @@ async def test_command_speaks_the_older_protocol_too(node_client: Client, monkey
     """As it would with an older server."""
     monkeypatch.setattr("navarch.client.pods.exec.V5", "v4.channel.k8s.io")
     await start(node_client, "pause")
-    assert await node_client.exec("web", ["/probe", "exit", "5"]) == ExecResult(5, b"", b"")
+    assert await node_client.exec("web", ["probe", "exit", "5"]) == ExecResult(5, b"", b"")
     with pytest.raises(errors.ServerError, match="no such file"):
         await node_client.exec("web", ["/nothing"])
 
@@ -168,30 +168,29 @@ async def test_command_that_cannot_run_is_an_error(node_client: Client) -> None:
     with pytest.raises(errors.ServerError, match=r"/nothing.*no such file"):
         await node_client.exec("web", ["/nothing"])
     with pytest.raises(errors.DeadlineError, match="to end within 1 s"):
-        await node_client.using(timeout=1).exec("web", ["/probe", "pause"])
+        await node_client.using(timeout=1).exec("web", ["probe", "pause"])
     with pytest.raises(errors.NotFound, match='pods "nobody" not found'):
-        await node_client.exec("nobody", ["/probe"])
+        await node_client.exec("nobody", ["probe"])
     with pytest.raises(errors.BadRequest, match="container other is not valid for pod web"):
-        await node_client.exec("web", ["/probe"], container="other")
+        await node_client.exec("web", ["probe"], container="other")
     with pytest.raises(errors.BadRequest, match="does not have a host assigned"):
-        await node_client.exec("nowhere", ["/probe"])
+        await node_client.exec("nowhere", ["probe"])
     await until(node_client, Pod, "over", "end", _ended)
     with pytest.raises(errors.ServerError, match="container not found"):
-        await node_client.exec("over", ["/probe"])
+        await node_client.exec("over", ["probe"])
 
 
-async def test_command_that_is_not_allowed_is_forbidden(rig_cluster_with_node: rig.Cluster) -> None:
+async def test_command_that_is_not_allowed_is_forbidden(site: Site) -> None:
     """The WebSocket is refused with the server's words."""
-    config = msgspec.structs.replace(load(rig_cluster_with_node.kubeconfig), impersonate=Impersonation(user="guest"))
-    async with connect(config) as guest:
+    async with site.connect_as("guest") as guest:
         with pytest.raises(errors.Forbidden, match='User "guest" cannot get resource "pods/exec"'):
-            await guest.exec("web", ["/probe"])
+            await guest.exec("web", ["probe"])
 
 
 async def test_session_is_a_conversation(node_client: Client) -> None:
     """Question by question, until the end of the input."""
     await start(node_client, "pause")
-    async with asyncio.timeout(SECONDS), node_client.exec_session("web", ["/probe", "cat"], stdin=True) as session:
+    async with asyncio.timeout(SECONDS), node_client.exec_session("web", ["probe", "cat"], stdin=True) as session:
         for question in (b"one", b"two"):
             await session.send(question)
             assert await anext(session) == Output("stdout", question)
@@ -203,7 +202,7 @@ async def test_terminal_knows_its_size(node_client: Client) -> None:
     """From the first resize on."""
     await start(node_client, "pause")
     shown = b""
-    command = ["/probe", "size"]
+    command = ["probe", "size"]
     async with asyncio.timeout(SECONDS), node_client.exec_session("web", command, stdin=True, tty=True) as session:
         await session.resize(columns=100, rows=40)
         while b"100 40\r\n" not in shown:
@@ -312,13 +311,10 @@ async def test_deployment_is_scaled(node_client: Client) -> None:
     assert scale.status.replicas == 2
 
 
-async def test_pods_page_runs_from_top_to_bottom(
-    rig_cluster_with_node: rig.Cluster, node_client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_pods_page_runs_from_top_to_bottom(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every function on docs/pods.md does what it says."""
-    await start(node_client, "serve", "8080", name="server")
-    config = msgspec.structs.replace(load(rig_cluster_with_node.kubeconfig), namespace=node_client.options.namespace)
-    monkeypatch.setattr("navarch.connect", lambda: connect(config))
+    await start(site.client, "serve", "8080", name="server")
+    monkeypatch.setattr("navarch.connect", site.connect)
     source = "\n".join(re.findall(r"```python\n(.*?)```", (DOCS / "pods.md").read_text(), re.DOTALL))
     names: dict[str, Any] = {}
     exec(compile(source, "pods.md", "exec", dont_inherit=True), names)
