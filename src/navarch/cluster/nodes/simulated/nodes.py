@@ -39,7 +39,7 @@ class SimulatedNodes:
     def __init__(
         self, client: Client, nodes: int | Sequence[str], lives: Sequence[Life] = (), profile: Profile | None = None
     ) -> None:
-        self._client = client.using(manager="kubelet")
+        self._client = client.using(manager="kubelet", field_validation="Ignore")
         names = [f"simulated-{number}" for number in range(1, nodes + 1)] if isinstance(nodes, int) else nodes
         self._machines = {each.name: each for each in _machines(names, profile)}
         self._pods = SimulatedPods(self._client, self._machines.get, lives)

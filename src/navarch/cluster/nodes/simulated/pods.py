@@ -18,7 +18,7 @@ from navarch.cluster.nodes.simulated.machine import Machine
 from navarch.cluster.nodes.simulated.rounds import Rounds
 from navarch.cluster.nodes.simulated.seen import SeenPod, seen
 from navarch.cluster.nodes.simulated.stages import Life, life_of
-from navarch.cluster.nodes.simulated.status import pod_status
+from navarch.cluster.nodes.simulated.status import pod_status, without_nulls
 from navarch.errors import Conflict, NotFound
 from navarch.k8s.core.v1 import Pod
 
@@ -138,7 +138,9 @@ class SimulatedPods:
         if status == life.written:
             return
         metadata = life.pod.metadata
-        patch = StrategicPatch({"metadata": {"uid": metadata.uid}, "status": status})
+        is_first = life.written is None and not life.pod.status.container_statuses
+        told = without_nulls(status) if is_first else status
+        patch = StrategicPatch({"metadata": {"uid": metadata.uid}, "status": told})
         await self._told(patch, life)
         life.written = status
 

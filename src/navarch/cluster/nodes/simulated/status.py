@@ -8,7 +8,7 @@ from typing import Any, Final
 from navarch.cluster.nodes.simulated.life import Containers, PodLife
 from navarch.cluster.nodes.simulated.seen import SeenContainer, SeenPod
 
-__all__ = ["pod_status"]
+__all__ = ["pod_status", "without_nulls"]
 
 _DONE: Final = {"exitCode": 0, "reason": "Completed"}
 Json = dict[str, Any]
@@ -39,6 +39,16 @@ def pod_status(life: PodLife, host: str, now: str) -> Json:
         **({"initContainerStatuses": [*_initial(life)]} if pod.spec.init_containers else {}),
         "containerStatuses": [_container(each, life.containers, pod) for each in pod.spec.containers],
     }
+
+
+def without_nulls(status: Json) -> Json:
+    """The same for a pod that has no status yet, of which nothing is to be removed."""
+    conditions = [_present(condition) for condition in status["conditions"]]
+    return {**_present(status), "conditions": conditions}
+
+
+def _present(values: Json) -> Json:
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def _phase(life: PodLife) -> str:
