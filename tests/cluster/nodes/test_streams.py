@@ -130,9 +130,9 @@ def test_long_lines_are_written_in_parts(tmp_path: Path) -> None:
 
 async def test_a_command_runs_inside_the_container(machine: Machine) -> None:
     """It sees the container's processes, files and variables; input, both outputs and the exit code are ours."""
-    pod = await machine.run(shell("echo word > /tmp/x; exec sleep 100", env=[{"name": "WHO", "value": "me"}]))
+    pod = await machine.run(shell("echo word > /word; exec sleep 100", env=[{"name": "WHO", "value": "me"}]))
     options = ProcessOptions(stdin=True)
-    command = ("sh", "-c", "cat; cat /tmp/x; echo $WHO >&2; cat /proc/1/comm; exit 7")
+    command = ("sh", "-c", "cat; cat /word; echo $WHO >&2; cat /proc/1/comm; exit 7")
     process = await machine.node.exec(pod.metadata.uid, "main", command, options)
     await process.write(b"input " * 5000)
     await process.close_stdin()

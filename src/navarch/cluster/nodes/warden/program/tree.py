@@ -31,6 +31,7 @@ def enter(base: str, mounts: list[Any], *, own_processes: bool) -> None:
     Needs a mount namespace of its own. Raises `OSError`.
     """
     kernel.mount("", "/", flags=kernel.RECURSIVE | kernel.PRIVATE)
+    mounted = _mounted()
     kernel.mount("tmpfs", base, "tmpfs", options=f"mode=0755,{_SIZE}")
     root = f"{base}/root"
     for folder in (root, f"{base}/upper", f"{base}/work"):
@@ -38,7 +39,7 @@ def enter(base: str, mounts: list[Any], *, own_processes: bool) -> None:
     kernel.mount("tmpfs", root, "tmpfs", options=f"mode=0755,{_SIZE}")
     placed = sorted((_resolved(target), source, read_only) for source, target, read_only in mounts)
     points = [(target, os.path.isdir(source)) for target, source, _ in placed]
-    _mirror_machine(base, root, points)
+    _mirror_machine(base, root, points, mounted)
     _make_devices(f"{root}/dev")
     _show_processes(f"{root}/proc", own=own_processes)
     for target, source, read_only in placed:
@@ -51,8 +52,7 @@ def _resolved(target: str) -> str:
     return os.path.realpath(os.path.join("/", target))
 
 
-def _mirror_machine(base: str, root: str, points: list[tuple[str, bool]]) -> None:
-    mounted = _mounted()
+def _mirror_machine(base: str, root: str, points: list[tuple[str, bool]], mounted: list[str]) -> None:
     for name in os.listdir("/"):
         source, target = f"/{name}", f"{root}/{name}"
         if name in _OWN or os.path.islink(source) or not os.path.isdir(source):
