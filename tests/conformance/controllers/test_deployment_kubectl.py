@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import subprocess
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +16,14 @@ from conformance.controllers.kubelet import Kubelet
 from conformance.controllers.making import SELECTOR, template
 from conformance.controllers.watching import active_pods, until
 from navarch.client import Client, Config
-from navarch.k8s.apps.v1 import Deployment, DeploymentSpec, StatefulSet, StatefulSetSpec
+from navarch.k8s.apps.v1 import DaemonSet, DaemonSetSpec, Deployment, DeploymentSpec, StatefulSet, StatefulSetSpec
+from navarch.k8s.core.v1 import Node, Toleration
 from navarch.testing.cluster import Cluster
 from rig.programs import KUBECTL
 
 Told = Callable[..., Awaitable[str]]
+
+POOL = "of-kubectl"
 
 _SECONDS = 60
 
@@ -52,6 +55,9 @@ def workload(kind: str) -> Any:
     spec: dict[str, Any] = {"replicas": 2, "selector": SELECTOR, "template": template()}
     if kind == "deployment":
         return Deployment(name="web", spec=DeploymentSpec(**spec))
+    if kind == "daemonset":
+        somewhere: dict[str, Any] = {"node_selector": {"pool": POOL}, "tolerations": [Toleration(operator="Exists")]}
+        return DaemonSet(name="web", spec=DaemonSetSpec(selector=SELECTOR, template=template(**somewhere)))
     return StatefulSet(name="web", spec=StatefulSetSpec(**spec, service_name="web"))
 
 
@@ -59,8 +65,18 @@ async def images(client: Client) -> set[str | None]:
     return {pod.spec.containers[0].image for pod in await active_pods(client)}
 
 
-@pytest.mark.parametrize("kind", ["deployment", "statefulset"])
-async def test_kubectl_rolls_out_and_back(client: Client, kubelet: Kubelet, kubectl: Told, kind: str) -> None:
+@pytest.fixture
+async def node(client: Client) -> AsyncIterator[None]:
+    """One node for daemons."""
+    await client.create(Node(name=POOL, labels={"pool": POOL}))
+    yield
+    await client.delete(Node, POOL)
+
+
+@pytest.mark.parametrize("kind", ["deployment", "statefulset", "daemonset"])
+async def test_kubectl_rolls_out_and_back(
+    client: Client, kubelet: Kubelet, kubectl: Told, node: None, kind: str
+) -> None:
     """`status` waits until it is through, `history` has both versions, and `undo` brings the first one back."""
     await client.create(workload(kind))
     await kubectl("rollout", "status", f"{kind}/web", "--timeout=30s")
