@@ -43,7 +43,7 @@ WIDGET = {
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a/b", "../secrets/x", "a%2fb", "a\nb", "\x00", "\ud800"])
-@pytest.mark.parametrize("verb", ["get", "delete", "patch", "evict", "scale", "namespace", "create", "apply"])
+@pytest.mark.parametrize("verb", ["get", "delete", "patch", "evict", "bind", "scale", "namespace", "create", "apply"])
 async def test_name_that_would_lead_elsewhere_is_refused_before_anything_is_sent(verb: str, name: str) -> None:
     """By every verb, as a name and as a namespace; the error shows it and says what a name is."""
     client, _ = scripted()
@@ -52,6 +52,7 @@ async def test_name_that_would_lead_elsewhere_is_refused_before_anything_is_sent
         "delete": lambda: client.delete(KIND, name),
         "patch": lambda: client.patch(KIND, name, MergePatch({})),
         "evict": lambda: client.evict(name),
+        "bind": lambda: client.bind(name, "n1"),
         "scale": lambda: client.scale(KIND, name, 1),
         "namespace": lambda: client.get(KIND, "a", namespace=name or ".."),
         "create": lambda: client.create(ConfigMap(name="a", namespace=name or "..")),
@@ -140,7 +141,7 @@ async def test_dry_run_holds_for_every_verb_that_writes() -> None:
     scale = answer(
         {"kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": {"name": "a"}, "spec": {}, "status": {}}
     )
-    client, transport = scripted(FOUND, FOUND, FOUND, FOUND, SUCCESS, SUCCESS, scale, SUCCESS, dry_run=True)
+    client, transport = scripted(FOUND, FOUND, FOUND, FOUND, SUCCESS, SUCCESS, scale, SUCCESS, SUCCESS, dry_run=True)
     await client.create(ConfigMap(name="a"))
     await client.replace(ConfigMap(name="a"))
     await client.apply(ConfigMap(name="a"))
@@ -149,9 +150,21 @@ async def test_dry_run_holds_for_every_verb_that_writes() -> None:
     await client.delete_all(KIND)
     await client.scale(KIND, "a", 1)
     await client.evict("a")
+    await client.bind("a", "n1")
     for sent in transport.requests:
         in_body = json.loads(sent.body or b"{}").get("dryRun") == ["All"]
         assert sent.query.get("dryRun") == "All" or in_body, sent
+
+
+async def test_pod_is_bound_to_a_node() -> None:
+    """This very pod, if its uid is given."""
+    client, transport = scripted(SUCCESS)
+    await client.bind("web", "n1", namespace="shop", uid="1-2-3")
+    sent = transport.requests[0]
+    assert (sent.method, sent.path) == ("POST", "/api/v1/namespaces/shop/pods/web/binding")
+    body = json.loads(sent.body or b"")
+    assert body["metadata"] == {"name": "web", "namespace": "shop", "uid": "1-2-3"}
+    assert body["target"] == {"apiVersion": "v1", "kind": "Node", "name": "n1"}
 
 
 async def test_using_changes_only_what_it_says() -> None:
