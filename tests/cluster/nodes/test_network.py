@@ -55,7 +55,7 @@ def test_names_are_kubernetes_own() -> None:
     pod = Pod(name="me-0", namespace="data", spec=PodSpec(containers=[], hostname="me-0", subdomain="me"))
     text = hosts_text(pod, "127.9.128.9", names_of(services, slices))
     lines = text.splitlines()
-    assert "127.9.128.9\tme-0.me.data.svc.cluster.local me-0" in lines
+    assert "127.9.128.9\tme-0.me.data.svc.cluster.local me-0.me.data.svc me-0" in lines
     assert "127.9.0.1\tweb.default.svc.cluster.local web.default.svc web.default" in lines
     assert "127.9.128.1\tdb.data.svc.cluster.local db.data.svc db.data db" in lines
     assert "127.9.128.1\tdb-0.db.data.svc.cluster.local db-0.db.data.svc db-0.db.data db-0.db" in lines

@@ -64,11 +64,12 @@ def _of_pods(part: EndpointSlice, service: str) -> Iterator[Name]:
 
 
 def own_names(pod: Pod) -> list[str]:
-    """What a pod calls itself: its host name last."""
+    """What a pod calls itself: its host name last. Whoever asks before its service knows it would remember that."""
     hostname = pod.spec.hostname or pod.name[:63].rstrip("-.")
     if not pod.spec.subdomain:
         return [hostname]
-    return [f"{hostname}.{pod.spec.subdomain}.{pod.namespace}.svc.{_DOMAIN}", hostname]
+    name = f"{hostname}.{pod.spec.subdomain}.{pod.namespace}.svc"
+    return [f"{name}.{_DOMAIN}", name, hostname]
 
 
 def hosts_text(pod: Pod, address: str, names: Sequence[Name]) -> str:
