@@ -12,7 +12,7 @@ import msgspec
 
 import rig
 from namespaces import in_new_namespace
-from navarch.client import Client, Impersonation, connect, load
+from navarch.client import Client, Impersonation, Transport, connect, load
 from navarch.cluster.embedded.cluster import EmbeddedCluster
 from navarch.cluster.embedded.equipment import Equipment
 from navarch.cluster.nodes.images import Image, Images
@@ -29,6 +29,18 @@ class Site:
     """Another client of the same namespace."""
     connect_as: Callable[[str], Client]
     """A client of somebody else."""
+
+    @property
+    def transport(self) -> Transport:
+        """What the client sends its requests through."""
+        kept: list[Transport] = []
+
+        def keep(transport: Transport) -> Transport:
+            kept.append(transport)
+            return transport
+
+        self.client.through(keep)
+        return kept[0]
 
 
 @asynccontextmanager
