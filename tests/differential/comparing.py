@@ -13,7 +13,7 @@ from differential.engines import Embedded, Engine, real
 from differential.generating import kinds_of
 from differential.known import is_known
 from differential.performing import Performance, differences_between
-from differential.steps import Difference, Step
+from differential.steps import OWN, Difference, Step
 from navarch._base.clock import SystemClock
 from navarch.cluster.embedded.cluster import EmbeddedCluster
 
@@ -55,7 +55,7 @@ async def _perform(performance: Performance, steps: Sequence[Step], *, watches: 
 
 
 def _whose(namespaced: bool) -> tuple[tuple[str, str], ...]:
-    return () if namespaced else (("labelSelector", "sequence=$ns"),)
+    return () if namespaced else (OWN,)
 
 
 def _watch(listed: Step, since: str) -> Step:

@@ -10,7 +10,7 @@ from typing import Any
 
 from differential.custom import CUSTOM
 from differential.kinds import BUILTIN, GONE, LONG, METADATA, Edits, Kind
-from differential.steps import PATCHES, Json, Step
+from differential.steps import OWN, PATCHES, Json, Step
 
 _META = "application/json;as={kind};g=meta.k8s.io;v=v1"
 _FORMS = [_META.format(kind=kind) for kind in ("Table", "PartialObjectMetadata", "PartialObjectMetadataList")]
@@ -213,7 +213,7 @@ class _Sequence:
 
     def _selectors(self, kind: Kind) -> Query:
         """Of cluster-wide kinds only the sequence's own objects are looked at."""
-        query: Query = [] if kind.namespaced else [("labelSelector", "sequence=$ns")]
+        query: Query = [] if kind.namespaced else [OWN]
         if kind.namespaced and self._chance(0.25):
             query.append(
                 (

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from differential.steps import Difference, Step
+from differential.steps import OWN, Difference, Step
 
 Attempt = Callable[[Sequence[Step]], Awaitable[Difference | None]]
 """What a sequence shows, in a place where nothing was before."""
@@ -43,8 +43,9 @@ def _smaller(steps: list[Step]) -> Iterator[list[Step]]:
 
 
 def _smaller_steps(step: Step) -> Iterator[Step]:
-    for index in range(len(step.query)):
-        yield replace(step, query=step.query[:index] + step.query[index + 1 :])
+    for index, parameter in enumerate(step.query):
+        if parameter != OWN:
+            yield replace(step, query=step.query[:index] + step.query[index + 1 :])
     if step.body is not None:
         for body in _smaller_values(step.body):
             yield replace(step, body=body)

@@ -22,6 +22,8 @@ PATCHES = {
     "strategic": "application/strategic-merge-patch+json",
     "apply": "application/apply-patch+yaml",
 }
+OWN = ("labelSelector", "sequence=$ns")
+"""The parameter with which only the sequence's own objects of a cluster-wide kind are meant."""
 NAMES = ("$ns", "$rv", "$old", "$uid", "$listed", "$continue")
 
 

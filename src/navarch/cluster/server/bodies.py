@@ -8,15 +8,23 @@ from typing import Any
 
 import msgspec
 
-from navarch.cluster.server.decoding import LIMIT_BYTES, decode_json, decode_of, is_json, refuse_too_large
+from navarch.cluster.server.decoding import (
+    LIMIT_BYTES,
+    decode_json,
+    decode_of,
+    is_json,
+    refuse_other_kind,
+    refuse_too_large,
+)
 from navarch.cluster.server.refusal import Refusal, bad_request
 from navarch.cluster.server.request import ApiRequest, Json
-from navarch.cluster.server.types import ResourceType
+from navarch.cluster.server.types import ResourceType, Schema
 
 __all__ = [
     "LIMIT_BYTES",
     "decode_json",
     "decode_object",
+    "duplicate_faults",
     "duplicates_in",
     "refuse_too_large",
     "refuse_unfit",
@@ -24,54 +32,51 @@ __all__ = [
 ]
 
 
-def decode_object(request: ApiRequest, resource: ResourceType, *, kind: str = "") -> tuple[Json, list[str]]:
-    """The object in the body, checked against its schema; and warnings about what the schema does not know.
+def decode_object(request: ApiRequest, resource: ResourceType, warnings: list[str]) -> Json:
+    """The object in the body, checked against its schema; `warnings` are told what the schema does not know.
 
-    `kind` is that of a subresource, where it differs. Refuses with 400 what is no such object, and what field validation
-    does not let pass.
+    Refuses with 400 what is no such object, and what field validation does not let pass.
     """
     media_type = request.headers.get("content-type", "")
-    value = decode_of(request.body, media_type, resource, kind)
-    if not kind:
-        refuse_unfit(resource, value)
-    doubled = [f'duplicate field "{path}"' for path in duplicates_in(request, media_type)]
-    return value, strict_faults(request, value, resource, found=doubled)
+    value = decode_of(request.body, media_type, resource)
+    doubled = duplicate_faults(request, media_type)
+    if doubled and not resource.is_custom:
+        value = _together(value, request.body)
+    refuse_unfit(resource, value)
+    warnings += strict_faults(request, value, resource.schema, _refusal(resource), found=doubled)
+    refuse_other_kind(value, resource)
+    return value
+
+
+def _refusal(resource: ResourceType) -> Callable[[str], Refusal]:
+    kind = resource.kind
+    return lambda why: bad_request(f'{kind} in version "{resource.version}" cannot be handled as a {kind}: {why}')
 
 
 def refuse_unfit(resource: ResourceType, value: Json) -> None:
     """400 for what could not be decoded into the types of the kind."""
     if faults := resource.schema.faults(value):
-        kind = resource.kind
-        raise bad_request(f'{kind} in version "{resource.version}" cannot be handled as a {kind}: {faults[0].message}')
+        raise _refusal(resource)(faults[0].message)
 
 
 def strict_faults(
     request: ApiRequest,
     value: Json,
-    resource: ResourceType,
+    schema: Schema,
+    refused: Callable[[str], Refusal],
     *,
     found: Iterable[str] = (),
-    refused: Callable[[str], Refusal] | None = None,
 ) -> list[str]:
     """Drops unknown fields; as warnings with `fieldValidation=Warn`, as a refusal with `Strict`, together with what
-    else was `found`.
-
-    `refused` makes the refusal of the reason; by default it is a 400 about the body.
+    else was `found`. `refused` makes the refusal of the reason.
     """
     validation = request.parameter("fieldValidation") or "Warn"
-    unknown = [f'unknown field "{path}"' for path in resource.schema.unknown_fields(value)]
+    unknown = [f'unknown field "{path}"' for path in schema.unknown_fields(value)]
     if validation == "Ignore":
         return []
     odd = [*found, *unknown]
     if odd and validation == "Strict":
-        why = f"strict decoding error: {', '.join(odd)}"
-        raise (
-            refused(why)
-            if refused
-            else bad_request(
-                f'{resource.kind} in version "{resource.version}" cannot be handled as a {resource.kind}: {why}'
-            )
-        )
+        raise refused(f"strict decoding error: {', '.join(odd)}")
     return odd
 
 
@@ -87,16 +92,37 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         return value
     names = [name for name, _ in pairs]
     repeating = _Repeating(value)
-    repeating.repeated = tuple(name for name in value for _ in range(names.count(name) - 1))
+    repeating.repeated = tuple(name for name in value if names.count(name) > 1)
     return repeating
 
 
+def _together(value: Json, body: bytes) -> Json:
+    """The value that Go reads from a text with names that come twice: it adds to the object that was there before."""
+    return {**json.loads(body, object_pairs_hook=_merged), **{name: value[name] for name in ("apiVersion", "kind")}}
+
+
+def _merged(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value: dict[str, Any] = {}
+    for name, member in pairs:
+        before = value.get(name)
+        if isinstance(before, dict) and isinstance(member, dict):
+            value[name] = _merged([*before.items(), *member.items()])
+        else:
+            value[name] = member
+    return value
+
+
+def duplicate_faults(request: ApiRequest, media_type: str = "application/json") -> list[str]:
+    """What is there more than once, in the words of field validation."""
+    return [f'duplicate field "{path}"' for path in duplicates_in(request, media_type)]
+
+
 def duplicates_in(request: ApiRequest, media_type: str = "application/json") -> list[str]:
-    """The paths of what is there more than once; not looked for where nobody wants to know.
+    """The paths of what is there more than once.
 
     Most bodies are written as their value is written again: nothing of them got lost.
     """
-    if request.parameter("fieldValidation") == "Ignore" or not is_json(media_type):
+    if not is_json(media_type):
         return []
     if msgspec.json.encode(msgspec.json.decode(request.body)) == request.body.rstrip():
         return []

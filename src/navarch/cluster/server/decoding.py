@@ -11,7 +11,15 @@ from navarch.cluster.server.refusal import Refusal, bad_request, invalid
 from navarch.cluster.server.request import Json
 from navarch.cluster.server.types import ResourceType
 
-__all__ = ["LIMIT_BYTES", "decode_json", "decode_of", "decode_options", "is_json", "refuse_too_large"]
+__all__ = [
+    "LIMIT_BYTES",
+    "decode_json",
+    "decode_of",
+    "decode_options",
+    "is_json",
+    "refuse_other_kind",
+    "refuse_too_large",
+]
 
 LIMIT_BYTES: Final = 3 * 1024 * 1024
 _JSON: Final = "application/json"
@@ -56,18 +64,18 @@ def is_json(media_type: str) -> bool:
     return _plain(media_type) in {_JSON, ""}
 
 
-def decode_of(body: bytes, media_type: str, resource: ResourceType, kind: str = "") -> Json:
+def decode_of(body: bytes, media_type: str, resource: ResourceType) -> Json:
     """The object of a resource that a body is; refuses with 400 or 415 what is no such object, or none at all.
 
-    `kind` is that of a subresource, where it differs.
+    One of a custom kind may be of another kind; see `refuse_other_kind`.
     """
     if resource.is_custom and _plain(media_type) == _PROTOBUF:
         raise _unsupported(_JSON, _YAML)
     try:
-        value = decode_json(body, media_type, resource.api_version, kind or resource.kind)
-        return _identified(value, resource, kind, body if is_json(media_type) else b"")
+        value = decode_json(body, media_type, resource.api_version, resource.kind)
+        return _identified(value, resource, body if is_json(media_type) else b"")
     except _UnreadableError as error:
-        raise error.instead_of(kind or resource.kind, body) from None
+        raise error.instead_of(resource.kind, body) from None
 
 
 def decode_options(body: bytes, media_type: str, kind: str) -> Json:
@@ -131,13 +139,13 @@ def _from_protobuf(body: bytes, api_version: str, kind: str) -> Json:
         raise _UnreadableError(str(error), found_version.rpartition("/")[2], found_kind) from None
 
 
-def _identified(given: Any, resource: ResourceType, kind: str, body: bytes) -> Json:
+def _identified(given: Any, resource: ResourceType, body: bytes) -> Json:
     """The object, which says of which kind it is; refused if that is another one."""
     value = _typed(given)
     if resource.is_custom:
         _check_custom(value, resource, body)
     else:
-        _check_built_in(value, resource, kind)
+        _check_built_in(value, resource)
     return value
 
 
@@ -170,6 +178,11 @@ def _check_custom(value: Json, resource: ResourceType, body: bytes) -> None:
         raise _UnreadableError(f"Object 'Kind' is missing in '{(body or msgspec.json.encode(value)).decode()}'")
     if faults := resource.schema.faults(value):
         raise _UnreadableError(faults[0].message, found_version.rpartition("/")[2], found_kind)
+
+
+def refuse_other_kind(value: Json, resource: ResourceType) -> None:
+    """400 or 422 for an object that says that it is of another kind; a built-in one was refused before."""
+    found_version, found_kind = value.get("apiVersion") or "", value.get("kind")
     if found_version != resource.api_version:
         raise bad_request(
             f"the API version in the data ({found_version}) does not match the expected API version "
@@ -179,14 +192,14 @@ def _check_custom(value: Json, resource: ResourceType, body: bytes) -> None:
         metadata = value.get("metadata")
         name = metadata.get("name", "") if isinstance(metadata, dict) else ""
         cause = causes.invalid("kind", found_kind, f"must be {resource.kind}")
-        raise invalid(resource.group, found_kind, name, [cause])
+        raise invalid(resource.group, str(found_kind), name, [cause])
 
 
-def _check_built_in(value: Json, resource: ResourceType, kind: str) -> None:
+def _check_built_in(value: Json, resource: ResourceType) -> None:
     """One that does not say of which kind it is, is of the one that is expected."""
     found_version = value["apiVersion"] = value.get("apiVersion") or resource.api_version
-    found_kind = value["kind"] = value.get("kind") or kind or resource.kind
-    if kind or (found_version, found_kind) == (resource.api_version, resource.kind):
+    found_kind = value["kind"] = value.get("kind") or resource.kind
+    if (found_version, found_kind) == (resource.api_version, resource.kind):
         return
     from navarch.cluster.server.protobuf import message_of  # noqa: PLC0415 - most objects are of the right kind
 

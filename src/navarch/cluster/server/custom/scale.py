@@ -13,7 +13,13 @@ from navarch.cluster.server.custom.scale_paths import AccessError, ScalePaths, i
 from navarch.cluster.server.custom.strategy import CustomStrategy
 from navarch.cluster.server.endpoints.call import Call
 from navarch.cluster.server.endpoints.read import check_read_version
-from navarch.cluster.server.endpoints.scaling import API_VERSION, Scaled, check_scale_name, scale_options
+from navarch.cluster.server.endpoints.scaling import (
+    API_VERSION,
+    Scaled,
+    check_scale_name,
+    scale_options,
+    warn_of_fields,
+)
 from navarch.cluster.server.endpoints.write import check_version, metadata_of, store_update
 from navarch.cluster.server.negotiation import asked_form
 from navarch.cluster.server.refusal import Refusal, bad_request, conflict, not_found
@@ -68,6 +74,7 @@ def _sent(call: Call) -> Json:
     asked = decode_json(call.request.body, call.request.headers.get("content-type", ""))
     check_scale_name(call, asked if isinstance(asked, dict) else {})
     _replicas(_identified(asked))
+    warn_of_fields(call, asked, lambda _: bad_request(_UNKNOWN))
     return _identified(asked)
 
 
@@ -81,7 +88,7 @@ def _changed(value: Json, asked: Json, paths: ScalePaths, scaled: Scaled) -> Jso
     changed = {**value, "metadata": {**value["metadata"]}}
     wanted = _replicas(asked)
     put_at(changed, paths.spec, wanted)
-    changed["metadata"]["managedFields"] = scaled.owned(asked, changes=integer_at(value, paths.spec) != wanted)
+    changed["metadata"]["managedFields"] = scaled.owned(asked)
     return changed
 
 

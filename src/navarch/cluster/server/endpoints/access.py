@@ -29,8 +29,7 @@ def access_endpoints(reviews: Reviews, tokens: ServiceAccountTokens) -> dict[tup
 
 def _review(reviews: Reviews, kind: str) -> Endpoint:
     async def review(call: Call) -> Reply:
-        value, warnings = decode_object(call.request, call.resource)
-        call.warnings += warnings
+        value = decode_object(call.request, call.resource, call.warnings)
         metadata_of(value)
         own(call, None, value)
         await _pass_admission(call, value)

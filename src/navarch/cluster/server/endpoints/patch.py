@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from navarch.api.json_patch import copy_json
-from navarch.cluster.server.bodies import decode_json, duplicates_in, refuse_too_large, strict_faults
+from navarch.cluster.server.bodies import decode_json, duplicate_faults, duplicates_in, refuse_too_large, strict_faults
 from navarch.cluster.server.endpoints.call import Call
 from navarch.cluster.server.endpoints.options import patch_options
 from navarch.cluster.server.endpoints.write import (
@@ -20,10 +20,10 @@ from navarch.cluster.server.fields import applied, patched, shape_of, unfit_patc
 from navarch.cluster.server.refusal import Refusal, bad_request, conflict, not_found
 from navarch.cluster.server.registry import CHANGED, Found
 from navarch.cluster.server.request import Json, Reply
-from navarch.cluster.server.types import ResourceType
+from navarch.cluster.server.types import ResourceType, Schema
 from navarch.cluster.server.views import value_of
 
-__all__ = ["patch"]
+__all__ = ["patch", "patched_value", "repeated_keys"]
 
 _APPLY = "application/apply-patch+yaml"
 _JSON_PATCH = "application/json-patch+json"
@@ -56,18 +56,25 @@ def _is_tied(call: Call) -> bool:
 
 async def _patch(call: Call, media_type: str, options: Json) -> Reply:
     found = await call.kernel.registry.get(call.resource, call.info.namespace, call.info.name)
-    live = await value_of(call.resource, found.stored)
+    value = patched_value(call, await value_of(call.resource, found.stored), media_type, call.resource.schema)
+    _check_same(call, found, value)
+    return await store_update(call, found, value, options)
+
+
+def patched_value(call: Call, live: Json, media_type: str, schema: Schema) -> Json:
+    """What a JSON, merge or strategic merge patch makes of a value of that schema; warns of what the schema does not
+    know, or refuses it.
+    """
     validation = call.request.parameter("fieldValidation") or "Warn"
     value = patched(live, call.request.body, media_type, call.resource, field_validation=validation)
     shown = copy_json(value) if validation == "Strict" else value
     refused = partial(unfit_patch, shown, strategic=call.request.body if media_type == _STRATEGIC else None)
-    if faults := call.resource.schema.faults(value):
+    if faults := schema.faults(value):
         raise refused(faults[0].message)
-    odd = [f'duplicate field "{path}"' for path in duplicates_in(call.request)]
+    odd = duplicate_faults(call.request)
     odd += unknown_in_operations(call.request.body) if media_type == _JSON_PATCH else []
-    call.warnings += strict_faults(call.request, value, call.resource, found=odd, refused=refused)
-    _check_same(call, found, value)
-    return await store_update(call, found, value, options)
+    call.warnings += strict_faults(call.request, value, schema, refused, found=odd)
+    return value
 
 
 def _check_same(call: Call, found: Found, value: Json) -> None:
@@ -86,7 +93,7 @@ async def _apply(call: Call, options: Json) -> Reply:
     desired = decode_json(call.request.body, _APPLY)
     if not isinstance(desired, dict):
         raise bad_request("error decoding YAML: expected an object")
-    _repeated_keys(call)
+    repeated_keys(call)
     found = await call.kernel.registry.find(call.resource, call.info.namespace, call.info.name)
     if found is None:
         return await _apply_new(call, desired, options)
@@ -96,10 +103,12 @@ async def _apply(call: Call, options: Json) -> Reply:
     return await store_update(call, found, merged, options, owned=True)
 
 
-def _repeated_keys(call: Call) -> list[str]:
+def repeated_keys(call: Call) -> list[str]:
     """What a body of JSON says twice, in the words of YAML."""
     body = call.request.body.lstrip()
     paths = duplicates_in(call.request) if body.startswith(b"{") and b"\n" not in body.strip() else []
+    if call.request.parameter("fieldValidation") == "Ignore":
+        return []
     said = [f'line 1: key "{path.rpartition(".")[2]}" already set in map' for path in paths]
     if said and call.request.parameter("fieldValidation") == "Strict":
         told = "".join(f"\n  {each}" for each in said)
@@ -158,5 +167,5 @@ def _merged(call: Call, live: Json | None, desired: Json) -> Json:
     )
     if call.resource.is_custom:
         merged["metadata"].pop("creationTimestamp", None)  # the server's own, whatever was applied
-    call.warnings += _repeated_keys(call)
+    call.warnings += repeated_keys(call)
     return merged

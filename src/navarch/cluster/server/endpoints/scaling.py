@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from navarch.cluster.server.bodies import decode_json
+from navarch.cluster.server.bodies import decode_json, duplicate_faults, strict_faults
 from navarch.cluster.server.builtin.schema import schema_of
 from navarch.cluster.server.endpoints.call import Call
 from navarch.cluster.server.endpoints.options import patch_options, write_options
+from navarch.cluster.server.endpoints.patch import patched_value, repeated_keys
 from navarch.cluster.server.endpoints.write import metadata_of
-from navarch.cluster.server.fields import ScaleApply, applied_scale, entries_from_scale, patched
+from navarch.cluster.server.fields import ScaleApply, applied_scale, entries_from_scale, entries_of_scale, updated_scale
 from navarch.cluster.server.refusal import Refusal, bad_request
 from navarch.cluster.server.request import Json
 
-__all__ = ["API_VERSION", "SCALE", "Scaled", "check_scale_name", "media_type_of", "scale_options"]
+__all__ = ["API_VERSION", "SCALE", "Scaled", "check_scale_name", "media_type_of", "scale_options", "warn_of_fields"]
 
 API_VERSION: Final = "autoscaling/v1"
 SCALE: Final = "io.k8s.api.autoscaling.v1.Scale"
@@ -23,6 +24,7 @@ _APPLY: Final = "application/apply-patch+yaml"
 _KIND: Final = "autoscaling/v1, Kind=Scale"
 _NO_SCALES: Final = "request to convert CR to an invalid group/version: autoscaling/v1"
 """Kubernetes' own fault: the Scale of a custom object cannot be applied."""
+_FIRST: Final = "failed to create manager for existing fields: failed to convert live object"
 
 
 def media_type_of(call: Call) -> str:
@@ -47,6 +49,12 @@ def check_scale_name(call: Call, asked: Json) -> None:
         raise bad_request(f"the name of the object ({given}) does not match the name on the URL ({name})")
 
 
+def warn_of_fields(call: Call, asked: Json, refused: Callable[[str], Refusal]) -> None:
+    """Warns of what is in a Scale that was sent twice, or that Scales do not have; or refuses it, if that is wanted."""
+    doubled = duplicate_faults(call.request, media_type_of(call))
+    call.warnings += strict_faults(call.request, asked, schema_of(SCALE), refused, found=doubled)
+
+
 @dataclass(frozen=True, slots=True)
 class Scaled:
     """An object with its Scale: `entries` are its managed fields, `replicas` where its versions have their replicas."""
@@ -56,14 +64,28 @@ class Scaled:
     entries: list[Json]
     replicas: Mapping[str, tuple[str, ...]]
 
+    @property
+    def live(self) -> Json:
+        """The Scale with the managed fields of the object that are about it."""
+        managed = entries_of_scale(self.entries, self.replicas)
+        metadata = {**self.scale["metadata"], **({"managedFields": managed} if managed else {})}
+        return {**self.scale, "metadata": metadata}
+
     def patched(self) -> Json:
         """The Scale after the patch of the request, with managed fields of its own if it was applied."""
         call = self.call
         if media_type_of(call) != _APPLY:
-            return patched(self.scale, call.request.body, media_type_of(call), call.resource)
+            return patched_value(call, self.live, media_type_of(call), schema_of(SCALE))
         desired = decode_json(call.request.body, _APPLY)
-        by = ScaleApply(call.manager, call.request.flag("force"), call.now())
-        scale = applied_scale(self.scale, self.entries, desired, self.replicas, by)
+        live = self.live
+        if call.resource.is_custom and "managedFields" not in live["metadata"]:
+            raise Refusal(500, "", f"{_FIRST} (/; {_KIND}) to proper version: {_NO_SCALES}")
+        call.warnings += repeated_keys(call)
+        return self._applied(live, desired)
+
+    def _applied(self, live: Json, desired: Json) -> Json:
+        call = self.call
+        scale = applied_scale(live, desired, ScaleApply(call.manager, call.request.flag("force"), call.now()))
         which = f"{scale['metadata'].get('namespace', '')}/{scale['metadata'].get('name', '')}; {_KIND}"
         faults = schema_of(SCALE).faults(scale)
         if faults or call.resource.is_custom:
@@ -71,27 +93,15 @@ class Scaled:
             raise Refusal(500, "", f"failed to convert new object ({which}) to proper version: {why}")
         return scale
 
-    def owned(self, asked: Json, *, changes: bool) -> list[Json]:
-        """The managed fields of the object after the write: whoever changes the replicas owns them.
-
-        A Scale does not have a field for none.
-        """
-        if media_type_of(self.call) == _APPLY:
-            return self._from(asked["metadata"].get("managedFields", []))
-        if not changes:
-            return self.entries
-        wanted = (asked.get("spec") or {}).get("replicas")
-        return self._from([self._entry()] if wanted else [])
-
-    def _from(self, scale: list[Json]) -> list[Json]:
+    def owned(self, asked: Json) -> list[Json]:
+        """The managed fields of the object after the write: whoever changes the replicas owns them."""
+        scale = self._managed(asked)
         return entries_from_scale(self.entries, scale, self.replicas, self.call.resource.api_version)
 
-    def _entry(self) -> Json:
-        return {
-            "manager": self.call.manager,
-            "operation": "Update",
-            "apiVersion": API_VERSION,
-            "fieldsType": "FieldsV1",
-            "fieldsV1": {"f:spec": {"f:replicas": {}}},
-            "subresource": "scale",
-        }
+    def _managed(self, asked: Json) -> list[Json]:
+        if media_type_of(self.call) == _APPLY:
+            applied: list[Json] = asked["metadata"].get("managedFields", [])
+            return applied
+        replicas = (asked.get("spec") or {}).get("replicas")
+        wanted = {**asked, "spec": {"replicas": replicas} if replicas else {}}
+        return updated_scale(self.live, wanted, manager=self.call.manager, now=self.call.now())

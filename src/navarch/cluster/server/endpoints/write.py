@@ -56,8 +56,7 @@ def metadata_of(value: Json) -> Json:
 async def create(call: Call) -> Reply:
     """A new object."""
     options = write_options("CreateOptions", call.request)
-    value, warnings = decode_object(call.request, call.resource)
-    call.warnings += warnings
+    value = decode_object(call.request, call.resource, call.warnings)
     stored = await store_new(call, value, options)
     if isinstance(stored, dict):
         return call.answer_value(stored, 201)
@@ -173,8 +172,7 @@ def own(call: Call, old: Json | None, value: Json) -> None:
 async def update(call: Call) -> Reply:
     """A new version of an object: as a whole, or of the part that a subresource is."""
     options = write_options("UpdateOptions", call.request)
-    value, warnings = decode_object(call.request, call.resource)
-    call.warnings += warnings
+    value = decode_object(call.request, call.resource, call.warnings)
     metadata = metadata_of(value)
     _check_identity(call, metadata)
     found = await call.kernel.registry.find(call.resource, call.info.namespace, call.info.name)

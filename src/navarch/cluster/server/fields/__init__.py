@@ -5,7 +5,13 @@ from navarch.cluster.server.fields.applying import applied
 from navarch.cluster.server.fields.kinds import KindShape, builtin_shape, custom_shape, shape_of
 from navarch.cluster.server.fields.managers import settled, updated
 from navarch.cluster.server.fields.patches import patched, unfit_patch, unknown_in_operations, unsupported
-from navarch.cluster.server.fields.scaling import ScaleApply, applied_scale, entries_from_scale, entries_of_scale
+from navarch.cluster.server.fields.scaling import (
+    ScaleApply,
+    applied_scale,
+    entries_from_scale,
+    entries_of_scale,
+    updated_scale,
+)
 
 __all__ = [
     "KindShape",
@@ -24,4 +30,5 @@ __all__ = [
     "unknown_in_operations",
     "unsupported",
     "updated",
+    "updated_scale",
 ]

@@ -10,11 +10,12 @@ from typing import Any, Final
 from navarch.cluster.server.fields.applying import applied
 from navarch.cluster.server.fields.entries import Holders, Holding, encoded, held
 from navarch.cluster.server.fields.kinds import KindShape, builtin_shape
+from navarch.cluster.server.fields.managers import updated
 from navarch.cluster.server.fields.sets import LEAF, Tree, difference, has
 from navarch.cluster.server.request import Json
 from navarch.k8s.published import published
 
-__all__ = ["ScaleApply", "applied_scale", "entries_from_scale", "entries_of_scale"]
+__all__ = ["ScaleApply", "applied_scale", "entries_from_scale", "entries_of_scale", "updated_scale"]
 
 SCALE_VERSION: Final = "autoscaling/v1"
 _REPLICAS: Final = ("f:spec", "f:replicas")
@@ -54,6 +55,16 @@ def entries_from_scale(entries: list[Json], scale: list[Json], replicas: Paths, 
     return encoded(result)
 
 
+def updated_scale(live: Json, wanted: Json, *, manager: str, now: str) -> list[Json]:
+    """The managed fields of a Scale after `manager` made `wanted` out of `live`, which has its own.
+
+    An updater of the object is another one than an updater of its Scale, since they write different versions.
+    """
+    return updated(
+        live, wanted, _scale_shape(), manager=manager, subresource="scale", api_version=SCALE_VERSION, now=now
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class ScaleApply:
     """Who applies a Scale, and how."""
@@ -63,9 +74,8 @@ class ScaleApply:
     now: str
 
 
-def applied_scale(scale: Json, entries: list[Json], patch: Json, replicas: Paths, by: ScaleApply) -> Json:
-    """The Scale of an object that has managed fields `entries`, after `patch` was applied to it, with its own ones."""
-    live = {**scale, "metadata": {**scale["metadata"], "managedFields": entries_of_scale(entries, replicas)}}
+def applied_scale(live: Json, patch: Json, by: ScaleApply) -> Json:
+    """The Scale, which has its managed fields, after `patch` was applied to it."""
     return applied(
         live,
         patch,

@@ -12,10 +12,17 @@ from navarch.cluster.server.builtin.endpoints.bodies import checked, sent
 from navarch.cluster.server.causes import invalid as invalid_cause
 from navarch.cluster.server.endpoints.call import Call
 from navarch.cluster.server.endpoints.read import check_read_version
-from navarch.cluster.server.endpoints.scaling import API_VERSION, SCALE, Scaled, check_scale_name, scale_options
+from navarch.cluster.server.endpoints.scaling import (
+    API_VERSION,
+    SCALE,
+    Scaled,
+    check_scale_name,
+    scale_options,
+    warn_of_fields,
+)
 from navarch.cluster.server.endpoints.write import check_version, store_update
 from navarch.cluster.server.negotiation import asked_form
-from navarch.cluster.server.refusal import conflict, invalid
+from navarch.cluster.server.refusal import bad_request, conflict, invalid
 from navarch.cluster.server.registry import CHANGED, Found
 from navarch.cluster.server.request import Json, Reply
 from navarch.cluster.server.shaping import written
@@ -30,9 +37,7 @@ _REPLICAS: Final = ("f:spec", "f:replicas")
 async def scale(call: Call) -> Reply:
     """Reads or writes how many replicas are wanted."""
     options = scale_options(call) if call.info.verb != "get" else {}
-    sent_scale = sent(call, SCALE) if call.info.verb == "update" else None
-    if sent_scale is not None:
-        check_scale_name(call, sent_scale)
+    sent_scale = _sent(call) if call.info.verb == "update" else None
     if call.info.verb == "get":
         await check_read_version(call)
     found = await call.kernel.registry.get(call.resource, call.info.namespace, call.info.name)
@@ -44,8 +49,14 @@ async def scale(call: Call) -> Reply:
     asked = checked(scaled.patched(), SCALE) if sent_scale is None else sent_scale
     _check(call, asked, value["metadata"])
     wanted = (asked.get("spec") or {}).get("replicas") or 0
-    managed = scaled.owned(asked, changes=value["spec"].get("replicas") != wanted)
-    return await _store(call, found, _changed(value, wanted, managed), options)
+    return await _store(call, found, _changed(value, wanted, scaled.owned(asked)), options)
+
+
+def _sent(call: Call) -> Json:
+    value = sent(call, SCALE)
+    warn_of_fields(call, value, lambda why: bad_request(f'Scale in version "v1" cannot be handled as a Scale: {why}'))
+    check_scale_name(call, value)
+    return value
 
 
 def _check(call: Call, asked: Json, current: Json) -> None:
