@@ -157,6 +157,8 @@ class Recorder:
         """Makes room if it must: a series that has been written can end early."""
         if len(self._series) < self._options.capacity:
             return True
+        if len(self._waiting) == len(self._series):
+            return False
         written = next((each for each in self._series if each not in self._waiting), None)
         if written is not None:
             del self._series[written]
