@@ -35,6 +35,8 @@ from navarch.k8s.core.v1 import (
 )
 from navarch.k8s.storage.v1 import StorageClass, VolumeAttributesClass
 
+DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
+
 _numbers = itertools.count(1)
 pytestmark = pytest.mark.usefixtures("scheduler")
 
@@ -307,3 +309,35 @@ async def test_attributes_class_in_use_stays_until_its_claim_is_gone(client: Cli
     await for_a_while(lambda: client.get(VolumeAttributesClass, name), lambda _: True, "the class to stay", seconds=0.5)
     await client.delete(PersistentVolumeClaim, "data")
     await until_gone(client, VolumeAttributesClass, name)
+
+
+@pytest.fixture
+async def no_default(client: Client) -> AsyncIterator[None]:
+    """No class is the default one meanwhile, also where a cluster brings one of its own."""
+    classes = [each.name for each in await client.list(StorageClass) if each.annotations.get(DEFAULT_CLASS) == "true"]
+    for name in classes:
+        await client.patch(StorageClass, name, MergePatch({"metadata": {"annotations": {DEFAULT_CLASS: "false"}}}))
+    yield
+    for name in classes:
+        await client.patch(StorageClass, name, MergePatch({"metadata": {"annotations": {DEFAULT_CLASS: "true"}}}))
+
+
+@pytest.mark.usefixtures("no_default")
+async def test_claim_without_a_class_takes_the_default_one_that_comes_after_it(client: Client, storage: str) -> None:
+    """A claim that wants no class at all, which is another thing, keeps to that."""
+    for name, wanted in (("without", None), ("none", "")):
+        new = claim(name, storage)
+        new.spec.storage_class_name = wanted
+        await client.create(new)
+    default = StorageClass(name=storage, annotations={DEFAULT_CLASS: "true"}, provisioner="example.com/nobody")
+    await client.create(default)
+    try:
+        found = await until(
+            lambda: client.get(PersistentVolumeClaim, "without"),
+            lambda found: bool(found.spec.storage_class_name),
+            "a class for the claim",
+        )
+    finally:
+        await client.delete(StorageClass, storage)
+    assert found.spec.storage_class_name == storage
+    assert not (await client.get(PersistentVolumeClaim, "none")).spec.storage_class_name

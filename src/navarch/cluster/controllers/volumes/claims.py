@@ -13,6 +13,7 @@ from navarch.cluster.controllers.volumes.matching import asked_size, find_volume
 from navarch.cluster.controllers.volumes.words import (
     BIND_COMPLETED,
     BOUND_BY_CONTROLLER,
+    DEFAULT_CLASS,
     LOCAL,
     PROVISIONED_BY,
     PROVISIONER,
@@ -69,9 +70,14 @@ def _claims_for(volume: PersistentVolume, lookup: Lookup) -> Iterable[Key]:
 
 
 def _claims_of_class(storage: StorageClass, lookup: Lookup) -> Iterable[Key]:
+    wanted = {storage.name, None} if _is_default(storage) else {storage.name}
     for claim in lookup.list(PersistentVolumeClaim):
-        if not claim.spec.volume_name and claim.spec.storage_class_name == storage.name:
+        if not claim.spec.volume_name and claim.spec.storage_class_name in wanted:
             yield Key(claim.namespace, claim.name)
+
+
+def _is_default(storage: StorageClass) -> bool:
+    return (storage.annotations or {}).get(DEFAULT_CLASS) == "true"
 
 
 @dataclass(slots=True)
@@ -115,6 +121,8 @@ class _Binding:
         found = find_volume(self.claim, await self._candidates(selected))
         if found is not None and (not waits or selected or found.spec.claim_ref is not None):
             await self._bind(found)
+        elif found is None and await self._takes_default():
+            return
         elif waits and not selected:
             self._wait("WaitForFirstConsumer", "waiting for first consumer to be created before binding")
         elif storage is not None:
@@ -132,6 +140,16 @@ class _Binding:
     async def _class(self) -> StorageClass | None:
         name = self.claim.spec.storage_class_name
         return await self.ctx.get(StorageClass, name) if name else None
+
+    async def _takes_default(self) -> bool:
+        """Whether the claim named no class and has one now: the default one, which came after it."""
+        if self.claim.spec.storage_class_name is not None:
+            return False
+        marked = sorted(filter(_is_default, await self.ctx.list(StorageClass)), key=lambda each: each.name)
+        youngest = max(marked, key=lambda each: str(each.metadata.creation_timestamp), default=None)
+        if youngest is not None:
+            await self._patch_claim({"spec": {"storageClassName": youngest.name}})
+        return youngest is not None
 
     async def _candidates(self, node: str) -> list[PersistentVolume]:
         """All volumes; for a node that was selected, those that are there or anywhere."""

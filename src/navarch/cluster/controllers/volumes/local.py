@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from navarch.cluster.controllers.volumes.matching import asked_size
-from navarch.cluster.controllers.volumes.words import LOCAL, PROVISIONED_BY, SELECTED_NODE, reference_to
+from navarch.cluster.controllers.volumes.words import DEFAULT_CLASS, LOCAL, PROVISIONED_BY, SELECTED_NODE, reference_to
 from navarch.k8s.core.v1 import (
     HostPathVolumeSource,
     LocalVolumeSource,
@@ -40,7 +40,7 @@ def standard_class() -> StorageClass:
     """The class of claims that name none."""
     return StorageClass(
         name="standard",
-        annotations={"storageclass.kubernetes.io/is-default-class": "true"},
+        annotations={DEFAULT_CLASS: "true"},
         provisioner=LOCAL,
         reclaim_policy="Delete",
         volume_binding_mode="WaitForFirstConsumer",

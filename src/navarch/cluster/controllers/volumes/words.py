@@ -9,6 +9,7 @@ from navarch.k8s.core.v1 import ObjectReference, PersistentVolume, PersistentVol
 __all__ = [
     "BIND_COMPLETED",
     "BOUND_BY_CONTROLLER",
+    "DEFAULT_CLASS",
     "LOCAL",
     "NO_PROVISIONER",
     "PROVISIONED_BY",
@@ -23,6 +24,7 @@ __all__ = [
 
 BIND_COMPLETED: Final = "pv.kubernetes.io/bind-completed"
 BOUND_BY_CONTROLLER: Final = "pv.kubernetes.io/bound-by-controller"
+DEFAULT_CLASS: Final = "storageclass.kubernetes.io/is-default-class"
 PROVISIONED_BY: Final = "pv.kubernetes.io/provisioned-by"
 PROVISIONER: Final = "volume.kubernetes.io/storage-provisioner"
 PROVISIONER_BETA: Final = "volume.beta.kubernetes.io/storage-provisioner"
