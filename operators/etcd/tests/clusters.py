@@ -1,0 +1,54 @@
+"""Clusters of etcd whose members are processes of this machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from etcd_operator.kinds import EtcdCluster, EtcdClusterSpec, Storage
+from navarch.api import Quantity
+from navarch.k8s.core.v1 import PersistentVolumeClaim, Pod
+from navarch.testing import Cluster
+
+NAME = "example"
+SECONDS = 60.0
+
+
+def example(size: int, **fields: Any) -> EtcdCluster:
+    """A cluster with claims, of the etcd that is there."""
+    spec = EtcdClusterSpec(**{"size": size, "version": "3.5.1", "storage": Storage(size=Quantity("1Gi")), **fields})
+    return EtcdCluster(name=NAME, spec=spec)
+
+
+async def serves(cluster: Cluster, size: int) -> EtcdCluster:
+    """The cluster, once it has that many members, all ready, and nothing is left to do."""
+    return await cluster.eventually(
+        lambda: cluster.get(EtcdCluster, NAME),
+        lambda found: len(found.status.members.ready) == size == found.status.size and _is_calm(found),
+        timeout=SECONDS,
+        what=f"{size} members that serve",
+    )
+
+
+def _is_calm(found: EtcdCluster) -> bool:
+    status = found.status
+    current = status.observed_generation == found.metadata.generation
+    return current and not status.is_true("Progressing") and not status.is_true("Degraded")
+
+
+async def claims(cluster: Cluster) -> set[str]:
+    """Which claims there are."""
+    return {str(claim.metadata.uid) for claim in await cluster.list(PersistentVolumeClaim)}
+
+
+def processes_of(pod: Pod) -> list[int]:
+    """The processes of a pod's etcd, by what they were started with."""
+    address = f"--listen-client-urls=http://{pod.status.pod_ip}:2379".encode()
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if address in (folder / "cmdline").read_bytes().split(b"\0"):
+                found.append(int(folder.name))
+        except OSError:
+            continue
+    return found

@@ -1,0 +1,169 @@
+"""What is decided, and why, in states that no model comes into by itself."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from etcd_operator.kinds import EtcdSettings, TlsPolicy
+from etcd_operator.manifests import template_of
+from etcd_operator.observation import MemberSeen, Observation, Voice
+from etcd_operator.planning import decide
+from etcd_operator.steps import AddMember, Compact, Defragment, DeletePod, Disarm, GrowClaim, MoveLeader, RemoveMember
+from observed import LONG_AGO, a_cluster, down, healthy
+
+
+def test_nothing_is_done_for_a_cluster_that_is_as_asked() -> None:
+    """And it is looked at seldom."""
+    cluster = a_cluster()
+    plan = decide(cluster, healthy(cluster))
+    assert (plan.reason, plan.step) == ("Ready", None)
+    assert plan.after >= 10
+
+
+def test_nothing_is_done_while_paused() -> None:
+    """Whatever is wrong."""
+    cluster = a_cluster(paused=True)
+    assert decide(cluster, down(healthy(cluster), "c-1", trouble="disk")).step is None
+
+
+def test_tls_is_never_answered_with_plain_text() -> None:
+    """What is not supported yet is said, and nothing is started."""
+    plan = decide(a_cluster(tls=TlsPolicy()), Observation(now=LONG_AGO))
+    assert plan.stuck
+    assert plan.step is None
+
+
+def test_members_of_two_clusters_stop_everything() -> None:
+    """A member that says it belongs elsewhere is named, and nothing is touched."""
+    cluster = a_cluster()
+    seen = healthy(cluster)
+    plan = decide(cluster, replace(seen, voices={**seen.voices, "c-2": Voice(member=3, cluster=9, leader=3)}))
+    assert (plan.reason, plan.stuck, plan.step) == ("IdentityMismatch", True, None)
+    assert "c-2 says 9" in plan.words
+
+
+def test_a_corrupt_member_that_is_needed_is_kept() -> None:
+    """With another one down, removing it would cost the quorum."""
+    cluster = a_cluster()
+    seen = down(replace(healthy(cluster), alarms=((2, "CORRUPT"),)), "c-2")
+    plan = decide(cluster, seen)
+    assert (plan.step, plan.stuck) == (None, True)
+    assert decide(cluster, replace(healthy(cluster), alarms=((2, "CORRUPT"),))).step == RemoveMember(seen.members[1])
+
+
+def test_the_dead_go_first_when_a_degraded_cluster_shrinks() -> None:
+    """Five with two that are down become three without touching those that serve."""
+    cluster = a_cluster(size=3)
+    seen = down(healthy(cluster, 5), "c-1", "c-2")
+    plan = decide(cluster, seen)
+    assert plan.step == RemoveMember(seen.members[2])
+
+
+def test_the_leader_goes_last() -> None:
+    """The highest number goes, but not if it leads."""
+    cluster = a_cluster(size=2)
+    seen = healthy(cluster)
+    led_by_last = {name: replace(voice, leader=3) for name, voice in seen.voices.items()}
+    assert decide(cluster, seen).step == RemoveMember(seen.members[2])
+    assert decide(cluster, replace(seen, voices=led_by_last)).step == RemoveMember(seen.members[1])
+
+
+def test_a_roll_out_leaves_the_leader_for_last_and_moves_leadership() -> None:
+    """Followers one by one; then somebody else leads before the leader is started anew."""
+    cluster = a_cluster()
+    seen = healthy(cluster)
+    cluster.spec.options = EtcdSettings(snapshot_count=5000)
+    assert decide(cluster, seen).step == DeletePod("c-2")
+    new = template_of(cluster)
+    rest = {name: replace(pod, template=new) if name != "c-0" else pod for name, pod in seen.pods.items()}
+    assert decide(cluster, replace(seen, pods=rest)).step == MoveLeader(seen.members[0], seen.members[1])
+
+
+def test_a_roll_out_waits_for_members_that_are_not_ready() -> None:
+    """A member that answers etcd but is not ready yet is waited for."""
+    cluster = a_cluster()
+    seen = healthy(cluster)
+    cluster.spec.options = EtcdSettings(snapshot_count=5000)
+    pods = {**seen.pods, "c-1": replace(seen.pods["c-1"], ready=False)}
+    plan = decide(cluster, replace(seen, pods=pods))
+    assert plan.step is None
+    assert "c-1" in plan.words
+
+
+@pytest.mark.parametrize(
+    ("running", "asked", "words"),
+    [
+        ("3.5.1", "3.6.8", "3.5.20"),
+        ("3.4.30", "3.6.8", "3.5 first"),
+        ("3.5.21", "3.5.1", "go back"),
+        ("3.5.21", "4.0.0", "major"),
+    ],
+)
+def test_a_version_that_cannot_be_reached_is_refused_and_said(running: str, asked: str, words: str) -> None:
+    """Nothing is touched; the way there is in the words."""
+    cluster = a_cluster(version=running)
+    seen = healthy(cluster)
+    cluster.status.current_version, cluster.spec.version = running, asked
+    plan = decide(cluster, seen)
+    assert (plan.reason, plan.step, plan.stuck) == ("RolloutRefused", None, True)
+    assert words in plan.words
+
+
+def test_a_member_that_stays_silent_is_replaced() -> None:
+    """But not before its time, and not if its image is the cause: another one would have the same."""
+    cluster = a_cluster()
+    seen = healthy(cluster)
+    assert decide(cluster, down(seen, "c-1", unready_since=seen.now)).step is None
+    assert decide(cluster, down(seen, "c-1", unready_since=LONG_AGO, trouble="image")).step is None
+    assert decide(cluster, down(seen, "c-1", unready_since=LONG_AGO)).step == RemoveMember(seen.members[1])
+
+
+def test_no_space_is_made_step_by_step() -> None:
+    """The past is forgotten, members are defragmented with the leader last, and the alarm is taken back."""
+    quota = 1000
+    cluster = a_cluster(options=EtcdSettings(quota_backend_bytes=quota))
+
+    def sizes(size: int, in_use: int, **others: int) -> Observation:
+        seen = healthy(cluster)
+        voices = {
+            name: replace(voice, size=others.get(name[-2:].replace("-", "m"), size), in_use=in_use, revision=7)
+            for name, voice in seen.voices.items()
+        }
+        return replace(seen, voices=voices, alarms=((1, "NOSPACE"),))
+
+    assert decide(cluster, sizes(1000, 1000)).step == Compact(7)
+    assert decide(cluster, sizes(1000, 100)).step == Defragment("c-1")
+    assert decide(cluster, sizes(1000, 100, m1=100, m2=100)).step == Defragment("c-0")
+    assert decide(cluster, sizes(100, 100)).step == Disarm(1, "NOSPACE")
+
+
+def test_claims_grow() -> None:
+    """One after the other."""
+    cluster = a_cluster()
+    seen = healthy(cluster)
+    claims = {**seen.claims, "c-1": replace(seen.claims["c-1"], small=True)}
+    assert decide(cluster, replace(seen, claims=claims)).step == GrowClaim("c-1")
+
+
+def test_versions_before_learners_vote_at_once() -> None:
+    """As CoreOS' operator did."""
+    cluster = a_cluster(version="3.2.13", size=4)
+    assert decide(cluster, healthy(cluster)).step == AddMember("c-3", learner=False)
+
+
+def test_a_new_member_gets_a_name_that_nothing_else_has() -> None:
+    """Also if only a claim of an old one is left, which is ending."""
+    cluster = a_cluster(size=2)
+    seen = healthy(cluster, 1)
+    claims = {**seen.claims, "c-1": replace(seen.claims["c-0"], name="c-1", ending=True)}
+    assert decide(cluster, replace(seen, claims=claims)).step == AddMember("c-2", learner=True)
+
+
+def test_a_learner_that_nobody_asks_for_goes() -> None:
+    """Without waiting for it to catch up."""
+    cluster = a_cluster(size=1)
+    seen = healthy(cluster)
+    members = (*seen.members[:2], MemberSeen(id=3, name="c-2", learner=True))
+    assert decide(cluster, replace(seen, members=members)).step == RemoveMember(members[2])
