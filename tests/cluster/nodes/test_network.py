@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import random
+import socket
 from functools import partial
+from typing import cast
 
 import pytest
 
 from cluster.nodes.machines import Machine, shell
+from navarch._base.clock import SystemClock
 from navarch.client import MergePatch
 from navarch.cluster.nodes.network.addresses import Block
+from navarch.cluster.nodes.network.datagrams import Datagrams
 from navarch.cluster.nodes.network.names import hosts_text, names_of
 from navarch.cluster.nodes.network.proxies import Proxies, routes
 from navarch.k8s.core.v1 import Container, Node, Pod, PodSpec, Service, ServicePort, ServiceSpec
@@ -196,6 +200,56 @@ async def test_a_proxy_passes_over_pods_that_refuse() -> None:
         server.close()
         await server.wait_closed()
         block.close()
+
+
+class _Echo(asyncio.DatagramProtocol):
+    """Answers in capitals, with its own name in front."""
+
+    def __init__(self, name: bytes) -> None:
+        self._name = name
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.DatagramTransport, transport)
+
+    def datagram_received(self, data: bytes, address: tuple[str, int]) -> None:
+        self._transport.sendto(self._name + data.upper(), address)
+
+
+async def _ask(address: tuple[str, int], *words: bytes) -> list[bytes]:
+    """The answers to each word, asked from one place."""
+    loop = asyncio.get_running_loop()
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
+        asking.setblocking(False)
+        asking.connect(address)
+        answers = []
+        async with asyncio.timeout(5):
+            for word in words:
+                await loop.sock_sendall(asking, word)
+                answers.append(await loop.sock_recv(asking, 100))
+        return answers
+
+
+async def test_datagrams_are_carried_both_ways() -> None:
+    """A client keeps its pod while that is there, and gets another one when it is gone."""
+    loop, block = asyncio.get_running_loop(), Block.take()
+    datagrams, service = Datagrams(SystemClock(), random.Random(1)), (block.address(), 5353)
+    pods = [(block.address(), 5353), (block.address(), 5353)]
+    servers = [
+        (await loop.create_datagram_endpoint(lambda name=name: _Echo(name), local_addr=pod))[0]  # type: ignore[misc]
+        for pod, name in zip(pods, (b"a", b"b"), strict=True)
+    ]
+    try:
+        datagrams.follow({service: pods})
+        first, second = await _ask(service, b"one", b"two")
+        assert first[1:] + second[1:] == b"ONETWO"
+        assert first[:1] == second[:1]
+        datagrams.follow({service: pods[1:]})
+        assert await _ask(service, b"three") == [b"bTHREE"]
+    finally:
+        datagrams.close()
+        block.close()
+        for server in servers:
+            server.close()
 
 
 async def test_aliases_are_in_the_hosts_file(machine: Machine) -> None:

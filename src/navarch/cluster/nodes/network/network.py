@@ -14,6 +14,7 @@ from navarch._base.clock import Clock
 from navarch.cache import Cache, Cached, Change
 from navarch.client import Client
 from navarch.cluster.nodes.network.addresses import Block
+from navarch.cluster.nodes.network.datagrams import Datagrams
 from navarch.cluster.nodes.network.names import Name, hosts_text, names_of
 from navarch.cluster.nodes.network.proxies import Proxies, routes
 from navarch.k8s.core.v1 import Node, Pod, Service, ServicePort, ServiceSpec
@@ -45,6 +46,7 @@ class Network:
         self._slices = self._cache.collection(EndpointSlice)
         self._nodes = self._cache.collection(Cached(Node, keep=("status.addresses",)))
         self._proxies = Proxies(rng)
+        self._datagrams = Datagrams(clock, rng)
         self._members: dict[str, _Member] = {}
         self._names: list[Name] = []
         self._changed, self._followed = asyncio.Event(), asyncio.Event()
@@ -63,6 +65,7 @@ class Network:
                     await self._changed.wait()
                     await self._clock.sleep(_PAUSE_SECONDS)
         finally:
+            self._datagrams.close()
             await self._proxies.close()
 
     async def services(self) -> list[Service]:
@@ -111,8 +114,9 @@ class Network:
         self._names = names_of(services, slices)
         for member in self._members.values():
             self._write(member)
-        nodes = [self._nodes.view(entry) for entry in self._nodes.entries()]
-        await self._proxies.follow(routes(services, slices, _addresses(nodes, self.block)))
+        nodes = _addresses((self._nodes.view(entry) for entry in self._nodes.entries()), self.block)
+        self._datagrams.follow(routes(services, slices, nodes, protocol="UDP"))
+        await self._proxies.follow(routes(services, slices, nodes))
 
     def _write(self, member: _Member) -> None:
         text = hosts_text(member.pod, member.address, self._names)

@@ -24,7 +24,7 @@ _log = logging.getLogger("navarch.nodes")
 
 
 def routes(
-    services: Iterable[Service], slices: Iterable[EndpointSlice], nodes: Sequence[str] = ()
+    services: Iterable[Service], slices: Iterable[EndpointSlice], nodes: Sequence[str] = (), *, protocol: str = "TCP"
 ) -> dict[Address, list[Address]]:
     """Where the ports of services, and their ports on nodes of these addresses, lead to: pods that are ready or, if none
     is, those that still serve while they end.
@@ -36,17 +36,15 @@ def routes(
     for service in services:
         own = parts.get((service.namespace, service.name), [])
         for port in service.spec.ports or []:
-            places = _places(service, port, nodes)
-            found |= dict.fromkeys(places, _behind(own, port.name or "") if places else [])
+            if (port.protocol or "TCP") == protocol and _is_proxied(service.spec.cluster_ip or ""):
+                found |= dict.fromkeys(_places(service, port, nodes), _behind(own, port.name or ""))
     return found
 
 
 def _places(service: Service, port: ServicePort, nodes: Sequence[str]) -> list[Address]:
     """Where a port of a service is to be reached."""
-    address = service.spec.cluster_ip or ""
-    if (port.protocol or "TCP") != "TCP" or not _is_proxied(address):
-        return []
-    return [(address, port.port), *((node, port.node_port) for node in nodes if port.node_port)]
+    on_nodes = [(node, port.node_port) for node in nodes if port.node_port]
+    return [(service.spec.cluster_ip or "", port.port), *on_nodes]
 
 
 def _is_proxied(address: str) -> bool:
