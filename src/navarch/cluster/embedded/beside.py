@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 import tempfile
+import zlib
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
@@ -30,6 +31,7 @@ __all__ = ["Beside"]
 
 _OWN_SERVICE: Final = "/registry/services/specs/default/kubernetes"
 _OUTSIDE: Final = "10."
+_FIRST_OF_LASTING: Final = 64
 _FIRST_OF_PASSING: Final = 160
 """Clusters that leave nothing behind take their addresses from here on, so that others find theirs again."""
 _MACHINERY: Final = "navarch.cluster.embedded.machinery"
@@ -75,7 +77,11 @@ class Beside:
         return str(self._block.services)
 
     def _new_block(self) -> Block:
-        return Block.take(_FIRST_OF_PASSING) if self._equipment.folder is None else Block.take()
+        """A cluster with a folder has one by that, so that another one does not have it while this one is down."""
+        if self._equipment.folder is None:
+            return Block.take(_FIRST_OF_PASSING)
+        own = zlib.crc32(bytes(self._equipment.folder.absolute()))
+        return Block.take(_FIRST_OF_LASTING + own % (_FIRST_OF_PASSING - _FIRST_OF_LASTING))
 
     def start(self) -> None:
         """Begins to work, in the background."""
