@@ -56,6 +56,22 @@ async def test_node_that_is_frozen_stands_still() -> None:
         assert ready(await here.after(1))
 
 
+async def test_pods_that_came_or_were_to_go_while_their_node_stood_still_begin_when_it_goes_on() -> None:
+    """They have lost no time, and need no more than others."""
+    async with world() as here:
+        await here.create("old")
+        here.nodes.freeze(NODE)
+        await here.clock.advance(100)
+        await here.client.delete(Pod, "old")
+        new = await here.create("new", life=LATER)
+        assert not new.status.container_statuses
+        await here.clock.advance(100)
+        here.nodes.restore(NODE)
+        assert await here.is_gone_after(0, "old")
+        assert not ready(await here.after(59, "new"))
+        assert ready(await here.after(1, "new"))
+
+
 async def test_node_that_was_killed_starts_its_pods_again() -> None:
     """By their policies."""
     async with world() as here:
@@ -89,6 +105,9 @@ async def test_pods_live_on_when_the_simulation_is_started_again() -> None:
     async with world(2) as here:
         first = await here.create()
         await here.create("later", life=LATER)
+        slow = Life(stages=(Stage(becomes="running", after=20), Stage(becomes="ready", after=60)))
+        await here.create("slow", life=slow)
+        await here.create("crashed", life=Life(stages=(Stage(), Stage(becomes="exited", after=15, exit_code=1))))
         await here.clock.advance(30)
         await here.stop()
         await here.start(2)
@@ -98,3 +117,8 @@ async def test_pods_live_on_when_the_simulation_is_started_again() -> None:
         assert new.status.pod_ip != pod.status.pod_ip
         assert not ready(await here.after(0, "later"))
         assert ready(await here.after(1, "later"))
+        slow_pod, crashed = await here.after(0, "slow"), await here.after(0, "crashed")
+        assert (slow_pod.status.phase, ready(slow_pod)) == ("Running", False)
+        assert ready(await here.after(20, "slow"))
+        assert main(crashed).restart_count >= 1
+        assert main(crashed).last_state is not None

@@ -66,7 +66,7 @@ class PodLife:
         self._rng = rng
         self._delays = Delays(life.delays(), rng)
         self._crashes = 0
-        self._began = now.moment
+        self._came = self._told = self._began = now.moment
         self._left = iter(life.stages)
         self._next: Stage | None = None
         self._due = now.moment
@@ -76,14 +76,17 @@ class PodLife:
 
     def _go_on_from(self, now: Instant) -> None:
         """What the status says was reached before: whoever simulates may have been started again."""
-        moment, known = now.moment, next(iter(self.pod.status.container_statuses), None)
+        here, moment = self.containers, now.moment
+        known = next(iter(self.pod.status.container_statuses), None)
         if known is not None:
-            self.containers.restarts = known.restart_count
-            running = known.state.running
-            if running is not None and running.started_at is not None:
-                moment -= (now.day - parse_time(running.started_at)).total_seconds()
-            else:
-                self.containers.has_run = bool(known.state.terminated or known.last_state.terminated)
+            here.restarts = known.restart_count
+            here.ended = known.state.terminated or known.last_state.terminated
+            here.has_run = here.ended is not None
+            if known.state.running is not None:
+                here.started_at = known.state.running.started_at or format_time(now.day)
+                here.state, here.has_run, here.ready = "running", True, self.pod.are_containers_ready
+                lived = (now.day - parse_time(here.started_at)).total_seconds()
+                moment -= lived + _until_start(self._life)
         self._begin(moment)
 
     def _begin(self, moment: float) -> None:
@@ -114,15 +117,19 @@ class PodLife:
             return
         grace = pod.metadata.deletion_grace_period_seconds
         self._grace_ends = moment + (30.0 if grace is None else grace)
-        stops_at = moment + self._life.stopping if self._stops_at is None else self._stops_at
-        self._stops_at = min(stops_at, self._grace_ends)
+        if self._stops_at is None:
+            self._told, self._stops_at = moment, moment + self._life.stopping
+        self._stops_at = min(self._stops_at, self._grace_ends)
 
-    def delay(self, seconds: float) -> None:
-        """Everything happens so much later: it stood still."""
+    def stood_still(self, since: float, now: float) -> None:
+        """Everything happens later, by as long as nothing did; who came or was told to go meanwhile begins only now."""
+        seconds = now - max(since, self._came)
         self._due += seconds
         self._began += seconds
         if self._stops_at is not None:
-            self._stops_at += seconds
+            told = now - max(since, self._told)
+            self._stops_at += told
+            self._grace_ends += told
 
     def advance(self, now: Instant) -> None:
         """Goes through all that is due by now."""
@@ -211,3 +218,13 @@ class PodLife:
 
     def _finish(self) -> None:
         self.is_over, self._next = True, None
+
+
+def _until_start(life: Life) -> float:
+    """Seconds from the beginning of a life until its containers run."""
+    seconds = 0.0
+    for stage in life.stages:
+        seconds += stage.after
+        if stage.becomes not in {"waiting", "failed"}:
+            break
+    return seconds

@@ -97,7 +97,7 @@ class SimulatedNodes:
             return
         for life in self._pods.of(name):
             if machine.fault != "cut":
-                life.delay(now.moment - machine.since)
+                life.stood_still(machine.since, now.moment)
             if machine.fault == "dead":
                 life.lose(now)
         machine.fault = None

@@ -126,7 +126,7 @@ class SimulatedPods:
             await self._remove(life)
             return None
         await self._write(life, machine)
-        if life.has_stopped:
+        if life.has_stopped and not life.pod.is_held:
             await self._remove(life)
         return None if life.due is None else max(life.due - self._client.clock.monotonic(), 0.0)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -50,13 +50,13 @@ class SeenCondition(msgspec.Struct, rename="camel"):
     last_transition_time: str | None = None
 
 
-class _Times(msgspec.Struct, rename="camel"):
+class _Running(msgspec.Struct, rename="camel"):
     started_at: str | None = None
 
 
 class _State(msgspec.Struct):
-    running: _Times | None = None
-    terminated: _Times | None = None
+    running: _Running | None = None
+    terminated: dict[str, Any] | None = None
 
 
 class _ContainerStatus(msgspec.Struct, rename="camel"):
@@ -79,6 +79,16 @@ class SeenPod(msgspec.Struct):
     metadata: _Metadata
     spec: _Spec
     status: _Status = msgspec.field(default_factory=_Status)
+
+    @property
+    def are_containers_ready(self) -> bool:
+        """Whether its status says so."""
+        return any(each.type == "ContainersReady" and each.status == "True" for each in self.status.conditions)
+
+    @property
+    def is_held(self) -> bool:
+        """Whether it is to go, and only others keep it: there is nothing left to do for its node."""
+        return bool(self.metadata.finalizers) and self.metadata.deletion_grace_period_seconds == 0
 
     @property
     def is_over(self) -> bool:
