@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Iterable
 from functools import cache
+from threading import RLock
 from typing import Any, Protocol, Self, TypeVar, cast, runtime_checkable
 
 import msgspec
@@ -56,15 +57,19 @@ def _dec_hook(expected: type, value: Any) -> Any:
 _MALFORMED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 _UNFIT = (TypeError, UnicodeEncodeError, InvalidValueError)
 _NOT_ALLOWED = re.compile(r"Invalid enum value (?P<value>.*) - at `(?P<path>\$.*)`", re.DOTALL)
+_looking = RLock()
 _encoder = msgspec.json.Encoder(enc_hook=_enc_hook)
 _orderly_encoder = msgspec.json.Encoder(enc_hook=_enc_hook, order="deterministic")
 
 
 @cache
 def _decoder(expected: Hashable) -> msgspec.json.Decoder[Any]:
-    """Made once for each type: only here are its annotations looked at."""
+    """Made once for each type: only here are its annotations looked at. Two threads that look at the same classes at the
+    same time crash msgspec.
+    """
     try:
-        return msgspec.json.Decoder(expected, dec_hook=_dec_hook)
+        with _looking:
+            return msgspec.json.Decoder(expected, dec_hook=_dec_hook)
     except NameError as error:
         shape_of(expected)  # knows the class and the field, where those can be told
         raise undefined(_name(expected), error) from None
