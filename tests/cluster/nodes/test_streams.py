@@ -224,5 +224,5 @@ async def test_logs_end_when_nobody_reads_on(machine: Machine) -> None:
     pod = await machine.run(shell("while :; do echo x; sleep 0.05; done"))
     pieces = machine.node.logs(pod.metadata.uid, "main", LogOptions(follow=True))
     async with asyncio.timeout(10):
-        assert await anext(pieces) == b"x\n"
+        assert (await anext(pieces)).startswith(b"x\n")
     await pieces.aclose()  # type: ignore[attr-defined]  # a generator

@@ -173,10 +173,10 @@ def test_a_full_disk_loses_lines_and_nothing_else() -> None:
     log.close()
 
 
-async def test_twenty_wardens_leave_nothing(tmp_path: Path) -> None:
+async def test_wardens_leave_nothing(tmp_path: Path) -> None:
     """Started and left in a row, with a container each: no process and no descriptor is left."""
     before = _descriptors()
-    for number in range(20):
+    for number in range(10):
         async with Warden(tmp_path, stop_seconds=0.0) as warden:
             await warden.start(Launch(id=str(number), argv=("sleep", "4720.25"), env=_PATH, log=tmp_path / "log"))
     assert not processes_with("sleep\x004720.25")
