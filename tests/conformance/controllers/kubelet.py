@@ -23,8 +23,9 @@ def _nothing(_: Pod) -> bool:
 class Kubelet:
     """Brings every pod of one namespace to Running and Ready, and ends those that are to go.
 
-    `holds` says which pods are left alone as they are; with `node` they are put on that node first, and then end only
-    when the kubelet says so.
+    `holds` says which pods are left alone as they are; with `node` they are put on a node of that name first, and then end
+    only when the kubelet says so, or when it `keeps` them no longer. The node is not there: pods of such a node are deleted
+    after 40 s, so that each test needs one of its own.
     """
 
     def __init__(self, client: Client) -> None:
@@ -62,7 +63,8 @@ class Kubelet:
                 await self._start_if_same(pod)
 
     async def _place(self, pod: Pod) -> None:
-        binding = Binding(name=pod.name, target=ObjectReference(kind="Node", name=self.node))
+        node = f"{self.node}-{self._client.options.namespace}"
+        binding = Binding(name=pod.name, target=ObjectReference(kind="Node", name=node))
         with contextlib.suppress(DecodeError):  # it is answered with a Status
             await self._client.create_subresource(Pod, pod.name, "binding", binding)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from datetime import timedelta
 from typing import Any, Literal
 
 import pytest
@@ -83,7 +84,10 @@ async def test_job_is_complete_when_its_pod_has_succeeded(client: Client, kubele
     assert conditions(done) == [("SuccessCriteriaMet", "True"), ("Complete", "True")]
     assert condition(done, "Complete").reason == "CompletionsReached"
     assert (done.status.succeeded, done.status.failed, done.status.active, done.status.ready) == (1, None, None, 0)
-    assert done.status.completion_time == condition(done, "Complete").last_transition_time
+    ended = condition(done, "Complete").last_transition_time
+    assert done.status.completion_time is not None
+    assert ended is not None
+    assert timedelta() <= ended - done.status.completion_time <= timedelta(seconds=2)
     assert done.status.uncounted_terminated_pods is not None
     assert not done.status.uncounted_terminated_pods.succeeded
     await nothing_waits(client)
