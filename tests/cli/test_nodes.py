@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,8 +13,10 @@ import pytest
 from cli.programs import Program
 from navarch.api import Dynamic
 from navarch.cli.draining import Drain, Drained, DrainOptions
+from navarch.cli.joining import joined
 from navarch.client import Client, connect
 from navarch.cluster.embedded.equipment import Equipment
+from navarch.cluster.embedded.state import ClusterFolder
 from navarch.errors import ConfigError
 from navarch.k8s.apps.v1 import Deployment
 from navarch.k8s.core.v1 import Node, Pod
@@ -211,3 +215,15 @@ def test_nodes_of_a_cluster_that_is_down_cannot_be_asked_for(program: Program) -
     program.run("cluster", "down", "--name", "dev")
     result = program.run("cluster", "node", "list", "--name", "dev")
     assert "cluster 'dev' is not running; start it with `navarch cluster up --name dev`" in result.stderr
+
+
+async def test_nodes_that_do_not_join_are_not_awaited_for_ever(cluster: Cluster, tmp_path: Path) -> None:
+    """It is said how many have joined, and where to look; what they said before the start does not count."""
+    folder = ClusterFolder(tmp_path, "dev")
+    folder.make()
+    folder.choose(None, 3)
+    with pytest.raises(ConfigError, match=rf"of its 3 nodes 2 are ready after 0\.2 s; {folder.log} may say why"):
+        await joined(cluster.client, folder, None, 0.2)
+    later = cluster.client.clock.now() + timedelta(minutes=1)
+    with pytest.raises(ConfigError, match=r"of its 3 nodes 0 are ready"):
+        await joined(cluster.client, folder, later, 0.2)

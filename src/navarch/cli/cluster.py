@@ -25,7 +25,7 @@ cluster = typer.Typer(no_args_is_help=True, help="Embedded Kubernetes clusters o
 cluster.add_typer(node, name="node")
 cluster.add_typer(image, name="image")
 
-_JOIN_SECONDS: Final = 60.0
+_JOIN_SECONDS: Final = 30.0
 _STATUS_SECONDS: Final = 3.0
 """A cluster that takes longer to say what nodes it has is shown without them."""
 
@@ -52,9 +52,9 @@ def up(
         with console.status(f"starting cluster {name!r} ..."):
             served = start(folder, port, store, nodes)
         console.print(f"cluster {name!r} is up at {served.url}")
-    if wait and (count := folder.nodes):
+    if wait and folder.nodes:
         with console.status("waiting for its nodes ..."):
-            rows = asked(folder, lambda client: joined(client, count, began, _JOIN_SECONDS))
+            rows = asked(folder, lambda client: joined(client, folder, began, _JOIN_SECONDS))
         print_table(rows, stderr=True)
     typer.echo(folder.environment(), nl=False)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from navarch.api import truncate_to_seconds
 from navarch.cli.nodes import node_rows
 from navarch.cluster.embedded.power import POWER, POWER_OFF
+from navarch.cluster.embedded.state import ClusterFolder
 from navarch.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ __all__ = ["joined"]
 _LOOK_SECONDS = 0.05
 
 
-async def joined(client: Client, count: int, since: datetime | None, seconds: float) -> list[dict[str, Any]]:
+async def joined(client: Client, folder: ClusterFolder, since: datetime | None, seconds: float) -> list[dict[str, Any]]:
     """What is shown of the nodes once all of them are ready, but for those that were switched off.
 
     What a node said of itself before `since`, it said before the cluster was started again. Raises `ConfigError` if it
@@ -27,14 +28,15 @@ async def joined(client: Client, count: int, since: datetime | None, seconds: fl
     """
     from navarch.k8s.core.v1 import Node  # noqa: PLC0415 - see places.asked
 
-    limit = client.clock.monotonic() + seconds
+    count, limit = folder.nodes, client.clock.monotonic() + seconds
     while True:
         there = [node.name for node in await client.list(Node) if _has_joined(node, since)]
         if len(there) >= count:
             return await node_rows(client)
         if client.clock.monotonic() > limit:
             raise ConfigError(
-                f"the cluster is up, but of its {count} nodes {len(there)} are ready after {seconds:g} s; its log says more"
+                f"the cluster is up, but of its {count} nodes {len(there)} are ready after {seconds:g} s; "
+                f"{folder.log} may say why"
             )
         await client.clock.sleep(_LOOK_SECONDS)
 

@@ -33,8 +33,6 @@ from navarch.testing import Cluster
 from navarch.testing.engines import in_process
 
 SECONDS = 60.0
-ROUNDS = int(os.environ.get("NAVARCH_CLUSTER_ROUNDS", "20"))
-"""How many clusters come and go in a row; `make e2e` has more of them."""
 HURRIED = HealthOptions(look=0.1, silence=2.0, startup=5.0, sweep=0.1, quarantine=0.2)
 
 
@@ -233,14 +231,17 @@ def _opened() -> Iterator[str]:
             continue
 
 
-@pytest.mark.timeout(max(120, ROUNDS * 10))
-async def test_clusters_in_a_row_leave_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("rounds", [20, pytest.param(200, marks=pytest.mark.real)])
+@pytest.mark.timeout(1800)
+async def test_clusters_in_a_row_leave_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rounds: int
+) -> None:
     """No process, mount, file or port, however many there were, each with a pod that ran."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     traces = Traces(tmp_path)
     await _one_cluster()  # what is made once for all of them
     before = traces.found()
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         await _one_cluster()
     await until(lambda: not processes_with("86403"), "no process of a pod")
     assert traces.found() == before
