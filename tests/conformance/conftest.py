@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import rig
-from conformance.pod_sites import Site, embedded_site, real_site
+from conformance.pod_sites import Served, Site, embedded_site, real_site, served_site
 from etcd_members import running_etcd
 from gadgets import compact
 from namespaces import in_new_namespace
@@ -29,6 +30,8 @@ from rig.tools import old_etcd
 _RIG = frozenset({"rig_cluster", "rig_cluster_with_node"})
 _STORES = ("on a file", "on etcd")
 _ON_EVERY_STORE = frozenset({"test_read", "test_list", "test_write", "test_watch"})
+_WITH_KUBECTL = frozenset({"test_pods_kubectl"})
+"""kubectl itself comes from the rig."""
 
 Compacting = Callable[[str], Awaitable[None]]
 """Lets the store forget what happened before a revision."""
@@ -42,7 +45,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     has_stores = (
         metafunc.module.__name__.rpartition(".")[2] in _ON_EVERY_STORE and "config" not in metafunc.fixturenames
     )
-    embedded = ["embedded", *(_STORES if has_stores else ())]
+    embedded: list[Any] = ["embedded", *(_STORES if has_stores else ())]
+    if metafunc.module.__name__.rpartition(".")[2] in _WITH_KUBECTL:
+        embedded = [pytest.param("embedded", marks=pytest.mark.real)]
     metafunc.parametrize("engine", [real] if _needs_rig(metafunc, marks) else [*embedded, real])
 
 
@@ -138,6 +143,13 @@ async def site(rig_with_node_or_none: rig.Cluster | None, tmp_path: Path) -> Asy
             yield made
         return
     async with embedded_site(tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
+def served(rig_with_node_or_none: rig.Cluster | None, tmp_path: Path) -> Iterator[Served]:
+    """The same for programs that block."""
+    with served_site(rig_with_node_or_none, tmp_path) as made:
         yield made
 
 

@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import msgspec
+import pytest
+from kubernetes import client as k8s
+from kubernetes import config as k8s_config
+from kubernetes import watch as k8s_watch
 
 import rig
 from namespaces import in_new_namespace
 from navarch.client import Client, Impersonation, Transport, connect, load
 from navarch.cluster.embedded.cluster import EmbeddedCluster
 from navarch.cluster.embedded.equipment import Equipment
+from navarch.cluster.embedded.served import ThreadedCluster
 from navarch.cluster.nodes.images import Image, Images
 
 PROGRAM = Path(__file__).parent / "probe.py"
+SECONDS = 30
+_numbers = itertools.count(1)
 
 
 @dataclass(frozen=True)
@@ -67,6 +77,64 @@ async def embedded_site(folder: Path) -> AsyncIterator[Site]:
             lambda: cluster.client(namespace),
             lambda name: cluster.client_as(name, namespace=namespace),
         )
+
+
+@dataclass(frozen=True)
+class Served:
+    """A cluster with a node as programs reach it that block; `core` is the official client."""
+
+    kubeconfig: Path
+    namespace: str
+    core: k8s.CoreV1Api
+
+    def start(self, *arguments: str, **fields: Any) -> None:
+        """Runs the probe in a pod named web; returns when it is ready."""
+        probe = {
+            "name": "probe",
+            "image": rig.PROBE_IMAGE,
+            "imagePullPolicy": "Never",
+            "args": list(arguments),
+            **fields,
+        }
+        spec = {"terminationGracePeriodSeconds": 0, "containers": [probe]}
+        self.core.create_namespaced_pod(self.namespace, {"metadata": {"name": "web"}, "spec": spec})
+        watch = k8s_watch.Watch()
+        for event in watch.stream(self.core.list_namespaced_pod, self.namespace, timeout_seconds=SECONDS):
+            statuses = event["object"].status.container_statuses or []
+            if statuses and statuses[0].ready:
+                watch.stop()
+                return
+        pytest.fail(f"expected the pod to be ready within {SECONDS} s")
+
+
+@contextmanager
+def served_site(cluster: rig.Cluster | None, folder: Path) -> Iterator[Served]:
+    """The real one, or else an embedded one over HTTPS."""
+    if cluster is not None:
+        with _in_new_namespace(cluster.kubeconfig) as served:
+            yield served
+        return
+    equipment = Equipment(nodes=1, folder=folder / "node", images=probe_image(folder))
+    with ThreadedCluster(partial(EmbeddedCluster, equipment=equipment)) as threaded:
+        kubeconfig = folder / "kubeconfig.json"
+        kubeconfig.write_bytes(threaded.access.kubeconfig_file())
+        with _in_new_namespace(kubeconfig) as served:
+            yield served
+
+
+@contextmanager
+def _in_new_namespace(kubeconfig: Path) -> Iterator[Served]:
+    name = f"served-{next(_numbers)}"
+    with k8s_config.new_client_from_config(str(kubeconfig)) as api:
+        core = k8s.CoreV1Api(api)
+        core.create_namespace({"metadata": {"name": name}})
+        accounts = k8s_watch.Watch()
+        for _ in accounts.stream(core.list_namespaced_service_account, name, timeout_seconds=SECONDS):
+            accounts.stop()
+        try:
+            yield Served(kubeconfig, name, core)
+        finally:
+            core.delete_namespace(name)
 
 
 def probe_image(folder: Path) -> Path:
