@@ -63,20 +63,35 @@ async def test_owner_whose_kind_changes_its_version_is_not_taken_for_gone(cluste
         child = ConfigMap(name="child")
         child.metadata.owner_references = owned_by(owner)
         await cluster.create(child)
+        await collected(cluster)
         newer = copy.deepcopy(DEFINITION["spec"]["versions"][0])
         older = {**newer, "served": False, "storage": False}
         versions = [{**newer, "name": "v2"}, older]
         name = DEFINITION["metadata"]["name"]
         await cluster.client.patch(CustomResourceDefinition, name, MergePatch({"spec": {"versions": versions}}))
-        trigger = await cluster.create(ConfigMap(name="trigger"))
-        follower = ConfigMap(name="follower")
-        follower.metadata.owner_references = owned_by(trigger)
-        await cluster.create(follower)
-        await cluster.delete(ConfigMap, "trigger")
-        found = await cluster.eventually(
-            lambda: cluster.list(ConfigMap), lambda found: "follower" not in {each.name for each in found}
+        await cluster.eventually(
+            lambda: watched(cluster), lambda paths: any("/v2/gadgets" in path for path in paths), what="a watch of v2"
         )
-    assert "child" in {each.name for each in found}
+        await collected(cluster)
+        assert "child" in {each.name for each in await cluster.list(ConfigMap)}
+
+
+async def watched(cluster: Cluster) -> set[str]:
+    """The paths of what is watched."""
+    return {record.path for record in cluster.audit.records(verb="watch", stage="ResponseStarted")}
+
+
+async def collected(cluster: Cluster) -> None:
+    """Returns when garbage that is made now has been collected: what was there before has been, too."""
+    owner = await cluster.create(ConfigMap(name="first"))
+    for name in ("second", "third", "fourth"):
+        new = ConfigMap(name=name)
+        new.metadata.owner_references = owned_by(owner)
+        owner = await cluster.create(new)
+    await cluster.delete(ConfigMap, "first")
+    await cluster.eventually(
+        lambda: cluster.list(ConfigMap), lambda found: "fourth" not in {each.name for each in found}
+    )
 
 
 async def test_namespace_with_finalizers_of_others_stays(cluster: Cluster) -> None:
