@@ -13,7 +13,5 @@ from cli.programs import Program
 @pytest.fixture
 def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Program]:
     """What it has started has ended when the test has."""
-    program = Program(tmp_path, monkeypatch, capsys)
-    yield program
-    for row in program.status():
-        program.run("cluster", "down", "--name", row["name"])
+    with Program(tmp_path, monkeypatch, capsys) as program:
+        yield program

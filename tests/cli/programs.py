@@ -6,7 +6,7 @@ import json
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import pytest
 
@@ -23,7 +23,7 @@ class Result(NamedTuple):
 
 
 class Program:
-    """The program, with a folder of its own for state."""
+    """The program, with a folder of its own for state; a `with`, after which no cluster runs that it has started."""
 
     def __init__(self, home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
         self._monkeypatch = monkeypatch
@@ -32,6 +32,13 @@ class Program:
         monkeypatch.setenv("XDG_STATE_HOME", str(home))
         monkeypatch.setenv("NO_COLOR", "1")
         monkeypatch.delenv("KUBECONFIG", raising=False)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for row in self.status():
+            self.run("cluster", "down", "--name", row["name"])
 
     def run(self, *arguments: str) -> Result:
         """In a thread of its own: tests have a loop, and commands start one."""

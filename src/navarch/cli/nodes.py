@@ -88,7 +88,7 @@ def drain(
         result = asked(running(name), drained)
     if output == "json":
         print_json(result)
-    console.print(f"node {node!r} is empty: {len(result.evicted)} pods have gone", markup=False)
+    console.print(f"node {node!r} is empty; pods evicted: {len(result.evicted)}", markup=False)
 
 
 async def node_rows(client: Client) -> list[dict[str, Any]]:
