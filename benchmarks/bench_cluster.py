@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 
 import rig
-from clusters.up import first_pod, idle, rolled_over
+from fleets.up import first_pod, idle, rolled_over
 from measuring import Report, Row, Run, Worker, in_turns, least, row, within
 from rig.process import Daemon
 from servers import OURS, REAL, Server, Servers
@@ -89,12 +89,12 @@ def _pods(servers: Servers) -> list[Row]:
 def _created(servers: Servers) -> Run:
     """What the server alone needs to take as many pods: nobody else is there."""
     with servers.running(OURS) as server:
-        return server.run("clusters.pods", str(COUNTS[-1]))
+        return server.run("fleets.pods", str(COUNTS[-1]))
 
 
 def _ready(count: int) -> Run:
     with _embedded(NODES) as server:
-        found = server.run("clusters.pods", str(count), READY)
+        found = server.run("fleets.pods", str(count), READY)
     assert found.count == count, f"expected {count} pods to be ready, got {found.count}"
     return found
 
@@ -135,8 +135,8 @@ def _raised(daemon: Daemon) -> Daemon:
 
 
 def _deployed(server: Server) -> Run:
-    with server.start("clusters.nodes", str(NODES)) as nodes:
-        found = server.run("clusters.deployment", str(REPLICAS))
+    with server.start("fleets.nodes", str(NODES)) as nodes:
+        found = server.run("fleets.deployment", str(REPLICAS))
         nodes.finish()
     return found
 
@@ -145,7 +145,7 @@ def _deployed(server: Server) -> Run:
 def _embedded(simulated: int) -> Iterator[Server]:
     """A cluster with controllers, in memory."""
     with tempfile.TemporaryDirectory(prefix="navarch-bench-") as folder:
-        command, began = [sys.executable, "-m", "clusters.embedded", folder, str(simulated)], time.monotonic()
+        command, began = [sys.executable, "-m", "fleets.embedded", folder, str(simulated)], time.monotonic()
         with Worker(command, {"PYTHONPATH": str(HERE)}) as worker:
             worker.next_line()
             yield Server(Path(folder, "kubeconfig"), (worker.pid,), time.monotonic() - began)

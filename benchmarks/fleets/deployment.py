@@ -1,4 +1,4 @@
-"""Creates a Deployment and waits until all its pods are available: `python -m clusters.deployment REPLICAS`."""
+"""Creates a Deployment and waits until all its pods are available: `python -m fleets.deployment REPLICAS`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import time
 
 import uvloop
 
-from clusters.waiting import pod_spec, until_accounts
+from fleets.waiting import pod_spec, until_accounts
 from navarch import Client, connect
 from navarch.api import ObjectMeta
 from navarch.client import WatchOptions

@@ -6,7 +6,7 @@ import asyncio
 import time
 from pathlib import Path
 
-from clusters.waiting import until, until_accounts
+from fleets.waiting import until, until_accounts
 from measuring import Run
 from navarch import Client, connect, load
 from navarch._base.clock import SystemClock

@@ -1,4 +1,4 @@
-"""Creates pods, 32 at a time: `python -m clusters.pods COUNT [ready]`; with `ready` it waits until all are."""
+"""Creates pods, 32 at a time: `python -m fleets.pods COUNT [ready]`; with `ready` it waits until all are."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import uvloop
 
-from clusters.waiting import pod_spec, until_accounts
+from fleets.waiting import pod_spec, until_accounts
 from navarch import Client, connect
 from navarch.client import MetadataOnly, WatchOptions
 from navarch.k8s.core.v1 import Pod

@@ -1,4 +1,4 @@
-"""Simulated nodes of any cluster: `python -m clusters.nodes COUNT`.
+"""Simulated nodes of any cluster: `python -m fleets.nodes COUNT`.
 
 Says "ready" when they have joined and pods can be bound to them, and ends when its input does.
 """
@@ -11,7 +11,7 @@ import time
 
 import uvloop
 
-from clusters.waiting import until
+from fleets.waiting import until
 from navarch import Client, connect
 from navarch.cluster.nodes.simulated.nodes import SimulatedNodes
 from navarch.k8s.core.v1 import Node

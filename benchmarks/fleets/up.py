@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from clusters.rolling import roll_over
+from fleets.rolling import roll_over
 from measuring import Run
 from navarch import Client, connect, load
 from navarch._base.clock import SystemClock

@@ -1,4 +1,4 @@
-"""An embedded cluster with controllers, over HTTPS: `python -m clusters.embedded FOLDER SIMULATED_NODES`.
+"""An embedded cluster with controllers, over HTTPS: `python -m fleets.embedded FOLDER SIMULATED_NODES`.
 
 Says "ready" when it can be used, by the kubeconfig that is then in the folder, and ends when its input does.
 """
