@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from etcd_operator.kinds import EtcdCluster, EtcdClusterSpec, Storage
+from etcd_operator.kinds import EtcdCluster, EtcdClusterSpec, EtcdClusterStatus, Storage
 from navarch.api import Quantity
 from navarch.k8s.core.v1 import PersistentVolumeClaim, Pod
 from navarch.testing import Cluster
@@ -22,17 +22,22 @@ def example(size: int, **fields: Any) -> EtcdCluster:
 
 async def serves(cluster: Cluster, size: int) -> EtcdCluster:
     """The cluster, once it has that many members, all ready, and nothing is left to do."""
-    return await cluster.eventually(
-        lambda: cluster.get(EtcdCluster, NAME),
-        lambda found: len(found.status.members.ready) == size == found.status.size and _is_calm(found),
+    await cluster.eventually(
+        lambda: _told(cluster),
+        lambda told: len(told[1].members.ready) == size == told[1].size and _is_calm(*told),
         timeout=SECONDS,
         what=f"{size} members that serve",
     )
+    return await cluster.get(EtcdCluster, NAME)
 
 
-def _is_calm(found: EtcdCluster) -> bool:
-    status = found.status
-    current = status.observed_generation == found.metadata.generation
+async def _told(cluster: Cluster) -> tuple[int | None, EtcdClusterStatus]:
+    found = await cluster.get(EtcdCluster, NAME)
+    return found.metadata.generation, found.status
+
+
+def _is_calm(generation: int | None, status: EtcdClusterStatus) -> bool:
+    current = status.observed_generation == generation
     return current and not status.is_true("Progressing") and not status.is_true("Degraded")
 
 

