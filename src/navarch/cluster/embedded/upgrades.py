@@ -67,7 +67,7 @@ class _Messages:
 
 
 async def _as_bytes(request: BaseRequest, reply: Reply, upgrade: Upgrade) -> StreamResponse:
-    """Takes the connection away from aiohttp, and gives it back to be closed."""
+    """Takes the connection away from aiohttp, and gives it back when it is over."""
     transport, handler = request.transport, request.protocol
     if transport is None:
         raise ConnectionResetError("the client is gone")
@@ -82,6 +82,7 @@ async def _as_bytes(request: BaseRequest, reply: Reply, upgrade: Upgrade) -> Str
         await writer.drain()
     finally:
         transport.set_protocol(handler)
+        transport.close()
     return _Over()
 
 
