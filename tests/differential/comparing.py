@@ -35,6 +35,7 @@ class Pair:
         """
         performances = [Performance(engine, namespace) for engine in (self.embedded, self.real)]
         asked = await asyncio.gather(*(_perform(each, steps, watches=watches) for each in performances))
+        await asyncio.gather(*(performance.give_back() for performance in performances))
         embedded, others = (performance.outcomes for performance in performances)
         for found in differences_between(embedded, others):
             if not is_known(asked[0][found.step], found):

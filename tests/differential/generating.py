@@ -201,7 +201,7 @@ class _Sequence:
 
     def _list_query(self, kind: Kind) -> Query:
         query = self._selectors(kind)
-        if self._chance(0.3):
+        if kind.namespaced and self._chance(0.3):
             query.append(("limit", self._pick(["1", "1", "2", "0", "-1", "x"])))
         if self._chance(0.15):
             query.append(("continue", self._pick(["$continue", "$continue", "x"])))

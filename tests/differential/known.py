@@ -48,21 +48,29 @@ def _allocates_for_nobody(_step: Step, difference: Difference) -> bool:
 
 
 def _is_told_by_the_converter(step: Step, difference: Difference) -> bool:
-    return step.media_type == PATCHES["strategic"] and "unrecognized type: " in str(difference.real)
+    said = ("unrecognized type: ", "cannot restore ", "cannot convert ")
+    return step.media_type == PATCHES["strategic"] and any(each in str(difference.real) for each in said)
 
 
 def _owns_no_rules(_step: Step, difference: Difference) -> bool:
-    return "f:rules" in f"{difference.where} {difference.real}"
+    return "f:rules" in f"{difference.where} {difference.real}" or str(difference.real).endswith(": .rules")
 
 
 def _is_one_of_many_misfits(_step: Step, difference: Difference) -> bool:
     """Go visits the fields of an object in any order, and stops at the first that the schema does not know."""
-    heads = {str(each).partition("): ")[0] for each in (difference.embedded, difference.real)}
-    return (
-        len(heads) == 1
-        and "field not declared in schema" in str(difference.real)
-        and difference.where == "body.message"
+    for mark, said in (("): ", "field not declared in schema"), ("json: cannot unmarshal ", " into Go struct field ")):
+        heads = {str(each).partition(mark)[0] for each in (difference.embedded, difference.real)}
+        if len(heads) == 1 and said in str(difference.real):
+            return True
+    return False
+
+
+def _shows_nothing(_step: Step, difference: Difference) -> bool:
+    texts = (
+        str(each).replace("Invalid value: {}: ", "Invalid value: null: ")
+        for each in (difference.embedded, difference.real)
     )
+    return len({*texts}) == 1
 
 
 KNOWN: tuple[Known, ...] = (
@@ -73,6 +81,7 @@ KNOWN: tuple[Known, ...] = (
     Known("a strategic merge patch that does not fit is told in the words of JSON", _is_told_by_the_converter),
     Known("an empty list of rules belongs to nobody", _owns_no_rules),
     Known("immutable values are shown as JSON, not as Go's internal types", _shows_go_struct),
+    Known("what is empty is shown as null in messages", _shows_nothing),
     Known("a Scale is given as JSON and YAML only", _is_scale_in_another_form),
     Known("the columns of tables have no descriptions", _is_description),
     Known("messages about immutable fields lack the difference that Go prints", _lacks_go_difference),

@@ -17,6 +17,7 @@ _MADE_UP = re.compile(r"\b(kube-api-access-|[a-z0-9-]*\bg-|Bad_)[bcdfghjklmnpqrs
 _ADMIN = re.compile(r"\b(rig|kubernetes)-admin\b")
 _ADDRESS = re.compile(r"\b10\.0\.0\.\d+\b")
 _PORT = re.compile(r":3\d{4}/")
+_RECORD = re.compile(r"\bin record \(\d+\)")
 _OBJECT = re.compile(r'(.*Invalid value: )("\{.*\}")(: .*)', re.DOTALL)
 _ADDRESSES = frozenset({"clusterIP", "clusterIPs", "nodePort", "healthCheckNodePort"})
 
@@ -76,6 +77,7 @@ class Normal:
     def _object(self, value: Json) -> Json:
         if "items" in value or value.get("kind") == "Table":
             value = {**value, "metadata": _of_list(value.get("metadata") or {})}
+            value |= {name: value[name] or [] for name in ("items", "rows") if name in value}  # which may be null
         # Metadata first: its versions are seen in the order of the objects, whatever the order of their fields.
         return {name: self._value(value[name], name) for name in sorted(value)}
 
@@ -89,6 +91,7 @@ class Normal:
         text = _UUID.sub(lambda found: self._uids.setdefault(found[0], f"<uid {len(self._uids)}>"), text)
         text = _MADE_UP.sub(r"\1<any>", _ADMIN.sub("admin", _TIME.sub("<time>", text)))
         if "ersion" in text:
+            text = _RECORD.sub("in record", text)
             text = _NUMBER.sub(lambda found: self._versions.get(found[0], found[0]), text)
         return text
 

@@ -46,6 +46,10 @@ class Performance:
         """Asks all at once."""
         self.outcomes += [self._normal.answer(answer) for answer in await asyncio.gather(*map(self._ask, steps))]
 
+    async def give_back(self) -> None:
+        """Lets go of the addresses of Services, of which there are few."""
+        await self._engine.ask(Step("DELETE", f"/api/v1/namespaces/{self._namespace}/services"))
+
     async def _ask(self, step: Step) -> Answer:
         known = self._known(step.path)
         asked = replace(

@@ -38,7 +38,8 @@ def decode_object(request: ApiRequest, resource: ResourceType, warnings: list[st
     Refuses with 400 what is no such object, and what field validation does not let pass.
     """
     media_type = request.headers.get("content-type", "")
-    value = decode_of(request.body, media_type, resource)
+    is_strict = request.parameter("fieldValidation") != "Ignore"
+    value = decode_of(request.body, media_type, resource, is_strict=is_strict)
     doubled = duplicate_faults(request, media_type)
     if doubled and not resource.is_custom:
         value = _together(value, request.body)

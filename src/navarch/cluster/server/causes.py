@@ -53,7 +53,8 @@ def invalid(field: str, value: Any, detail: str) -> Cause:
     >>> str(invalid("spec.replicas", -1, "must be greater than or equal to 0"))
     'spec.replicas: Invalid value: -1: must be greater than or equal to 0'
     """
-    return Cause(field, "FieldValueInvalid", f"Invalid value: {shown(value)}: {detail}")
+    told = f": {detail}" if detail else ""
+    return Cause(field, "FieldValueInvalid", f"Invalid value: {shown(value)}{told}")
 
 
 def unsupported(field: str, value: Any, supported: Iterable[str]) -> Cause:

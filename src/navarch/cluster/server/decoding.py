@@ -64,16 +64,16 @@ def is_json(media_type: str) -> bool:
     return _plain(media_type) in {_JSON, ""}
 
 
-def decode_of(body: bytes, media_type: str, resource: ResourceType) -> Json:
+def decode_of(body: bytes, media_type: str, resource: ResourceType, *, is_strict: bool = True) -> Json:
     """The object of a resource that a body is; refuses with 400 or 415 what is no such object, or none at all.
 
-    One of a custom kind may be of another kind; see `refuse_other_kind`.
+    One of a custom kind may be of another kind; see `refuse_other_kind`. `is_strict`: its fields will be checked.
     """
     if resource.is_custom and _plain(media_type) == _PROTOBUF:
         raise _unsupported(_JSON, _YAML)
     try:
         value = decode_json(body, media_type, resource.api_version, resource.kind)
-        return _identified(value, resource, body if is_json(media_type) else b"")
+        return _identified(value, resource, body if is_json(media_type) else b"", is_strict=is_strict)
     except _UnreadableError as error:
         raise error.instead_of(resource.kind, body) from None
 
@@ -139,11 +139,11 @@ def _from_protobuf(body: bytes, api_version: str, kind: str) -> Json:
         raise _UnreadableError(str(error), found_version.rpartition("/")[2], found_kind) from None
 
 
-def _identified(given: Any, resource: ResourceType, body: bytes) -> Json:
+def _identified(given: Any, resource: ResourceType, body: bytes, *, is_strict: bool) -> Json:
     """The object, which says of which kind it is; refused if that is another one."""
     value = _typed(given)
     if resource.is_custom:
-        _check_custom(value, resource, body)
+        _check_custom(value, resource, body, is_strict=is_strict)
     else:
         _check_built_in(value, resource)
     return value
@@ -171,11 +171,12 @@ def _go_kind(value: Any) -> str:
     return go_kind(value)
 
 
-def _check_custom(value: Json, resource: ResourceType, body: bytes) -> None:
+def _check_custom(value: Json, resource: ResourceType, body: bytes, *, is_strict: bool) -> None:
     """A custom object must say of which kind it is."""
     found_version, found_kind = value.get("apiVersion") or "", value.get("kind")
     if not found_kind:
-        raise _UnreadableError(f"Object 'Kind' is missing in '{(body or msgspec.json.encode(value)).decode()}'")
+        why = f"Object 'Kind' is missing in '{(body or msgspec.json.encode(value)).decode()}'"
+        raise _UnreadableError(why) if is_strict else _UnreadableError(why, resource.version, resource.kind)
     if faults := resource.schema.faults(value):
         raise _UnreadableError(faults[0].message, found_version.rpartition("/")[2], found_kind)
 

@@ -112,7 +112,8 @@ async def _place(storage: Storage, resource: ResourceType, request: ApiRequest, 
     wanted = parsed_version(version)
     if wanted:
         await refuse_future(storage, wanted)
-    return _Place(prefix, wanted if match == "Exact" else 0)
+    is_exact = match == "Exact" or (not match and asked_limit(request) > 0)
+    return _Place(prefix, wanted if is_exact else 0)
 
 
 async def refuse_future(storage: Storage, wanted: int) -> None:

@@ -117,6 +117,8 @@ def _row(resource: ResourceType, value: Json, include: str) -> Json:
         row["object"] = value
     elif include != "None":
         row["object"] = _partial(value, "v1")
+    elif resource.is_custom:
+        row["object"] = None
     return row
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Final
 
@@ -73,12 +73,15 @@ class ServiceAddresses:
 
         def check(value: Json) -> Iterator[Cause]:
             faults = [*rules.check(value)]
-            addresses = [fault for fault in faults if fault.field.startswith("spec.clusterIPs[")]
-            yield from addresses or faults
+            yield from _address_faults(faults) or faults
             if not faults:
                 yield from self._faults(value)
 
-        return replace(rules, create=create, update=update, check=check)
+        def check_update(value: Json, old: Json) -> Iterator[Cause]:
+            if not _address_faults(rules.check(value)):
+                yield from rules.check_update(value, old)
+
+        return replace(rules, create=create, update=update, check=check, check_update=check_update)
 
     def _give(self, value: Json, operation: Operation) -> None:
         """Fills in what the service needs and does not say."""
@@ -154,6 +157,11 @@ class ServiceAddresses:
         start = self._rng.randrange(len(candidates))
         yield from candidates[start:]
         yield from candidates[:start]
+
+
+def _address_faults(faults: Iterable[Cause]) -> list[Cause]:
+    """Those that keep Kubernetes from looking for an address, and from every other check."""
+    return [each for each in faults if each.field.startswith("spec.clusterIPs[") and "'None'" not in each.message]
 
 
 def _owner(value: Json) -> Owner:

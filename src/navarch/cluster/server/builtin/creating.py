@@ -38,6 +38,13 @@ _UID_LABELS: Final = ("batch.kubernetes.io/controller-uid", "controller-uid")
 def create_pod(value: Json, _: Operation) -> None:
     """A pod begins as pending, with the class that its resources give it."""
     value["status"] = {"phase": "Pending", "qosClass": qos_class(value["spec"])}
+    value["spec"]["terminationGracePeriodSeconds"] = _grace(value["spec"])
+
+
+def _grace(spec: Json) -> int:
+    """Less than no time is a second."""
+    grace: int = spec["terminationGracePeriodSeconds"]
+    return 1 if grace < 0 else grace
 
 
 def qos_class(spec: Json) -> str:
@@ -88,7 +95,7 @@ def create_service(value: Json, _: Operation) -> None:
 def update_service(value: Json, old: Json, _: Operation) -> None:
     """An update that says nothing about addresses and node ports keeps them; what its type has no use for goes."""
     _keep_what_is_given_out(value["spec"], old["spec"])
-    default_families(value["spec"])
+    default_families(value["spec"], old["spec"].get("ipFamilyPolicy"))
 
 
 def _keep_what_is_given_out(spec: Json, before: Json) -> None:

@@ -28,14 +28,19 @@ class FinalizeStrategy(BuiltinStrategy):
 class PodStatusStrategy(StatusStrategy):
     """`pods/status`: how a pod fares."""
 
+    def default(self, value: Json) -> None:
+        """Its address is the first of its addresses."""
+        super().default(value)
+        status = value.get("status") or {}
+        if status.get("podIP") and not status.get("podIPs"):
+            status["podIPs"] = [{"ip": status["podIP"]}]
+
     def prepare_update(self, value: Json, old: Json, operation: Operation) -> None:
-        """A pod stays in its class; its address is the first of its addresses."""
+        """A pod stays in its class."""
         super().prepare_update(value, old, operation)
         status = value["status"] = {**(value.get("status") or {})}
         if "qosClass" in old.get("status", {}):
             status["qosClass"] = old["status"]["qosClass"]
-        if status.get("podIP") and not status.get("podIPs"):
-            status["podIPs"] = [{"ip": status["podIP"]}]
 
 
 class LabelledStatusStrategy(StatusStrategy):
@@ -44,11 +49,20 @@ class LabelledStatusStrategy(StatusStrategy):
     def prepare_update(self, value: Json, old: Json, operation: Operation) -> None:
         """Takes the status, and of the metadata everything but the labels."""
         super().prepare_update(value, old, operation)
-        if value["kind"] == "Job" and "deletionTimestamp" in old["metadata"]:
-            return
         value["metadata"].pop("labels", None)
         if "labels" in old["metadata"]:
             value["metadata"]["labels"] = old["metadata"]["labels"]
+
+
+class JobStatusStrategy(StatusStrategy):
+    """`jobs/status`: how a Job fares."""
+
+    def prepare_update(self, value: Json, old: Json, operation: Operation) -> None:
+        """A Job without labels has those of its template."""
+        super().prepare_update(value, old, operation)
+        labels = (value["spec"]["template"].get("metadata") or {}).get("labels")
+        if labels:
+            value["metadata"].setdefault("labels", {**labels})
 
 
 class EphemeralContainersStrategy(BuiltinStrategy):
@@ -129,7 +143,7 @@ def _take(value: Json, old: Json, spec: Json) -> None:
 PARTS: Final[dict[tuple[str, str], type[BuiltinStrategy]]] = {
     ("namespaces", "finalize"): FinalizeStrategy,
     ("deployments", "status"): LabelledStatusStrategy,
-    ("jobs", "status"): LabelledStatusStrategy,
+    ("jobs", "status"): JobStatusStrategy,
     ("pods", "status"): PodStatusStrategy,
     ("pods", "ephemeralcontainers"): EphemeralContainersStrategy,
     ("pods", "resize"): ResizeStrategy,

@@ -73,7 +73,7 @@ class CustomSchema:
         if not isinstance(metadata, dict):
             said = f"json: cannot unmarshal {json_kind(metadata)} into Go value of type v1.ObjectMeta"
         else:
-            said = self._metadata.fault(metadata, Where("ObjectMeta", ""))
+            said = self._metadata.fault(_in_order(metadata), Where("ObjectMeta", ""))
         return [Cause("metadata", "BadRequest", said)]
 
     def default(self, value: Json) -> None:
@@ -92,7 +92,7 @@ class CustomSchema:
 
     def shape_faults(self, value: Json, old: Json | None) -> list[Cause]:
         """Values that do not fit; those that have not changed since `old` are forgiven."""
-        return causes(self._check(value, MISSING if old is None else old))
+        return [_placed(each) for each in causes(self._check(value, MISSING if old is None else old))]
 
     def status_shape_faults(self, value: Json, old: Json) -> list[Cause]:
         """The same for the status alone, which is checked on its own: messages name paths inside of it."""
@@ -115,6 +115,17 @@ class CustomSchema:
             return [*said, _NOT_ASKED]
         broken = self._rules.check(value, MISSING if old is None else old, lambda: False)
         return [*said, *causes(broken)]
+
+
+def _placed(fault: Cause) -> Cause:
+    """Kubernetes says in words alone where a number is that does not fit its type."""
+    is_number = fault.message.startswith('Invalid value: "": Checked value must be of type ')
+    return Cause("<nil>", fault.reason, fault.message) if is_number else fault
+
+
+def _in_order(value: Any) -> Any:
+    """Fields as Go visits those of an object that it has no type for."""
+    return {name: _in_order(value[name]) for name in sorted(value)} if isinstance(value, dict) else value
 
 
 def _order(path: str) -> int:

@@ -70,35 +70,40 @@ def patched_value(call: Call, live: Json, media_type: str, schema: Schema) -> Js
     shown = copy_json(value) if validation == "Strict" else value
     refused = partial(unfit_patch, shown, strategic=call.request.body if media_type == _STRATEGIC else None)
     if faults := schema.faults(value):
-        raise refused(faults[0].message)
+        raise refused(_told(faults[0].message, media_type))
     odd = duplicate_faults(call.request)
     odd += unknown_in_operations(call.request.body) if media_type == _JSON_PATCH else []
     call.warnings += strict_faults(call.request, value, schema, refused, found=odd)
     return value
 
 
+def _told(fault: str, media_type: str) -> str:
+    is_encoded = media_type == _STRATEGIC and fault.startswith("illegal base64")
+    return f"error decoding from json: {fault}" if is_encoded else fault
+
+
 def _check_same(call: Call, found: Found, value: Json) -> None:
     """A patch may name the version and the uid it is meant for, and must not rename anything."""
     metadata, current = metadata_of(value), found.value["metadata"]
     resource, name = call.resource, call.info.name
+    place(call, metadata)
+    _check_name(call, metadata)
     check_version(metadata.get("resourceVersion", ""))
     refuse_unversioned(call, metadata.get("resourceVersion", ""))
     if metadata.get("resourceVersion", current["resourceVersion"]) not in {"", current["resourceVersion"]}:
         raise conflict(resource.group, resource.plural, name, CHANGED)
-    _check_name(call, metadata)
-    place(call, metadata)
 
 
 async def _apply(call: Call, options: Json) -> Reply:
+    found = await call.kernel.registry.find(call.resource, call.info.namespace, call.info.name)
+    if found is None and call.info.subresource:
+        raise not_found(call.resource.group, call.resource.plural, call.info.name)
     desired = decode_json(call.request.body, _APPLY)
     if not isinstance(desired, dict):
         raise bad_request("error decoding YAML: expected an object")
-    repeated_keys(call)
-    found = await call.kernel.registry.find(call.resource, call.info.namespace, call.info.name)
     if found is None:
         return await _apply_new(call, desired, options)
     merged = _merged(call, await value_of(call.resource, found.stored), desired)
-    _refuse_unfit(call.resource, merged)
     _check_same(call, found, merged)
     return await store_update(call, found, merged, options, owned=True)
 
@@ -119,11 +124,9 @@ def repeated_keys(call: Call) -> list[str]:
 
 async def _apply_new(call: Call, desired: Json, options: Json) -> Reply:
     """An apply creates what is not there, unless it says that it means something that was."""
-    if call.info.subresource:
-        raise not_found(call.resource.group, call.resource.plural, call.info.name)
     value = _merged(call, None, desired)
-    _refuse_unfit(call.resource, value)
     metadata = metadata_of(value)
+    place(call, metadata)
     _check_name(call, metadata)
     if metadata.get("uid"):
         why = f"uid mismatch: the provided object specified uid {metadata['uid']}, and no existing object was found"
@@ -133,10 +136,10 @@ async def _apply_new(call: Call, desired: Json, options: Json) -> Reply:
     return call.answer_value(stored, 201) if isinstance(stored, dict) else await call.answer(stored, 201)
 
 
-def _refuse_unfit(resource: ResourceType, value: Json) -> None:
+def _refuse_unfit(resource: ResourceType, value: Json, desired: Json) -> None:
     """500, as the real server has it, for what was applied and could not be decoded into the types of the kind."""
     if not resource.is_custom and (faults := resource.schema.faults(value)):
-        metadata = metadata_of(value)
+        metadata = metadata_of(desired)
         kind = f"{resource.group}/{resource.version}, Kind={resource.kind}"
         which = f"{metadata.get('namespace', '')}/{metadata.get('name', '')}; {kind}"
         fault = faults[0].message
@@ -165,6 +168,7 @@ def _merged(call: Call, live: Json | None, desired: Json) -> Json:
         api_version=call.resource.api_version,
         now=call.now(),
     )
+    _refuse_unfit(call.resource, merged, desired)
     if call.resource.is_custom:
         merged["metadata"].pop("creationTimestamp", None)  # the server's own, whatever was applied
     call.warnings += repeated_keys(call)

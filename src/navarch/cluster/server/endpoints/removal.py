@@ -115,10 +115,11 @@ async def _delete_one(call: Call, stored: Stored, deletion: _Deletion) -> Reply:
     marked = _marked(call, found.value, deletion)
     if is_ripe(marked):
         return await _gone(call, await _ended(call, found, marked))
+    status = 202 if deletion.options.orphan_dependents is False else 200
     if call.dry_run:
-        return call.answer_value(marked)
+        return call.answer_value(marked, status)
     stored = await call.kernel.registry.update(call.resource, await stored_form(call.resource, marked), found.stored)
-    return await call.answer(stored)
+    return await call.answer(stored, status)
 
 
 def _marked(call: Call, value: Json, deletion: _Deletion) -> Json:

@@ -57,6 +57,8 @@ async def create(call: Call) -> Reply:
     """A new object."""
     options = write_options("CreateOptions", call.request)
     value = decode_object(call.request, call.resource, call.warnings)
+    for field in _OF_SERVER:
+        metadata_of(value).pop(field, None)
     stored = await store_new(call, value, options)
     if isinstance(stored, dict):
         return call.answer_value(stored, 201)
@@ -68,12 +70,7 @@ async def store_new(call: Call, value: Json, options: Json, *, owned: bool = Fal
 
     `owned`: its fields have managers already.
     """
-    metadata = metadata_of(value)
-    if metadata.get("resourceVersion"):
-        raise Refusal(500, "InternalError", "resourceVersion should not be set on objects to be created")
-    place(call, metadata)
-    for field in () if owned else _OF_SERVER:
-        metadata.pop(field, None)
+    place(call, metadata_of(value))
     strategy = call.resource.strategy
     strategy.default(value)
     if not owned:
@@ -130,7 +127,14 @@ async def _store_one(call: Call, value: Json, attributes: Attributes) -> Stored 
     if call.dry_run:
         await _refuse_existing(call, value["metadata"])
         return value
+    if _is_version(value["metadata"].get("resourceVersion", "")):
+        raise Refusal(500, "", "resourceVersion should not be set on objects to be created")
+    value["metadata"].pop("selfLink", None)
     return await call.kernel.registry.create(call.resource, await stored_form(call.resource, value))
+
+
+def _is_version(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and int(text) > 0
 
 
 async def _refuse_existing(call: Call, metadata: Json) -> None:
@@ -141,7 +145,6 @@ async def _refuse_existing(call: Call, metadata: Json) -> None:
 def _begin(call: Call, value: Json) -> None:
     """What only the server sets."""
     metadata = value["metadata"]
-    metadata.pop("selfLink", None)
     metadata["uid"] = str(uuid.UUID(int=call.kernel.rng.getrandbits(128), version=4))
     metadata["creationTimestamp"] = call.now()
 
@@ -219,15 +222,15 @@ def _check_version(call: Call, found: Found, metadata: Json) -> None:
     """Whoever read an older version, or another object of that name, has to read again."""
     resource, given = call.resource, metadata.get("resourceVersion", "")
     current = found.value["metadata"]
-    check_version(given)
-    refuse_unversioned(call, given)
-    if given and given != current["resourceVersion"]:
-        raise conflict(resource.group, resource.plural, call.info.name, CHANGED)
     if metadata.get("uid") and metadata["uid"] != current["uid"]:
         where = f"StorageError: invalid object, Code: 4, Key: {found.stored.key}, ResourceVersion: 0"
         told = f"UID in precondition: {metadata['uid']}, UID in object meta: {current['uid']}"
         why = f"{where}, AdditionalErrorMsg: Precondition failed: {told}"
         raise conflict(resource.group, resource.plural, call.info.name, why)
+    check_version(given)
+    refuse_unversioned(call, given)
+    if given and given != current["resourceVersion"]:
+        raise conflict(resource.group, resource.plural, call.info.name, CHANGED)
 
 
 async def store_update(call: Call, found: Found, value: Json, options: Json, *, owned: bool = False) -> Reply:
@@ -237,9 +240,13 @@ async def store_update(call: Call, found: Found, value: Json, options: Json, *, 
     """
     strategy, old = strategy_of(call), await value_of(call.resource, found.stored)
     _keep_what_is_the_servers(old, value)
+    forgets = value["metadata"].get("managedFields") == []
     strategy.default(value)
+    if forgets:
+        value["metadata"]["managedFields"] = []
     if not owned:
         own(call, old, value)
+    _keep_deletion(old, value)
     attributes = await call.admitted("UPDATE", value, old, options)
     if attributes.value is not value:
         assert attributes.value is not None
@@ -269,10 +276,14 @@ def _keep_what_is_the_servers(old: Json, value: Json) -> None:
             metadata[field] = known[field]
         else:
             metadata.pop(field, None)
-    for field in ("deletionTimestamp", "deletionGracePeriodSeconds"):
-        if field in known:
-            metadata[field] = known[field]
     metadata["uid"] = metadata.get("uid") or known["uid"]
     metadata["resourceVersion"] = known["resourceVersion"]
     if "managedFields" not in metadata and "managedFields" in known:
         metadata["managedFields"] = known["managedFields"]
+
+
+def _keep_deletion(old: Json, value: Json) -> None:
+    """Whoever writes them owns them; but they stay as they were."""
+    for field in ("deletionTimestamp", "deletionGracePeriodSeconds"):
+        if field in old["metadata"]:
+            value["metadata"][field] = old["metadata"][field]

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Final
 from urllib.parse import urlsplit
 
-from navarch.api.names import DNS_SUBDOMAIN
+from navarch.api.names import DNS_SUBDOMAIN, LABEL_KEY
 from navarch.cluster.server.builtin.checks.common import choice, port_number, unique
-from navarch.cluster.server.causes import invalid, required, unsupported
+from navarch.cluster.server.causes import duplicate, invalid, required, unsupported
 from navarch.cluster.server.metadata import selector_faults
 from navarch.cluster.server.request import Json
 from navarch.errors import Cause
@@ -57,6 +57,7 @@ def _check_webhook(webhook: Json, path: str) -> Iterator[Cause]:
     for name in ("namespaceSelector", "objectSelector"):
         yield from selector_faults(webhook.get(name), f"{path}.{name}")
     yield from _check_client(webhook["clientConfig"], f"{path}.clientConfig")
+    yield from _check_conditions(webhook.get("matchConditions") or [], f"{path}.matchConditions")
 
 
 def _check_name(name: str, field: str) -> Iterator[Cause]:
@@ -78,8 +79,6 @@ def _check_versions(versions: list[str], field: str) -> Iterator[Cause]:
 
 def check_rule(rule: Json, path: str) -> Iterator[Cause]:
     """Which requests are meant."""
-    for name, what in (("apiGroups", "API groups"), ("apiVersions", "API versions")):
-        yield from _check_listed(rule.get(name) or [], f"{path}.{name}", what)
     operations = rule.get("operations") or []
     if not operations:
         yield required(f"{path}.operations")
@@ -88,8 +87,12 @@ def check_rule(rule: Json, path: str) -> Iterator[Cause]:
     for index, operation in enumerate(operations):
         if operation not in _OPERATIONS:
             yield unsupported(f"{path}.operations[{index}]", operation, _OPERATIONS)
-    if not rule.get("resources"):
-        yield required(f"{path}.resources")
+    for name, what in (("apiGroups", "API groups"), ("apiVersions", "API versions")):
+        yield from _check_listed(rule.get(name) or [], f"{path}.{name}", what)
+    for index, version in enumerate(rule.get("apiVersions") or ()):
+        if not version:
+            yield required(f"{path}.apiVersions[{index}]")
+    yield from _check_resources(rule.get("resources") or [], f"{path}.resources")
     yield from choice(rule.get("scope"), f"{path}.scope", _SCOPES)
 
 
@@ -100,6 +103,49 @@ def _check_listed(values: list[str], field: str, what: str) -> Iterator[Cause]:
         yield invalid(field, values, f"if '*' is present, must not specify other {what}")
 
 
+def _check_resources(resources: list[str], path: str) -> Iterator[Cause]:
+    """What one of them means already must not be said again."""
+    if not resources:
+        yield required(path)
+    whole, named = set[str](), set[str]()
+    for index, each in enumerate(resources):
+        resource, _, part = each.partition("/")
+        if not each:
+            yield required(f"{path}[{index}]")
+        if part and resource in whole:
+            yield invalid(f"{path}[{index}]", each, f"if '{resource}/*' is present, must not specify {each}")
+        if part and part in named:
+            yield invalid(f"{path}[{index}]", each, f"if '*/{part}' is present, must not specify {each}")
+        whole |= {resource} if part == "*" else set()
+        named |= {part} if part and resource == "*" else set()
+    yield from _check_wildcards(resources, path)
+
+
+def _check_wildcards(resources: list[str], path: str) -> Iterator[Cause]:
+    if len(resources) > 1 and "*/*" in resources:
+        yield invalid(path, resources, "if '*/*' is present, must not specify other resources")
+    plain = [each for each in resources if each and "/" not in each]
+    if "*" in plain and plain[-1] != "*":
+        said = "if '*' is present, must not specify other resources without subresources"
+        yield invalid(path, resources, said)
+
+
+def _check_conditions(conditions: list[Json], path: str) -> Iterator[Cause]:
+    """Their expressions are compiled when they are used."""
+    seen: set[str] = set()
+    for index, condition in enumerate(conditions):
+        name, place = condition.get("name", ""), f"{path}[{index}]"
+        if not condition.get("expression", "").strip():
+            yield required(f"{place}.expression")
+        if not name:
+            yield required(f"{place}.name")
+        elif name in seen:
+            yield duplicate(f"{place}.name", name)
+        else:
+            yield from (invalid(f"{place}.name", name, said) for said in LABEL_KEY.faults(name))
+        seen.add(name)
+
+
 def _check_client(client: Json, path: str) -> Iterator[Cause]:
     url, service = client.get("url"), client.get("service")
     if (url is None) == (service is None):
@@ -107,9 +153,9 @@ def _check_client(client: Json, path: str) -> Iterator[Cause]:
     elif url is not None:
         yield from _check_url(url, f"{path}.url")
     elif service is not None:
-        for name in ("name", "namespace"):
+        for name, told in (("name", "namespace"), ("namespace", "name")):
             if not service.get(name):
-                yield required(f"{path}.service.{name}")
+                yield required(f"{path}.service.{told}")  # as the real server has it, which mistakes them
         yield from port_number(service.get("port", 443), f"{path}.service.port")
 
 

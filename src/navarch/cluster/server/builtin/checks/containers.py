@@ -110,8 +110,6 @@ def _check_container(container: Json, path: str, volumes: Json, *, host_network:
 def _check_image(image: str, field: str) -> Iterator[Cause]:
     if not image:
         yield required(field)
-    elif image != image.strip():
-        yield invalid(field, image, "must not have leading or trailing whitespace")
 
 
 def _check_ports(ports: Any, path: str, *, host_network: bool) -> Iterator[Cause]:

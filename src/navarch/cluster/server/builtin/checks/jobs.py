@@ -18,6 +18,7 @@ from navarch.errors import Cause
 __all__ = ["check_cron_job", "check_job", "check_job_update", "cron_job_name_faults"]
 
 _UID_LABEL: Final = "batch.kubernetes.io/controller-uid"
+_NAME_LABEL: Final = "batch.kubernetes.io/job-name"
 _NUMBERS: Final = (
     "parallelism",
     "completions",
@@ -47,15 +48,30 @@ def _check_job_selector(value: Json) -> Iterator[Cause]:
     else:
         yield from selector_faults(selector, "spec.selector")
     if selector is not None and not spec.get("manualSelector"):
-        own = {"matchLabels": {_UID_LABEL: value["metadata"].get("uid", "")}}
-        if selector != own:
-            yield invalid("spec.selector", _in_order(selector), "`selector` not auto-generated")
+        yield from _check_generated(value, selector, labels or {})
     if selector is None or not selects(selector, labels or {}):
         yield invalid("spec.template.metadata.labels", in_order(labels), "`selector` does not match template `labels`")
 
 
+def _check_generated(value: Json, selector: Json, labels: Json) -> Iterator[Cause]:
+    """The labels that every Job gives its pods, by which alone it selects them."""
+    metadata = value["metadata"]
+    uid, name = metadata.get("uid", ""), metadata.get("name", "")
+    own = {"controller-uid": uid, "job-name": name, _UID_LABEL: uid, _NAME_LABEL: name}
+    for label, wanted in own.items():
+        field = f"spec.template.metadata.labels[{label}]"
+        if label not in labels:
+            yield required(field, f"must be '{wanted}'")
+        elif labels[label] != wanted:
+            yield invalid(field, in_order(labels), f"must be '{wanted}'")
+    if not selector_faults(selector, "") and not selects(selector, own):
+        yield invalid("spec.selector", _in_order(selector), "`selector` not auto-generated")
+
+
 def _in_order(selector: Json | None) -> Json | None:
-    return {**selector, "matchLabels": in_order(selector.get("matchLabels"))} if selector else None
+    if not selector or "matchLabels" not in selector:
+        return selector
+    return {**selector, "matchLabels": in_order(selector["matchLabels"])}
 
 
 def _check_job_spec(spec: Json, path: str) -> Iterator[Cause]:

@@ -25,8 +25,12 @@ _WHOLE: Final = 1000
 
 
 def pod_warnings(pod: Json, old: Json | None) -> list[str]:
-    """Warnings about a pod."""
-    return [*_name_warnings(pod, old, "the Pod's hostname"), *_spec_warnings(pod["spec"], "spec")]
+    """Warnings about a new pod."""
+    return (
+        []
+        if old is not None
+        else [*_name_warnings(pod, old, "the Pod's hostname"), *_spec_warnings(pod["spec"], "spec")]
+    )
 
 
 def workload_warnings(value: Json, old: Json | None) -> list[str]:
@@ -34,8 +38,10 @@ def workload_warnings(value: Json, old: Json | None) -> list[str]:
     return [*_name_warnings(value, old, "Pod names and hostnames"), *template_warnings(value, old)]
 
 
-def template_warnings(value: Json, _: Json | None) -> list[str]:
-    """Warnings about the pods that it makes."""
+def template_warnings(value: Json, old: Json | None) -> list[str]:
+    """Warnings about the pods that it makes, if anything has changed."""
+    if old is not None and value["metadata"].get("generation") == old["metadata"].get("generation"):
+        return []
     return [*_spec_warnings(((value["spec"].get("template") or {}).get("spec")) or {}, "spec.template.spec")]
 
 
@@ -69,6 +75,45 @@ def _spec_warnings(spec: Json, path: str) -> Iterator[str]:
         for index, container in enumerate(spec.get(name) or ()):
             yield from _fractions(container.get("resources") or {}, f"{path}.{name}[{index}].resources")
             yield from _repeated_variables(container.get("env") or (), f"{path}.{name}[{index}]")
+    yield from _repeated_ports(spec, path)
+    if spec.get("terminationGracePeriodSeconds", 0) < 0:
+        place = f"{path}.terminationGracePeriodSeconds"
+        yield f"{place}: must be >= 0; negative values are invalid and will be treated as 1"
+
+
+def _repeated_ports(spec: Json, path: str) -> Iterator[str]:
+    """Ports of whatever containers that are the same, or may be."""
+    known: list[tuple[str, Json]] = []
+    for place, port in _ports(spec, path):
+        for other, before in known:
+            if (port["containerPort"], port.get("protocol")) == (before["containerPort"], before.get("protocol")):
+                yield from _port_clash(place, port, other, before)
+        known.append((place, port))
+    names: dict[str, str] = {}
+    for place, port in known:
+        if (name := port.get("name", "")) in names:
+            used = "services and probes that select ports by name will use"
+            yield f'{place}: duplicate port name "{name}" with {names[name]}, {used} {names[name]}'
+        elif name:
+            names[name] = place
+
+
+def _ports(spec: Json, path: str) -> Iterator[tuple[str, Json]]:
+    for name in ("initContainers", "containers"):
+        for index, container in enumerate(spec.get(name) or ()):
+            for number, port in enumerate(container.get("ports") or ()):
+                yield f"{path}.{name}[{index}].ports[{number}]", port
+
+
+def _port_clash(place: str, port: Json, other: str, before: Json) -> Iterator[str]:
+    address, number = port.get("hostIP", ""), port.get("hostPort", 0)
+    address_before, number_before = before.get("hostIP", ""), before.get("hostPort", 0)
+    if (address, number) == (address_before, number_before):
+        yield f"{place}: duplicate port definition with {other}"
+    elif not number or not number_before:
+        yield f"{place}: overlapping port definition with {other}"
+    elif number == number_before and bool(address) != bool(address_before):
+        yield f"{place}: dangerously ambiguous port definition with {other}"
 
 
 def _fractions(resources: Json, path: str) -> Iterator[str]:

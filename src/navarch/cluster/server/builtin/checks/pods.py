@@ -23,8 +23,18 @@ _UPDATES: Final = (
 def check_pod(pod: Json) -> Iterator[Cause]:
     """A pod, new or changed."""
     yield from check_pod_spec(pod["spec"], "spec")
+    yield from _check_images(pod["spec"])
     if pod["spec"].get("ephemeralContainers") and not pod["metadata"].get("resourceVersion"):
         yield forbidden("spec.ephemeralContainers", "cannot be set on create")
+
+
+def _check_images(spec: Json) -> Iterator[Cause]:
+    """What templates may have, and no pod."""
+    for name in (*_CONTAINER_LISTS, "ephemeralContainers"):
+        for index, container in enumerate(spec.get(name) or ()):
+            image = container.get("image", "")
+            if image != image.strip():
+                yield invalid(f"spec.{name}[{index}].image", image, "must not have leading or trailing whitespace")
 
 
 def check_pod_update(pod: Json, old: Json) -> Iterator[Cause]:

@@ -42,8 +42,10 @@ _STATEFUL_MUTABLE: Final = frozenset(
 _RETENTION: Final = ("Retain", "Delete")
 
 
-def check_selector(selector: Json | None, path: str, empty: str) -> Iterator[Cause]:
-    """A selector that has to select something, and to make sense."""
+def check_selector(
+    selector: Json | None, path: str, empty: str, senseless: str = "invalid label selector"
+) -> Iterator[Cause]:
+    """A selector that has to select something, and to make sense; in Kubernetes' words for what does not."""
     if selector is None:
         yield required(path)
         return
@@ -52,12 +54,14 @@ def check_selector(selector: Json | None, path: str, empty: str) -> Iterator[Cau
     if not selector:
         yield invalid(path, selector, empty)
     elif any(".matchExpressions" in fault.field for fault in faults):
-        yield invalid(path, selector, "invalid label selector")
+        yield invalid(path, selector, senseless)
 
 
 def _check_pods(spec: Json, *, sets: str) -> Iterator[Cause]:
     """The template: its labels match, and its pods are restarted for ever."""
     template, selector = spec.get("template"), spec.get("selector")
+    if sets != "DaemonSet" and any(".matchExpressions" in fault.field for fault in selector_faults(selector, "")):
+        return
     labels = ((template or {}).get("metadata") or {}).get("labels")
     understood = not selector_faults(selector, "")
     if template is not None and understood and (selector is None or not selects(selector, labels or {})):
@@ -75,8 +79,7 @@ def check_deployment(value: Json) -> Iterator[Cause]:
     spec = value["spec"]
     yield from at_least_zero(spec, "replicas", "spec")
     yield from check_selector(spec.get("selector"), "spec.selector", "empty selector is invalid for deployment")
-    if spec.get("selector") != {}:
-        yield from _check_pods(spec, sets="ReplicaSet")
+    yield from _check_pods(spec, sets="ReplicaSet")
     yield from _check_strategy(spec["strategy"], "spec.strategy")
     for name in ("minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds"):
         yield from at_least_zero(spec, name, "spec")
@@ -105,6 +108,10 @@ def _go_strategy(strategy: Json) -> Any:
     return {"Type": strategy.get("type", ""), "RollingUpdate": strategy.get("rollingUpdate")}
 
 
+def _go_partition(rolling: Json) -> Any:
+    return {"Partition": rolling.get("partition", 0), "MaxUnavailable": rolling.get("maxUnavailable")}
+
+
 def _is_zero(value: Any) -> bool:
     return value in {0, "0%", "0"}
 
@@ -115,8 +122,7 @@ def check_replica_set(value: Json) -> Iterator[Cause]:
     yield from at_least_zero(spec, "replicas", "spec")
     yield from at_least_zero(spec, "minReadySeconds", "spec")
     yield from check_selector(spec.get("selector"), "spec.selector", "empty selector is invalid for deployment")
-    if spec.get("selector") != {}:
-        yield from _check_pods(spec, sets="ReplicaSet")
+    yield from _check_pods(spec, sets="ReplicaSet")
 
 
 def check_replication_controller(value: Json) -> Iterator[Cause]:
@@ -147,9 +153,8 @@ def check_stateful_set(value: Json) -> Iterator[Cause]:
     for name in ("replicas", "minReadySeconds", "revisionHistoryLimit"):
         yield from at_least_zero(spec, name, "spec")
     yield from at_least_zero(spec.get("ordinals") or {}, "start", "spec.ordinals")
-    yield from check_selector(spec.get("selector"), "spec.selector", "empty selector is invalid for statefulset")
-    if spec.get("selector") != {}:
-        yield from _check_pods(_with_claims(spec), sets="StatefulSet")
+    yield from check_selector(spec.get("selector"), "spec.selector", "empty selector is invalid for statefulset", "")
+    yield from _check_pods(_with_claims(spec), sets="StatefulSet")
 
 
 def _with_claims(spec: Json) -> Json:
@@ -166,10 +171,12 @@ def _with_claims(spec: Json) -> Json:
 def _check_stateful_update(strategy: Json, path: str) -> Iterator[Cause]:
     kind, rolling = strategy.get("type"), strategy.get("rollingUpdate")
     if kind not in {"RollingUpdate", "OnDelete"}:
-        yield invalid(path, _go_strategy(strategy), "must be 'RollingUpdate' or 'OnDelete'")
+        shown = {"Type": strategy.get("type", ""), "RollingUpdate": _go_partition(rolling) if rolling else None}
+        yield invalid(path, shown, "must be 'RollingUpdate' or 'OnDelete'")
     elif kind == "OnDelete" and rolling is not None:
-        shown = {"Partition": rolling.get("partition", 0), "MaxUnavailable": rolling.get("maxUnavailable")}
-        yield invalid(f"{path}.rollingUpdate", shown, "only allowed for updateStrategy 'RollingUpdate'")
+        yield invalid(
+            f"{path}.rollingUpdate", _go_partition(rolling), "only allowed for updateStrategy 'RollingUpdate'"
+        )
     elif rolling is not None:
         yield from at_least_zero(rolling, "partition", f"{path}.rollingUpdate")
 
@@ -189,8 +196,7 @@ def check_daemon_set(value: Json) -> Iterator[Cause]:
     yield from selector_faults(selector, "spec.selector")
     if selector == {}:
         yield invalid("spec.selector", selector, "empty selector is invalid for daemonset")
-    else:
-        yield from _check_pods(spec, sets="DaemonSet")
+    yield from _check_pods(spec, sets="DaemonSet")
     for name in ("minReadySeconds", "revisionHistoryLimit"):
         yield from at_least_zero(spec, name, "spec")
     yield from _check_daemon_update(spec["updateStrategy"], "spec.updateStrategy")

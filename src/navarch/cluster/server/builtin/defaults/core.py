@@ -55,22 +55,22 @@ def _default_affinity(spec: Json) -> None:
             spec["sessionAffinityConfig"] = {"clientIP": {"timeoutSeconds": _AFFINITY_SECONDS}}
 
 
-def default_families(spec: Json) -> None:
+def default_families(spec: Json, policy: str | None = None) -> None:
     """One family, unless there is nothing to select pods and no address: then both, for whoever fills it in.
 
-    It is the last thing that a Service is given, so that nobody owns it.
+    It is the last thing that a Service is given, so that nobody owns it. `policy` is the one that it had before.
     """
-    if spec.get("type") not in _INSIDE:
+    if spec.get("type") == "ExternalName":
         return
     if spec.get("clusterIP"):
         spec.setdefault("clusterIPs", [spec["clusterIP"]])
     elif spec.get("clusterIPs"):
         spec["clusterIP"] = spec["clusterIPs"][0]
-    if spec.get("clusterIP") == "None" and not spec.get("selector"):
-        spec.setdefault("ipFamilyPolicy", "RequireDualStack")
+    is_open = spec.get("clusterIP") == "None" and not spec.get("selector")
+    spec.setdefault("ipFamilyPolicy", policy or ("RequireDualStack" if is_open else "SingleStack"))
+    if is_open and spec["ipFamilyPolicy"] != "SingleStack":
         families = ["IPv4", "IPv6"]
     else:
-        spec.setdefault("ipFamilyPolicy", "SingleStack")
         families = [_family(spec.get("clusterIP", ""))]
     spec.setdefault("ipFamilies", families)
 

@@ -78,8 +78,6 @@ def default_policy(value: Json) -> None:
 def default_policy_binding(value: Json) -> None:
     """A binding of such a policy."""
     _default_match_resources(value["spec"].get("matchResources"))
-    if (parameters := value["spec"].get("paramRef")) is not None and parameters.get("name"):
-        parameters.setdefault("parameterNotFoundAction", "Deny")
 
 
 def _default_match_resources(match: Json | None) -> None:

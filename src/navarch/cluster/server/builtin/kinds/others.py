@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from navarch.cluster.server.builtin import creating, selecting
-from navarch.cluster.server.builtin.checks import admission, networking, rbac
+from navarch.cluster.server.builtin.checks import admission, networking, policies, rbac
 from navarch.cluster.server.builtin.checks import others as checks
 from navarch.cluster.server.builtin.defaults import others as defaults
 from navarch.cluster.server.builtin.rules import Rules, path_segment_faults
@@ -67,9 +68,11 @@ OTHERS: Final[dict[tuple[str, str], Rules]] = {
         allows_unconditional_update=False,
         qualifies_finalizers=False,
     ),
-    (_ADMISSION, "validatingadmissionpolicies"): _POLICY,
+    (_ADMISSION, "validatingadmissionpolicies"): replace(_POLICY, check=policies.check_validating_policy),
     (_ADMISSION, "mutatingadmissionpolicies"): _POLICY,
-    (_ADMISSION, "validatingadmissionpolicybindings"): _POLICY_BINDING,
+    (_ADMISSION, "validatingadmissionpolicybindings"): replace(
+        _POLICY_BINDING, check=policies.check_validating_binding
+    ),
     (_ADMISSION, "mutatingadmissionpolicybindings"): _POLICY_BINDING,
     ("autoscaling/v2", "horizontalpodautoscalers"): Rules(
         default=defaults.default_autoscaler, check=checks.check_autoscaler

@@ -1,0 +1,142 @@
+"""Checks of admission policies and of their bindings; their expressions are compiled when they are used."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from navarch.api.names import DNS_SUBDOMAIN, LABEL_KEY
+from navarch.cluster.server.builtin.checks.admission import check_rule
+from navarch.cluster.server.builtin.checks.common import choice
+from navarch.cluster.server.causes import duplicate, forbidden, invalid, required, unsupported
+from navarch.cluster.server.metadata import selector_faults
+from navarch.cluster.server.request import Json
+from navarch.errors import Cause
+
+__all__ = ["check_validating_binding", "check_validating_policy"]
+
+_REASONS: Final = ("Forbidden", "Invalid", "RequestEntityTooLarge", "Unauthorized")
+_TOLD_REASONS: Final = ("Forbidden", "Invalid", "RequestEntityTooLarge")
+_ACTIONS: Final = ("Audit", "Deny", "Warn")
+_ONE_OF_BOTH: Final = "validations or auditAnnotations must contain at least one item"
+_TWICE: Final = (
+    "must not contain both Deny and Warn (repeating the same validation failure information in the API response and "
+    "headers serves no purpose)"
+)
+_IDENTIFIER: Final = re.compile(r"[_a-zA-Z][_a-zA-Z0-9]*")
+
+
+def check_validating_policy(value: Json) -> Iterator[Cause]:
+    """A ValidatingAdmissionPolicy."""
+    spec, name = value["spec"], value["metadata"].get("name", "")
+    yield from choice(spec.get("failurePolicy"), "spec.failurePolicy", ("Fail", "Ignore"))
+    yield from _check_parameter_kind(spec.get("paramKind"))
+    yield from _check_constraints(spec.get("matchConstraints"), "spec.matchConstraints", needs_rules=True)
+    yield from _check_variables(spec.get("variables") or [])
+    if not spec.get("validations") and not spec.get("auditAnnotations"):
+        yield required("spec.validations", _ONE_OF_BOTH)
+        yield required("spec.auditAnnotations", _ONE_OF_BOTH)
+    for index, validation in enumerate(spec.get("validations") or ()):
+        yield from _check_validation(validation, f"spec.validations[{index}]")
+    for index, annotation in enumerate(spec.get("auditAnnotations") or ()):
+        yield from _check_annotation(annotation, f"spec.auditAnnotations[{index}]", name)
+
+
+def _check_parameter_kind(kind: Json | None) -> Iterator[Cause]:
+    for name in ("apiVersion", "kind") if kind is not None else ():
+        if kind is not None and not kind.get(name):
+            yield required(f"spec.paramKind.{name}")
+
+
+def _check_constraints(constraints: Json | None, path: str, *, needs_rules: bool) -> Iterator[Cause]:
+    if constraints is None:
+        if needs_rules:
+            yield required(path)
+        return
+    rules = constraints.get("resourceRules") or ()
+    if needs_rules and not rules:
+        yield required(f"{path}.resourceRules")
+    for index, rule in enumerate(rules):
+        yield from check_rule(rule, f"{path}.resourceRules[{index}]")
+    yield from choice(constraints.get("matchPolicy"), f"{path}.matchPolicy", ("Equivalent", "Exact"))
+    for name in ("namespaceSelector", "objectSelector"):
+        yield from selector_faults(constraints.get(name), f"{path}.{name}")
+
+
+def _check_variables(variables: list[Json]) -> Iterator[Cause]:
+    for index, variable in enumerate(variables):
+        name, path = variable.get("name", ""), f"spec.variables[{index}]"
+        if not variable.get("expression", "").strip():
+            yield required(f"{path}.expression", "expression is not specified")
+        if not name:
+            yield required(f"{path}.name", "name is not specified")
+        elif not _IDENTIFIER.fullmatch(name):
+            yield invalid(f"{path}.name", name, "must be a valid CEL identifier")
+
+
+def _check_validation(validation: Json, path: str) -> Iterator[Cause]:
+    message = validation.get("message", "")
+    if not validation.get("expression", "").strip():
+        yield required(f"{path}.expression", "expression is not specified")
+    if "\n" in message:
+        yield invalid(f"{path}.message", message, "must not contain line breaks")
+    reason = validation.get("reason")
+    if reason is not None and reason not in _REASONS:
+        yield unsupported(f"{path}.reason", reason, _TOLD_REASONS)
+
+
+def _check_annotation(annotation: Json, path: str, policy: str) -> Iterator[Cause]:
+    key = annotation.get("key", "")
+    if not key:
+        yield required(f"{path}.key")
+    else:
+        whole = f"{policy}/{key}"
+        yield from (invalid(f"{path}.key", whole, said) for said in LABEL_KEY.faults(whole))
+    if not annotation.get("valueExpression", "").strip():
+        yield required(f"{path}.valueExpression", "valueExpression is not specified")
+
+
+def check_validating_binding(value: Json) -> Iterator[Cause]:
+    """A ValidatingAdmissionPolicyBinding."""
+    spec = value["spec"]
+    if not spec.get("policyName"):
+        yield required("spec.policyName")
+    else:
+        yield from (
+            invalid("spec.policyName", spec["policyName"], said) for said in DNS_SUBDOMAIN.faults(spec["policyName"])
+        )
+    yield from _check_parameters(spec.get("paramRef"))
+    yield from _check_constraints(spec.get("matchResources"), "spec.matchResources", needs_rules=False)
+    yield from _check_actions(spec.get("validationActions") or [])
+
+
+def _check_parameters(reference: Json | None) -> Iterator[Cause]:
+    if reference is None:
+        return
+    path = "spec.paramRef"
+    name, selector = reference.get("name"), reference.get("selector")
+    if name and selector is not None:
+        yield forbidden(f"{path}.name", "name and selector are mutually exclusive")
+        yield forbidden(f"{path}.selector", "name and selector are mutually exclusive")
+    elif not name and selector is None:
+        yield required(path, "one of name or selector must be specified")
+    action = reference.get("parameterNotFoundAction")
+    if action is None:
+        yield required(f"{path}.parameterNotFoundAction")
+    else:
+        yield from choice(action, f"{path}.parameterNotFoundAction", ("Allow", "Deny"))
+
+
+def _check_actions(actions: list[str]) -> Iterator[Cause]:
+    path, seen = "spec.validationActions", set[str]()
+    if not actions:
+        yield required(path, "at least one validation action is required")
+    for index, action in enumerate(actions):
+        if action not in _ACTIONS:
+            yield unsupported(f"{path}[{index}]", action, _ACTIONS)
+        elif action in seen:
+            yield duplicate(f"{path}[{index}]", action)
+        seen.add(action)
+    if {"Deny", "Warn"} <= seen:
+        yield invalid(path, actions, _TWICE)
