@@ -31,22 +31,23 @@ class Kubelet:
     def __init__(self, client: Client) -> None:
         self._client = client
         self._clock = SystemClock()
+        self._stopping = False
         self.node = ""
         self.holds: Callable[[Pod], bool] = _nothing
         self.keeps: Callable[[Pod], bool] = _nothing
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[Self]:
-        """Works while the block lasts."""
+        """Works while the block lasts, and finishes what it is at."""
         async with asyncio.TaskGroup() as group:
-            task = group.create_task(self._run(), name="kubelet")
+            group.create_task(self._run(), name="kubelet")
             try:
                 yield self
             finally:
-                task.cancel()
+                self._stopping = True
 
     async def _run(self) -> None:
-        while True:
+        while not self._stopping:
             async for pod in self._client.list(Pod):
                 with contextlib.suppress(ApiError):  # somebody else was faster; it is looked at again
                     await self._look_at(pod)
