@@ -48,7 +48,11 @@ def _ups() -> list[Row]:
     """Clusters as `navarch cluster up` makes them."""
     begun = in_turns({"up": first_pod, "idle": partial(idle, 3)}, ROUNDS, "navarch cluster up")
     rolled = rolled_over(20)
-    failed = {"connections": float(rolled.count), "s it took": rolled.wall}
+    failed = {
+        "connections": float(rolled.count),
+        "s it took": rolled.wall,
+        "s the slowest took": rolled.figure("slowest"),
+    }
     below = {"changes seen": rolled.figure("changes")}
     claim = "a Deployment of 20 process pods rolls over"
     return [

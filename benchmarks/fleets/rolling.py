@@ -29,7 +29,7 @@ from navarch.k8s.core.v1 import (
 )
 from navarch.k8s.meta.v1 import LabelSelector
 
-_NAME, _PORT, _EVERY, _PATIENCE = "bench", 11211, 0.01, 2.0
+_NAME, _PORT, _EVERY, _PATIENCE = "bench", 11211, 0.01, 10.0
 _LABELS = {"app": _NAME}
 _UNAVAILABLE = 0.25
 
@@ -50,7 +50,7 @@ async def roll_over(kubeconfig: Path, replicas: int) -> Run:
             took = time.monotonic() - began
             for task in tasks:
                 task.cancel()
-        more = {"failed": using.failed, "below": watching.below, "changes": watching.changes}
+        more = {"failed": using.failed, "slowest": using.slowest, "below": watching.below, "changes": watching.changes}
         return Run(took, 0.0, 0.0, using.made, more)
 
 
@@ -98,6 +98,7 @@ class _Using:
 
     def __init__(self, address: str, group: asyncio.TaskGroup) -> None:
         self.made = self.failed = 0
+        self.slowest = 0.0
         self._address = address
         self._group = group
 
@@ -109,12 +110,14 @@ class _Using:
 
     async def _use(self) -> None:
         self.made += 1
+        began = time.monotonic()
         try:
             async with asyncio.timeout(_PATIENCE):
                 answered = await self._answer()
         except (OSError, TimeoutError):
             answered = b""
         self.failed += not answered.startswith(b"VERSION")
+        self.slowest = max(self.slowest, time.monotonic() - began)
 
     async def _answer(self) -> bytes:
         reader, writer = await asyncio.open_connection(self._address, _PORT)
