@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import Final
 
 from aiohttp.abc import AbstractStreamWriter
@@ -13,13 +14,16 @@ from aiohttp.web_request import BaseRequest
 from aiohttp.web_response import StreamResponse
 from aiohttp.web_ws import WebSocketResponse
 
+from navarch._base.clock import SystemClock
+from navarch._base.tasks import unless
 from navarch.cluster.embedded.wire import plain_answer
-from navarch.cluster.server.request import Reply, Upgrade
+from navarch.cluster.server.request import Reply, Socket, Upgrade
 
 __all__ = ["switched"]
 
 _LARGEST_MESSAGE: Final = 32 * 2**20
 _CLOSE_SECONDS: Final = 1.0
+_ASK_SECONDS: Final = 5.0
 _PIECE: Final = 64 * 1024
 
 
@@ -41,9 +45,21 @@ async def _as_websocket(request: BaseRequest, reply: Reply, upgrade: Upgrade) ->
         await response.prepare(request)
     except HTTPBadRequest as error:
         return plain_answer(400, error.text or "")
-    await upgrade.serve(_Messages(response, text=upgrade.text))
+    with suppress(ConnectionError):
+        await unless(_asking(response), _served(upgrade, _Messages(response, text=upgrade.text)))
     await response.close()
     return response
+
+
+async def _served(upgrade: Upgrade, socket: Socket) -> None:
+    await upgrade.serve(socket)
+
+
+async def _asking(response: WebSocketResponse) -> None:
+    """While nobody takes what a client sends, it is not read, and only what is sent to it can find out that it is gone."""
+    while True:
+        await SystemClock().sleep(_ASK_SECONDS)
+        await response.ping()
 
 
 class _Messages:
