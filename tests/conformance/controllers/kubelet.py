@@ -25,7 +25,7 @@ class Kubelet:
 
     `holds` says which pods are left alone as they are; with `node` they are put on a node of that name first, and then end
     only when the kubelet says so, or when it `keeps` them no longer. The node is not there: pods of such a node are deleted
-    after 40 s, so that each test needs one of its own.
+    after 40 s, so that each test needs one of its own. `places` says where else a pod is put.
     """
 
     def __init__(self, client: Client) -> None:
@@ -33,6 +33,7 @@ class Kubelet:
         self._clock = SystemClock()
         self._stopping = False
         self.node = ""
+        self.places: Callable[[Pod], str] = self._own_node
         self.holds: Callable[[Pod], bool] = _nothing
         self.keeps: Callable[[Pod], bool] = _nothing
 
@@ -58,13 +59,16 @@ class Kubelet:
             if not self.keeps(pod):
                 await self.end(pod)
         elif (pod.status.phase or "Pending") == "Pending" and not self.holds(pod):
-            if self.node and not pod.spec.node_name:
-                await self._place(pod)
+            node = self.places(pod)
+            if node and not pod.spec.node_name:
+                await self._place(pod, node)
             else:
                 await self._start_if_same(pod)
 
-    async def _place(self, pod: Pod) -> None:
-        node = f"{self.node}-{self._client.options.namespace}"
+    def _own_node(self, _: Pod) -> str:
+        return f"{self.node}-{self._client.options.namespace}" if self.node else ""
+
+    async def _place(self, pod: Pod, node: str) -> None:
         binding = Binding(name=pod.name, target=ObjectReference(kind="Node", name=node))
         with contextlib.suppress(DecodeError):  # it is answered with a Status
             await self._client.create_subresource(Pod, pod.name, "binding", binding)

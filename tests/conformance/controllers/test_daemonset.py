@@ -46,6 +46,7 @@ class Nodes:
 @pytest.fixture
 async def nodes(client: Client, kubelet: Kubelet) -> AsyncIterator[Nodes]:
     made = Nodes(client)
+    kubelet.places = target
     yield made
     with contextlib.suppress(NotFound):
         await client.delete(DaemonSet, "web", propagation="Background")
