@@ -75,6 +75,16 @@ async def test_nonsense_is_refused_at_the_door(cluster: Cluster, spec: Mapping[s
 
 
 @pytest.mark.cluster(controllers=False)
+async def test_a_name_that_is_too_long_for_pods_is_refused_at_the_door(cluster: Cluster) -> None:
+    """Instead of being left alone without a word."""
+    async with cluster.run(etcd_operator()):
+        long = manifest({"size": 1})
+        long.metadata["name"] = "x" * 53
+        with pytest.raises(Invalid, match="at most 52"):
+            await cluster.create(long)
+
+
+@pytest.mark.cluster(controllers=False)
 async def test_a_version_that_goes_down_or_leaps_is_refused_at_the_door(cluster: Cluster) -> None:
     """Against the version that runs."""
     async with cluster.run(etcd_operator()):

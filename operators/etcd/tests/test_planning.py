@@ -147,10 +147,17 @@ def test_claims_grow() -> None:
     assert decide(cluster, replace(seen, claims=claims)).step == GrowClaim("c-1")
 
 
-def test_versions_before_learners_vote_at_once() -> None:
-    """As CoreOS' operator did."""
-    cluster = a_cluster(version="3.2.13", size=4)
+def test_members_vote_at_once_where_learners_are_switched_off() -> None:
+    """As with CoreOS' operator."""
+    cluster = a_cluster(size=4, learners=False)
     assert decide(cluster, healthy(cluster)).step == AddMember("c-3", learner=False)
+
+
+def test_an_etcd_that_cannot_be_talked_to_is_not_started() -> None:
+    """The status says from which version on it can."""
+    plan = decide(a_cluster(version="3.2.13"), Observation(now=LONG_AGO))
+    assert (plan.reason, plan.step, plan.stuck) == ("Unsupported", None, True)
+    assert "3.4.0" in plan.words
 
 
 def test_a_new_member_gets_a_name_that_nothing_else_has() -> None:

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Final
+
+from prometheus_client import start_http_server
+
 from etcd_operator.operator import etcd_operator
 from navarch import Endpoints
 
+_METRICS: Final = 8082
+
 
 def main() -> None:
-    """Runs until it is told to stop."""
+    """Runs until it is told to stop. Its own numbers are at port 8082 of this machine, those of the runtime at 8080."""
+    start_http_server(_METRICS, addr="127.0.0.1")
     etcd_operator(endpoints=Endpoints()).run()
 
 

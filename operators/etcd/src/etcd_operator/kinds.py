@@ -143,7 +143,7 @@ class EtcdClusterSpec(
     options: EtcdSettings | None = None
     healing: Healing = Healing()
     learners: bool = True
-    """New members learn before they vote, from etcd 3.4 on."""
+    """New members learn before they vote; false: they vote at once, as CoreOS' did."""
 
 
 class MembersStatus(Model):
@@ -188,6 +188,7 @@ class EtcdCluster(
     short_names=("etcd",),
     scale=Scale(spec_replicas=".spec.size", status_replicas=".status.size", selector=".status.selector"),
     rules=(
+        Rule("self.metadata.name.size() <= 52", message="a name has at most 52 characters: those of pods are longer"),
         Rule(
             "!has(self.status) || !has(self.status.currentVersion) || self.status.currentVersion == '' || "
             f"({_MAJOR.format('self.spec.version')} == {_MAJOR.format('self.status.currentVersion')} && "

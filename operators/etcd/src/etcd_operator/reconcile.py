@@ -6,9 +6,10 @@ from typing import Final
 
 from etcd_operator.carrying import carry_out
 from etcd_operator.etcd import Connect, Etcd
-from etcd_operator.kinds import EtcdCluster
+from etcd_operator.kinds import EtcdCluster, EtcdClusterStatus
 from etcd_operator.looking import look
 from etcd_operator.manifests import budget, services
+from etcd_operator.metrics import RECOVERY, STEPS
 from etcd_operator.observation import Observation
 from etcd_operator.planning import Plan, decide
 from etcd_operator.status import tell
@@ -21,6 +22,7 @@ __all__ = ["Reconciler"]
 _AGAIN: Final = 0.05
 """What a step has changed is looked at so soon."""
 _AFTER_REFUSAL: Final = 0.5
+_LONGEST_NOTE: Final = 1024
 _SILENT: Final = frozenset({"Remember", "Settle"})
 
 
@@ -37,11 +39,22 @@ class Reconciler:
         async with self._connect(cluster, addresses) as etcd:
             seen = await look(cluster, pods, claims, etcd, ctx.now())
             plan = decide(cluster, seen)
+            before = cluster.copy().status
             tell(cluster, seen, plan)
+            _announce(ctx, plan, before, cluster.status)
             if cluster.spec.paused:
                 return Result(after=plan.after)
             await _surroundings(cluster, ctx, seen)
             return Result(after=await _stepped(plan, cluster, ctx, etcd))
+
+
+def _announce(ctx: Context, plan: Plan, before: EtcdClusterStatus, now: EtcdClusterStatus) -> None:
+    """What somebody has to do something about, once; and how long it took until nothing was wrong."""
+    if plan.stuck and before.next_step != plan.words:
+        ctx.event(plan.reason, plan.words[:_LONGEST_NOTE], type="Warning")
+    was = before.condition("Degraded")
+    if was is not None and was.status == "True" and not now.is_true("Degraded"):
+        RECOVERY.observe((ctx.now() - was.last_transition_time).total_seconds())
 
 
 async def _surroundings(cluster: EtcdCluster, ctx: Context, seen: Observation) -> None:
@@ -61,7 +74,12 @@ async def _stepped(plan: Plan, cluster: EtcdCluster, ctx: Context, etcd: Etcd) -
         return _AFTER_REFUSAL
     except Conflict:
         return _AGAIN
+    STEPS.labels(type(plan.step).__name__).inc()
     if type(plan.step).__name__ not in _SILENT:
-        ctx.event(type(plan.step).__name__, plan.words, type="Warning" if plan.reason == "Recovering" else "Normal")
+        ctx.event(
+            type(plan.step).__name__,
+            plan.words[:_LONGEST_NOTE],
+            type="Warning" if plan.reason == "Recovering" else "Normal",
+        )
         ctx.log.info(plan.words, step=type(plan.step).__name__)
     return plan.after or _AGAIN

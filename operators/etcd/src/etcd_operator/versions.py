@@ -35,8 +35,8 @@ class Version(NamedTuple):
         return f"{self.major}.{self.minor}.{self.patch}"
 
     @property
-    def has_learners(self) -> bool:
-        """Whether members can learn before they vote."""
+    def is_managed(self) -> bool:
+        """Whether its gateway can be talked to, and members can learn before they vote."""
         return self >= (3, 4, 0)
 
     @property

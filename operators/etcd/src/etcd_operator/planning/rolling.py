@@ -107,5 +107,5 @@ def _surge(cluster: EtcdCluster, seen: Observation, member: MemberSeen) -> Plan:
 def joins(cluster: EtcdCluster, seen: Observation, words: str) -> tuple[str, AddMember]:
     """Room for one more member, with a name that nothing else has, and why in words."""
     name = member_name(cluster, seen.pods.keys() | seen.claims.keys() | seen.names)
-    learner = cluster.spec.learners and lowest_version(cluster, seen).has_learners
+    learner = cluster.spec.learners
     return f"{words}: {name} joins, and {'learns first' if learner else 'votes at once'}", AddMember(name, learner)
