@@ -1,0 +1,51 @@
+"""Nodes that cannot be reached."""
+
+from __future__ import annotations
+
+import pytest
+
+from navarch import errors
+from navarch.api import Dynamic
+from navarch.cluster.embedded.cluster import EmbeddedCluster
+from navarch.cluster.embedded.equipment import Equipment
+from navarch.k8s.core.v1 import Pod
+from navarch.testing.cluster import Cluster
+
+
+async def test_pods_of_a_node_that_is_cut_off_cannot_be_reached() -> None:
+    """As long as it is; what they do goes on."""
+    async with EmbeddedCluster(equipment=Equipment(nodes=1)) as embedded:
+        cluster = Cluster(embedded.client(), embedded)
+        await cluster.eventually(lambda: _created(cluster), bool)
+        await cluster.eventually(lambda: cluster.get(Pod, "web"), lambda pod: pod.status.phase == "Running")
+        node = embedded.nodes["node-1"]
+        await node.cut_off()
+        with pytest.raises(
+            errors.ServerError, match=r"error dialing backend: dial tcp .*: connect: connection refused"
+        ):
+            await cluster.client.exec("web", ["true"])
+        with pytest.raises(errors.ServerError, match=r'Get "https://.*/containerLogs/default/web/main": dial tcp'):
+            await cluster.client.logs("web")
+        await node.cut_off(cut=False)
+        assert (await cluster.client.exec("web", ["true"])).exit_code == 0
+
+
+async def test_node_that_is_only_an_object_cannot_be_reached() -> None:
+    """Without an address nobody knows where it is."""
+    async with EmbeddedCluster() as embedded:
+        cluster = Cluster(embedded.client(), embedded)
+        await cluster.create(Dynamic({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "bare"}}))
+        assert await _created(cluster, nodeName="bare")
+        with pytest.raises(errors.ServerError, match=r"no preferred addresses found; known addresses: \[\]"):
+            await cluster.client.exec("web", ["true"])
+
+
+async def _created(cluster: Cluster, **fields: str) -> bool:
+    """Once there is a ServiceAccount for it."""
+    container = {"name": "main", "image": "busybox", "args": ["-c", "sleep 1000"]}
+    spec = {"containers": [container], "terminationGracePeriodSeconds": 0, **fields}
+    try:
+        await cluster.create(Dynamic({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"}, "spec": spec}))
+    except errors.Forbidden:
+        return False
+    return True
