@@ -8,7 +8,8 @@ from navarch import errors
 from navarch.api import Dynamic
 from navarch.cluster.embedded.cluster import EmbeddedCluster
 from navarch.cluster.embedded.equipment import Equipment
-from navarch.k8s.core.v1 import Pod
+from navarch.cluster.server.request import ApiRequest
+from navarch.k8s.core.v1 import Pod, Service
 from navarch.testing.cluster import Cluster
 
 
@@ -38,6 +39,17 @@ async def test_node_that_is_only_an_object_cannot_be_reached() -> None:
         assert await _created(cluster, nodeName="bare")
         with pytest.raises(errors.ServerError, match=r"no preferred addresses found; known addresses: \[\]"):
             await cluster.client.exec("web", ["true"])
+
+
+async def test_nothing_is_passed_on_by_proxy() -> None:
+    """And whatever the method, it is not about the object itself."""
+    async with EmbeddedCluster() as embedded:
+        headers = {"authorization": f"Bearer {embedded.token}"}
+        path = "/api/v1/namespaces/default/services/kubernetes/proxy"
+        for method in ("GET", "DELETE", "PUT", "PATCH", "POST"):
+            reply = await embedded.server.handle(ApiRequest(method=method, path=path, headers=headers))
+            assert reply.status == 503
+        assert (await embedded.client().get(Service, "kubernetes")).name == "kubernetes"
 
 
 async def _created(cluster: Cluster, **fields: str) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 
 from navarch.cluster.server.endpoints.call import Call
+from navarch.cluster.server.refusal import Refusal
 from navarch.cluster.server.request import Reply
 from navarch.cluster.server.streams.commands import attach, execute
 from navarch.cluster.server.streams.logs import log
@@ -26,4 +27,10 @@ def stream_endpoints(nodes: Nodes, authorizer: Authorizer) -> dict[tuple[str, st
         ("", "pods", "exec"): partial(execute, reaching),
         ("", "pods", "attach"): partial(attach, reaching),
         ("", "pods", "portforward"): partial(forward, reaching),
+        **{("", plural, "proxy"): _no_proxy for plural in ("pods", "services", "nodes")},
     }
+
+
+async def _no_proxy(call: Call) -> Reply:  # noqa: ARG001 - whatever it is about
+    said = "error trying to reach service: the embedded cluster does not pass on HTTP; use port-forward, or the address itself"
+    raise Refusal(503, "ServiceUnavailable", said)
