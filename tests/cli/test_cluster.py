@@ -49,8 +49,9 @@ def test_clusters_are_side_by_side(program: Program) -> None:
     _await_end(first["pid"])
     assert [row["state"] for row in program.status()] == ["stopped", "running"]
     assert "was not running" in program.run("cluster", "down", "--name", "a").stderr
-    again = program.run("cluster", "up", "--name", "b")
+    again = program.run("cluster", "up", "--name", "b", "--nodes", "3")
     assert "already up" in again.stderr
+    assert "it keeps the number of its nodes, 1, until it is stopped and started again" in again.stderr
 
 
 def test_cluster_can_be_removed(program: Program) -> None:
@@ -87,6 +88,16 @@ def test_cluster_that_cannot_start_shows_its_log(program: Program) -> None:
     assert "could not be started" in result.stderr
     assert "expected the certificate and the private key of an authority" in result.stderr
     assert [row["state"] for row in program.status()] == ["stopped"]
+
+
+def test_cluster_that_was_made_without_nodes_goes_on_without(program: Program) -> None:
+    """It cannot have any, since its services have addresses that are not this machine's; asking for some harms nothing."""
+    program.run("cluster", "up", "--name", "dev", "--nodes", "0")
+    program.run("cluster", "down", "--name", "dev")
+    refused = program.run("cluster", "up", "--name", "dev", "--nodes", "1")
+    assert refused.returncode == 1
+    assert "the cluster was made without nodes" in refused.stderr
+    assert program.run("cluster", "up", "--name", "dev").returncode == 0
 
 
 def test_kubeconfig_is_merged_into_ones_own(program: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

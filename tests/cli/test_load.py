@@ -168,3 +168,4 @@ def test_load_prints_what_became_of_each(program: Program, written: Callable[...
     assert failed.returncode == 1
     assert f"{file}:1: expected v1 to serve X" in failed.stderr
     assert "error: 1 of 1 documents could not be applied" in failed.stderr
+    assert f"there is nothing in {file}" in program.run("cluster", "load", "--name", "dev", written("# later\n")).stdout

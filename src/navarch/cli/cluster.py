@@ -47,6 +47,8 @@ def up(
     folder, console, began = folder_of(name), notes(), None
     if (served := folder.running()) is not None:
         console.print(f"cluster {name!r} is already up at {served.url}")
+        if nodes not in {None, folder.nodes}:
+            console.print(f"it keeps the number of its nodes, {folder.nodes}, until it is stopped and started again")
     else:
         began = SystemClock().now()
         with console.status(f"starting cluster {name!r} ..."):
@@ -118,13 +120,13 @@ def load(
         done = asked(folder, lambda client: loading.load(client, found, force=force, say=shown.update))
     if output == "json":
         print_json(done)
-    elif done:
-        print_rows([loading.row(each) for each in done], output, empty="")
+    else:
+        print_rows([loading.row(each) for each in done], output, empty=f"there is nothing in {', '.join(files)}")
     failed = [each for each in done if each.result == "failed"]
     for each in failed:
         console.print(f"{each.file}:{each.line}: {each.error}", markup=False)
-    if failed or not done:
-        raise ConfigError(f"{len(failed)} of {len(done)} documents could not be applied" if done else "no documents")
+    if failed:
+        raise ConfigError(f"{len(failed)} of {len(done)} documents could not be applied")
 
 
 def _row(folder: ClusterFolder) -> dict[str, Any]:

@@ -43,6 +43,7 @@ def start(folder: ClusterFolder, port: int = 0, store: Store | None = None, node
     Raises `ConfigError` with the end of its log if it cannot run.
     """
     folder.make()
+    nodes_before = folder.nodes
     folder.choose(store, nodes)
     reader, writer = os.pipe()
     try:
@@ -60,6 +61,7 @@ def start(folder: ClusterFolder, port: int = 0, store: Store | None = None, node
     if not is_ready or running is None:
         process.kill()
         process.wait()
+        folder.choose(None, nodes_before)
         raise ConfigError(f"the cluster {folder.name!r} could not be started; {folder.log} ends with:\n{_tail(folder)}")
     process.returncode = 0  # it goes on without this process, and nobody is to wait for it
     return running
