@@ -143,7 +143,7 @@ async def test_node_that_no_longer_suits_loses_its_pod(client: Client, nodes: No
     await until_on(client, labelled, tainted, closed)
     await client.patch(Node, labelled, MergePatch({"metadata": {"labels": {"pool": "other"}}}))
     await until_on(client, tainted, closed)
-    taints = {tainted: "NoExecute", closed: "NoSchedule"}
+    taints = {closed: "NoSchedule", tainted: "NoExecute"}
 
     async def left() -> list[str]:
         for name, effect in taints.items():
