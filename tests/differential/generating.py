@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from differential.custom import CUSTOM
+from differential.definitions import definition_steps
 from differential.kinds import BUILTIN, GONE, LONG, METADATA, Edits, Kind
 from differential.steps import OWN, PATCHES, Json, Step
 
@@ -18,6 +19,7 @@ _MANAGERS = ("ann", "bob")
 _SHAPES = ("create", "create", "update", "update", "json", "merge", "merge", "strategic", "apply", "apply", "apply")
 _READS = ("get", "list", "list")
 _OTHERS = ("delete", "delete", "deletecollection", "status", "scale")
+_DEFINITIONS_EVERY = 20
 Query = list[tuple[str, str]]
 Chosen = list[tuple[str, Any]]
 
@@ -48,7 +50,9 @@ class _Target:
 
 
 def sequence(seed: int, index: int) -> list[Step]:
-    """The steps of one sequence: the same for the same numbers."""
+    """The steps of one sequence: the same for the same numbers. Every twentieth is about definitions."""
+    if index % _DEFINITIONS_EVERY == 0:
+        return definition_steps(random.Random(f"{seed}/{index}/definitions"))
     return _Sequence(random.Random(f"{seed}/{index}")).steps()
 
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from differential.steps import PATCHES, Difference, Step
 
+_WORDS = frozenset({"body.message", "body.details.causes"}) | {f"body.details.causes[{index}]" for index in range(9)}
+
 
 @dataclass(frozen=True)
 class Known:
@@ -14,6 +16,8 @@ class Known:
 
     reason: str
     matches: Callable[[Step, Difference], bool]
+    is_lasting: bool = False
+    """Whether the objects are different from then on."""
 
 
 def _lacks_go_difference(_step: Step, difference: Difference) -> bool:
@@ -53,7 +57,8 @@ def _is_told_by_the_converter(step: Step, difference: Difference) -> bool:
 
 
 def _owns_no_rules(_step: Step, difference: Difference) -> bool:
-    return "f:rules" in f"{difference.where} {difference.real}" or str(difference.real).endswith(": .rules")
+    told = f"{difference.where} {difference.real}"
+    return "f:rules" in told or told.endswith(": .rules") or ".rules (FieldManager" in told or "- .rules" in told
 
 
 def _is_one_of_many_misfits(_step: Step, difference: Difference) -> bool:
@@ -65,6 +70,10 @@ def _is_one_of_many_misfits(_step: Step, difference: Difference) -> bool:
     return False
 
 
+def _refuses_definition(step: Step, difference: Difference) -> bool:
+    return "/customresourcedefinitions" in step.path and difference.where in _WORDS
+
+
 def _shows_nothing(_step: Step, difference: Difference) -> bool:
     texts = (
         str(each).replace("Invalid value: {}: ", "Invalid value: null: ")
@@ -73,14 +82,42 @@ def _shows_nothing(_step: Step, difference: Difference) -> bool:
     return len({*texts}) == 1
 
 
+def _is_version_of_job(step: Step, difference: Difference) -> bool:
+    return "/jobs/" in step.path and difference.where == "body.metadata.resourceVersion"
+
+
+def _lists_what_was(step: Step, difference: Difference) -> bool:
+    has_version = any(name == "resourceVersion" and value for name, value in step.query)
+    return step.method == "GET" and has_version and ("items" in difference.where or "rows" in difference.where)
+
+
+def _is_too_large(step: Step, difference: Difference) -> bool:
+    return step.media_type == PATCHES["apply"] and "json: cannot unmarshal number 2147483648" in str(
+        difference.embedded
+    )
+
+
+def _has_prefix(_step: Step, difference: Difference) -> bool:
+    return " metadata.generateName: " in str(difference.real)
+
+
 KNOWN: tuple[Known, ...] = (
     Known("a Service is not created by a write of its status", _creates_by_status),
     Known("of several misfits in what is applied, all are told", _is_one_of_many_misfits),
-    Known("null in what is applied to a custom object is left out, where Kubernetes refuses it", _applies_null),
+    Known(
+        "null in what is applied to a custom object is left out, where Kubernetes refuses it",
+        _applies_null,
+        is_lasting=True,
+    ),
+    Known("the labels that a Job has from its template are stored at once", _is_version_of_job, is_lasting=True),
+    Known("a number that is too large is refused when it is applied, where Kubernetes wraps it", _is_too_large),
+    Known("a list that may be old is new", _lists_what_was),
+    Known("the prefix of a name is checked when the object is created", _has_prefix),
     Known("a Service without a name is refused for that alone", _allocates_for_nobody),
     Known("a strategic merge patch that does not fit is told in the words of JSON", _is_told_by_the_converter),
     Known("an empty list of rules belongs to nobody", _owns_no_rules),
     Known("immutable values are shown as JSON, not as Go's internal types", _shows_go_struct),
+    Known("refused definitions name the right fields in our own words", _refuses_definition),
     Known("what is empty is shown as null in messages", _shows_nothing),
     Known("a Scale is given as JSON and YAML only", _is_scale_in_another_form),
     Known("the columns of tables have no descriptions", _is_description),
@@ -88,6 +125,6 @@ KNOWN: tuple[Known, ...] = (
 )
 
 
-def is_known(step: Step, difference: Difference) -> bool:
-    """Whether a difference is listed."""
-    return any(known.matches(step, difference) for known in KNOWN)
+def known_as(step: Step, difference: Difference) -> Known | None:
+    """As what a difference is listed; None if it is not."""
+    return next((known for known in KNOWN if known.matches(step, difference)), None)

@@ -44,11 +44,16 @@ def _smaller(steps: list[Step]) -> Iterator[list[Step]]:
 
 def _smaller_steps(step: Step) -> Iterator[Step]:
     for index, parameter in enumerate(step.query):
-        if parameter != OWN:
+        if parameter != OWN and not _is_needed(step, parameter):
             yield replace(step, query=step.query[:index] + step.query[index + 1 :])
     if step.body is not None:
         for body in _smaller_values(step.body):
             yield replace(step, body=body)
+
+
+def _is_needed(step: Step, parameter: tuple[str, str]) -> bool:
+    """Definitions are not to be stored."""
+    return parameter == ("dryRun", "All") and "/customresourcedefinitions" in step.path
 
 
 def _smaller_values(value: Any) -> Iterator[Any]:

@@ -14,6 +14,7 @@ from navarch.cluster.server.decoding import (
     decode_of,
     is_json,
     refuse_other_kind,
+    refuse_other_version,
     refuse_too_large,
 )
 from navarch.cluster.server.refusal import Refusal, bad_request
@@ -26,6 +27,7 @@ __all__ = [
     "decode_object",
     "duplicate_faults",
     "duplicates_in",
+    "refuse_other_kind",
     "refuse_too_large",
     "refuse_unfit",
     "strict_faults",
@@ -35,7 +37,7 @@ __all__ = [
 def decode_object(request: ApiRequest, resource: ResourceType, warnings: list[str]) -> Json:
     """The object in the body, checked against its schema; `warnings` are told what the schema does not know.
 
-    Refuses with 400 what is no such object, and what field validation does not let pass.
+    Refuses with 400 what is no such object, and what field validation does not let pass; but see `refuse_other_kind`.
     """
     media_type = request.headers.get("content-type", "")
     is_strict = request.parameter("fieldValidation") != "Ignore"
@@ -44,8 +46,9 @@ def decode_object(request: ApiRequest, resource: ResourceType, warnings: list[st
     if doubled and not resource.is_custom:
         value = _together(value, request.body)
     refuse_unfit(resource, value)
-    warnings += strict_faults(request, value, resource.schema, _refusal(resource), found=doubled)
-    refuse_other_kind(value, resource)
+    if value["kind"] == resource.kind:
+        warnings += strict_faults(request, value, resource.schema, _refusal(resource), found=doubled)
+    refuse_other_version(value, resource)
     return value
 
 

@@ -14,10 +14,12 @@ from navarch.cluster.server.types import ResourceType
 __all__ = [
     "LIMIT_BYTES",
     "decode_json",
+    "decode_kind",
     "decode_of",
     "decode_options",
     "is_json",
     "refuse_other_kind",
+    "refuse_other_version",
     "refuse_too_large",
 ]
 
@@ -76,6 +78,14 @@ def decode_of(body: bytes, media_type: str, resource: ResourceType, *, is_strict
         return _identified(value, resource, body if is_json(media_type) else b"", is_strict=is_strict)
     except _UnreadableError as error:
         raise error.instead_of(resource.kind, body) from None
+
+
+def decode_kind(body: bytes, media_type: str, kind: str) -> Json:
+    """The object that a body is, which should be of that kind; refuses with 400 or 415 what is none."""
+    try:
+        return _typed(decode_json(body, media_type))
+    except _UnreadableError as error:
+        raise error.instead_of(kind, body) from None
 
 
 def decode_options(body: bytes, media_type: str, kind: str) -> Json:
@@ -181,14 +191,19 @@ def _check_custom(value: Json, resource: ResourceType, body: bytes, *, is_strict
         raise _UnreadableError(faults[0].message, found_version.rpartition("/")[2], found_kind)
 
 
-def refuse_other_kind(value: Json, resource: ResourceType) -> None:
-    """400 or 422 for an object that says that it is of another kind; a built-in one was refused before."""
-    found_version, found_kind = value.get("apiVersion") or "", value.get("kind")
+def refuse_other_version(value: Json, resource: ResourceType) -> None:
+    """400 for an object that says that it is of another version; a built-in one was refused before."""
+    found_version = value.get("apiVersion") or ""
     if found_version != resource.api_version:
         raise bad_request(
             f"the API version in the data ({found_version}) does not match the expected API version "
             f"({resource.api_version})"
         )
+
+
+def refuse_other_kind(value: Json, resource: ResourceType) -> None:
+    """422 for an object that says that it is of another kind; a built-in one was refused before."""
+    found_kind = value.get("kind")
     if found_kind != resource.kind:
         metadata = value.get("metadata")
         name = metadata.get("name", "") if isinstance(metadata, dict) else ""

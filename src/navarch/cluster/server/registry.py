@@ -67,6 +67,12 @@ class Registry:
             raise not_found(resource.group, resource.plural, name)
         return found
 
+    async def refuse_existing(self, resource: ResourceType, namespace: str, name: str) -> None:
+        """409 if there is an object of that name."""
+        stored = await self.storage.get(resource.key(namespace, name))
+        if stored is not None:
+            raise _existing(resource, name, stored)
+
     async def create(self, resource: ResourceType, value: Json) -> Stored:
         """Stores a new object; refuses with 409 if there is one of its name."""
         metadata = value["metadata"]
@@ -74,7 +80,7 @@ class Registry:
         try:
             revision = await self.storage.put(key, data, expected=0)
         except ChangedError as error:
-            raise self._existing(resource, metadata["name"], error) from None
+            raise _existing(resource, metadata["name"], error.current) from None
         return Stored(key, data, revision)
 
     async def update(self, resource: ResourceType, value: Json, read: Stored) -> Stored:
@@ -96,16 +102,17 @@ class Registry:
             raise self._changed(resource, name, error) from None
         return Stored(read.key, read.value, revision)
 
-    def _existing(self, resource: ResourceType, name: str, error: ChangedError) -> Refusal:
-        refusal = already_exists(resource.group, resource.plural, name)
-        if error.current is not None and "deletionTimestamp" in decoded(error.current)["metadata"]:
-            refusal.message = f"object is being deleted: {refusal.message}"
-        return refusal
-
     def _changed(self, resource: ResourceType, name: str, error: ChangedError) -> Refusal:
         if error.current is None:
             return not_found(resource.group, resource.plural, name)
         return conflict(resource.group, resource.plural, name, CHANGED)
+
+
+def _existing(resource: ResourceType, name: str, stored: Stored | None) -> Refusal:
+    refusal = already_exists(resource.group, resource.plural, name)
+    if stored is not None and "deletionTimestamp" in decoded(stored)["metadata"]:
+        refusal.message = f"object is being deleted: {refusal.message}"
+    return refusal
 
 
 def _is_same(data: bytes, stored: bytes) -> bool:

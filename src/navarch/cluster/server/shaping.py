@@ -112,13 +112,11 @@ def _table(resource: ResourceType, values: Iterable[Json], metadata: Json, reque
 
 
 def _row(resource: ResourceType, value: Json, include: str) -> Json:
-    row: Json = {"cells": resource.strategy.cells(value)}
+    row: Json = {"cells": resource.strategy.cells(value), "object": None}
     if include == "Object":
         row["object"] = value
     elif include != "None":
         row["object"] = _partial(value, "v1")
-    elif resource.is_custom:
-        row["object"] = None
     return row
 
 

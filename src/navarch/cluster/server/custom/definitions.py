@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from navarch.cluster.server.causes import invalid, required
+from navarch.cluster.server.causes import forbidden, invalid, required
 from navarch.cluster.server.custom.conditions import ESTABLISHED, TERMINATING, condition, is_true, with_condition
 from navarch.cluster.server.metadata import immutable_faults, metadata_faults, metadata_update_faults
 from navarch.cluster.server.request import Json
@@ -98,8 +98,12 @@ class DefinitionStrategy:
         ]
 
     def warnings(self, value: Json, old: Json | None) -> list[str]:
-        """Nothing."""
-        return self._builtin.warnings(value, old)
+        """Formats that nobody checks."""
+        formats = sorted(
+            {each for version in value["spec"]["versions"] for each in _unknown_formats(version.get("schema"))}
+        )
+        told = [f'unrecognized format "{each}"' for each in formats]
+        return [*self._builtin.warnings(value, old), *told]
 
     def grace_seconds(self, value: Json, asked: int | None) -> int:
         """CRDs have nothing to wait for but their finalizer."""
@@ -148,7 +152,36 @@ def _stored_versions(value: Json, known: list[str]) -> list[str]:
 def _faults(value: Json) -> list[Cause]:
     from navarch.schema import definition_faults  # noqa: PLC0415 - long to import, and needed when the first CRD is made
 
-    return [_cause(fault) for fault in definition_faults(value)]
+    return [*(_cause(fault) for fault in definition_faults(value)), *_old_faults(value["spec"])]
+
+
+_VALUES: Final = frozenset({"default", "enum", "example"})
+"""Parts of schemas that are no schemas."""
+
+
+def _unknown_formats(schema: Any) -> Iterator[str]:
+    from navarch.schema.values.formats import is_known_format  # noqa: PLC0415 - long to import
+
+    if isinstance(schema, dict):
+        form = schema.get("format")
+        if schema.get("type") == "string" and isinstance(form, str) and form and not is_known_format("string", form):
+            yield form
+        for name, part in schema.items():
+            yield from () if name in _VALUES else _unknown_formats(part)
+    elif isinstance(schema, list):
+        for part in schema:
+            yield from _unknown_formats(part)
+
+
+def _old_faults(spec: Json) -> Iterator[Cause]:
+    """What was right in the first version of definitions, and is no more."""
+    if spec.get("preserveUnknownFields"):
+        instead = "set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
+        yield invalid("spec.preserveUnknownFields", True, f"cannot set to true, {instead}")
+    conversion = spec["conversion"]
+    if conversion.get("strategy") == "None" and (conversion.get("webhook") or {}).get("conversionReviewVersions"):
+        said = "should not be set when strategy is not set to Webhook"
+        yield forbidden("spec.conversion.conversionReviewVersions", said)
 
 
 def _cause(fault: DefinitionFault) -> Cause:

@@ -6,12 +6,12 @@ import uuid
 
 from navarch.api.json_patch import copy_json
 from navarch.cluster.server.admission.attributes import Attributes
-from navarch.cluster.server.bodies import decode_object
+from navarch.cluster.server.bodies import decode_object, refuse_other_kind
 from navarch.cluster.server.endpoints.call import Call
 from navarch.cluster.server.endpoints.options import write_options
 from navarch.cluster.server.endpoints.removal import is_ripe, removed
 from navarch.cluster.server.fields import settled, shape_of, updated
-from navarch.cluster.server.refusal import Refusal, already_exists, bad_request, conflict, invalid, not_found
+from navarch.cluster.server.refusal import Refusal, bad_request, conflict, invalid, not_found
 from navarch.cluster.server.registry import CHANGED, Found
 from navarch.cluster.server.request import Json, Reply
 from navarch.cluster.server.types import ResourceType, Strategy
@@ -57,6 +57,7 @@ async def create(call: Call) -> Reply:
     """A new object."""
     options = write_options("CreateOptions", call.request)
     value = decode_object(call.request, call.resource, call.warnings)
+    refuse_other_kind(value, call.resource)
     for field in _OF_SERVER:
         metadata_of(value).pop(field, None)
     stored = await store_new(call, value, options)
@@ -138,8 +139,7 @@ def _is_version(text: str) -> bool:
 
 
 async def _refuse_existing(call: Call, metadata: Json) -> None:
-    if await call.kernel.registry.find(call.resource, metadata.get("namespace", ""), metadata["name"]) is not None:
-        raise already_exists(call.resource.group, call.resource.plural, metadata["name"])
+    await call.kernel.registry.refuse_existing(call.resource, metadata.get("namespace", ""), metadata["name"])
 
 
 def _begin(call: Call, value: Json) -> None:
@@ -182,6 +182,7 @@ async def update(call: Call) -> Reply:
     if found is None:
         return await _create_by_update(call, value, options)
     _check_version(call, found, metadata)
+    refuse_other_kind(value, call.resource)
     return await store_update(call, found, value, options)
 
 

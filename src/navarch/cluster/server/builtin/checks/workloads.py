@@ -105,7 +105,9 @@ def _check_strategy(strategy: Json, path: str) -> Iterator[Cause]:
 
 def _go_strategy(strategy: Json) -> Any:
     """As Go's own names show it."""
-    return {"Type": strategy.get("type", ""), "RollingUpdate": strategy.get("rollingUpdate")}
+    rolling = strategy.get("rollingUpdate")
+    shown = None if rolling is None else {f"{name[0].upper()}{name[1:]}": part for name, part in rolling.items()}
+    return {"Type": strategy.get("type", ""), "RollingUpdate": shown}
 
 
 def _go_partition(rolling: Json) -> Any:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from navarch.cluster.server.bodies import decode_json
 from navarch.cluster.server.builtin.schema import schema_of
+from navarch.cluster.server.decoding import decode_kind
 from navarch.cluster.server.endpoints.call import Call
 from navarch.cluster.server.endpoints.write import metadata_of
 from navarch.cluster.server.refusal import bad_request
@@ -16,10 +16,8 @@ __all__ = ["checked", "sent", "success"]
 
 def sent(call: Call, schema: str) -> Json:
     """The object in the body; refuses with 400 what is none of that published schema."""
-    value = decode_json(call.request.body, call.request.headers.get("content-type", ""))
-    if not isinstance(value, dict):
-        raise bad_request("couldn't get version/kind; json parse error: expected an object")
-    return checked(value, schema)
+    kind = schema.rpartition(".")[2]
+    return checked(decode_kind(call.request.body, call.request.headers.get("content-type", ""), kind), schema)
 
 
 def checked(value: Json, schema: str) -> Json:
