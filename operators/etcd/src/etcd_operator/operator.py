@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from etcd_operator.backup import BackupReconciler, EtcdBackup, Stores
 from etcd_operator.etcd import Connect, plain
 from etcd_operator.kinds import EtcdCluster
 from etcd_operator.reconcile import Reconciler
@@ -12,10 +15,21 @@ from navarch.k8s.policy.v1 import PodDisruptionBudget
 __all__ = ["etcd_operator"]
 
 
+_BACKUP_SECONDS = 4 * 3600.0
+"""No backup takes longer, whatever its own limit."""
+
+
 def etcd_operator(
-    connect: Connect = plain, *, namespaces: tuple[str, ...] = (), endpoints: Endpoints | None = None
+    connect: Connect = plain,
+    *,
+    namespaces: tuple[str, ...] = (),
+    endpoints: Endpoints | None = None,
+    backups: Path | None = None,
 ) -> Operator:
-    """An operator of clusters in these namespaces, or in all; `connect` says how their etcd is reached."""
+    """An operator of clusters in these namespaces, or in all; `connect` says how their etcd is reached.
+
+    Backups that are asked for in a folder go below `backups`; without it they are refused.
+    """
     operator = Operator("etcd-operator", namespaces=namespaces, endpoints=endpoints)
     ours = "app=etcd"
     owns = (
@@ -25,4 +39,6 @@ def etcd_operator(
         Cached(PodDisruptionBudget, labels=ours),
     )
     operator.controller(EtcdCluster, owns=owns, timeout=60)(Reconciler(connect).reconcile)
+    stores = Stores(backups)
+    operator.controller(EtcdBackup, timeout=_BACKUP_SECONDS)(BackupReconciler(stores).reconcile)
     return operator

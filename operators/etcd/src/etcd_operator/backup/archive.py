@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import hashlib
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -20,6 +21,7 @@ from etcd_operator.backup.stores import explained
 __all__ = ["Archive", "Manifest"]
 
 _ENDING: Final = ".manifest.json"
+_PARTIAL: Final = ".partial"
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,7 +42,10 @@ class Archive:
         self._store = store
 
     async def put(self, snapshot: Snapshot, name: str, taken: datetime) -> Manifest:
-        """Puts it away, reads it back, and only then lets it count. What went wrong leaves no object behind."""
+        """Puts it away under another name, reads it back, and only then lets it count.
+
+        What was there under its name before stays as it was until then.
+        """
         manifest = Manifest(
             object=name,
             sha256=snapshot.sha256,
@@ -49,22 +54,27 @@ class Archive:
             version=snapshot.version,
             taken=taken,
         )
-        await self._forget(name + _ENDING)
+        partial = name + _PARTIAL
         try:
             with explained("writing the snapshot"):
-                await obstore.put_async(self._store, name, snapshot.path)
-            await self._read_back(manifest)
-            with explained("writing the manifest"):
-                await obstore.put_async(self._store, name + _ENDING, msgspec.json.encode(manifest))
+                await obstore.put_async(self._store, partial, snapshot.path)
+            await self._read_back(partial, manifest)
         except (StoreError, DamagedError):
-            await self._forget(name)
+            await self._forget(partial)
             raise
+        await self._let_count(partial, manifest)
         return manifest
 
-    async def _read_back(self, manifest: Manifest) -> None:
+    async def _let_count(self, partial: str, manifest: Manifest) -> None:
+        with explained("giving the snapshot its name"):
+            await obstore.rename_async(self._store, partial, manifest.object)
+        with explained("writing the manifest"):
+            await obstore.put_async(self._store, manifest.object + _ENDING, msgspec.json.encode(manifest))
+
+    async def _read_back(self, name: str, manifest: Manifest) -> None:
         digest, size = hashlib.sha256(), 0
         with explained("reading the snapshot back"):
-            async for piece in (await obstore.get_async(self._store, manifest.object)).stream():
+            async for piece in (await obstore.get_async(self._store, name)).stream():
                 digest.update(piece)
                 size += len(piece)
         if (digest.hexdigest(), size) != (manifest.sha256, manifest.size):
@@ -87,10 +97,10 @@ class Archive:
             return snapshot
         if manifest.sha256 != snapshot.sha256 or manifest.revision != snapshot.revision:
             raise DamagedError("the snapshot is another one than its manifest says")
-        return msgspec.structs.replace(snapshot) if False else _with_version(snapshot, manifest.version)
+        return dataclasses.replace(snapshot, version=manifest.version)
 
     async def _download(self, name: str, path: Path) -> None:
-        with explained("fetching the snapshot"), path.open("wb") as file:  # noqa: ASYNC230 - pieces are small
+        with explained("fetching the snapshot"), path.open("wb") as file:
             async for piece in (await obstore.get_async(self._store, name)).stream():
                 file.write(piece)
 

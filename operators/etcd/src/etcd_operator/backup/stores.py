@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path, PurePosixPath
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from obstore import exceptions
 from obstore.store import LocalStore, ObjectStore, S3Store
@@ -18,13 +18,16 @@ from navarch.client import Client
 from navarch.errors import NotFound
 from navarch.k8s.core.v1 import Secret
 
+if TYPE_CHECKING:
+    from obstore.store import S3Config
+
 __all__ = ["Stores", "explained"]
 
 _REGION: Final = "us-east-1"
 _TRIES: Final = 2
 _SECONDS: Final = timedelta(seconds=10)
 _MEANING: Final[tuple[tuple[type[Exception], str], ...]] = (
-    (exceptions.NotFoundError, "there is no such object, bucket or folder"),
+    (FileNotFoundError, "there is no such object, bucket or folder"),
     (exceptions.PermissionDeniedError, "the store refuses: these credentials may not do that"),
     (exceptions.UnauthenticatedError, "the store refuses: the credentials are wrong"),
     (exceptions.InvalidPathError, "the store does not take that name"),
@@ -73,16 +76,26 @@ async def _s3(place: S3Source, client: Client, namespace: str) -> tuple[ObjectSt
     with explained("opening the store"):
         store = S3Store(
             bucket,
-            endpoint=place.endpoint or None,
-            region=given.get("region", _REGION),
-            access_key_id=given.get("aws_access_key_id"),
-            secret_access_key=given.get("aws_secret_access_key"),
-            session_token=given.get("aws_session_token"),
-            virtual_hosted_style_request=not (place.force_path_style or place.endpoint),
+            config=_s3_config(place, given),
             client_options={"allow_http": place.endpoint.startswith("http://"), "connect_timeout": _SECONDS},
             retry_config={"max_retries": _TRIES, "retry_timeout": _SECONDS},
         )
     return store, name
+
+
+def _s3_config(place: S3Source, given: Mapping[str, str]) -> S3Config:
+    config: S3Config = {
+        "region": given.get("region", _REGION),
+        "virtual_hosted_style_request": not (place.force_path_style or place.endpoint),
+    }
+    if place.endpoint:
+        config["endpoint"] = place.endpoint
+    if given:
+        config["access_key_id"] = given["aws_access_key_id"]
+        config["secret_access_key"] = given["aws_secret_access_key"]
+    if "aws_session_token" in given:
+        config["session_token"] = given["aws_session_token"]
+    return config
 
 
 async def _secret(client: Client, name: str, namespace: str) -> Mapping[str, bytes]:

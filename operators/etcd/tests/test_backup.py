@@ -1,0 +1,182 @@
+"""Backups of real members, to a folder and to a store like S3; and stores that misbehave."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clusters import NAME, SECONDS, example, serves
+from etcd_operator.backup import EtcdBackup, EtcdBackupSpec, LocalSource, Manifest, S3Source
+from etcd_operator.backup.archive import surplus
+from etcd_operator.backup.faults import DamagedError
+from etcd_operator.backup.kinds import BackupPolicy
+from etcd_operator.backup.snapshots import check, take
+from etcd_operator.operator import etcd_operator
+from navarch.errors import Invalid
+from navarch.etcd import EtcdClient, EtcdOptions
+from navarch.k8s.core.v1 import Secret
+from navarch.testing import Cluster
+from object_store import KEY, SECRET, ObjectStore, object_store
+from workload import endpoints_of
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def backup(**fields: Any) -> EtcdBackup:
+    return EtcdBackup(name="nightly", spec=EtcdBackupSpec(cluster_name=NAME, **fields))
+
+
+def s3(store: ObjectStore) -> S3Source:
+    return S3Source(path="bucket/some/etcd.db", aws_secret="aws", endpoint=store.url)
+
+
+def secret(key: str = KEY) -> Secret:
+    words = f"[default]\naws_access_key_id = {key}\naws_secret_access_key = {SECRET}\n"
+    return Secret(name="aws", data={"credentials": words.encode(), "config": b"[default]\nregion = us-east-1\n"})
+
+
+async def made(cluster: Cluster) -> EtcdBackup:
+    return await cluster.eventually(
+        lambda: cluster.get(EtcdBackup, "nightly"),
+        lambda found: found.status.succeeded,
+        timeout=SECONDS,
+        what="a backup that counts",
+    )
+
+
+async def refused(cluster: Cluster, words: str) -> EtcdBackup:
+    return await cluster.eventually(
+        lambda: cluster.get(EtcdBackup, "nightly"),
+        lambda found: not found.status.succeeded and words in found.status.reason,
+        timeout=SECONDS,
+        what=f"a backup that fails: {words}",
+    )
+
+
+@asynccontextmanager
+async def one_member(cluster: Cluster, folder: Path | None = None) -> AsyncIterator[EtcdClient]:
+    """A cluster of one, with ten keys in it."""
+    async with cluster.run(etcd_operator(backups=folder)):
+        await cluster.apply(example(1))
+        await serves(cluster, 1)
+        async with EtcdClient(EtcdOptions(endpoints=await endpoints_of(cluster, NAME))) as etcd:
+            for number in range(10):
+                await etcd.kv.put(b"/kept/%d" % number, b"%d" % number)
+            yield etcd
+
+
+@pytest.mark.cluster(nodes=1)
+async def test_a_backup_to_a_folder_is_what_etcd_had(cluster: Cluster, tmp_path: Path) -> None:
+    """The file is there under its name, with its checksum and etcd's revision, and nothing else is."""
+    async with one_member(cluster, tmp_path) as etcd:
+        revision = (await etcd.kv.put(b"/last", b"1")).header.revision
+        await cluster.apply(backup(local=LocalSource(path="some/etcd.db")))
+        status = (await made(cluster)).status
+        found = check(tmp_path / "default" / "some" / "etcd.db")
+        assert (status.etcd_revision, status.etcd_version) == (revision, "3.5.1")
+        assert (found.revision, found.sha256, found.size) == (revision, status.sha256, status.size)
+        names = {path.name for path in (tmp_path / "default" / "some").iterdir()}
+        assert names == {"etcd.db", "etcd.db.manifest.json"}
+
+
+@pytest.mark.cluster(nodes=1)
+async def test_backups_by_interval_go_to_s3_and_only_so_many_stay(cluster: Cluster) -> None:
+    """Two stay, the newest among them, each with its manifest."""
+    async with object_store() as store, one_member(cluster):
+        await cluster.create(secret())
+        policy = BackupPolicy(backup_interval_in_second=1, max_backups=2)
+        await cluster.apply(backup(s3=s3(store), backup_policy=policy))
+        first = (await made(cluster)).status.object
+        last = await cluster.eventually(
+            lambda: cluster.get(EtcdBackup, "nightly"),
+            lambda found: found.status.kept == 2 and f"bucket/{first}" not in store.objects,
+            timeout=SECONDS,
+        )
+        await cluster.delete(EtcdBackup, "nightly")
+        assert f"bucket/{last.status.object}" in store.objects
+        assert f"bucket/{last.status.object}.manifest.json" in store.objects
+        assert not any(name.endswith(".partial") for name in store.objects)
+
+
+@pytest.mark.cluster(nodes=1)
+async def test_stores_that_misbehave_make_no_backup_and_tell_no_secret(cluster: Cluster) -> None:
+    """Wrong keys, a store that is full, one that keeps half: each is named, nothing counts, and then it works."""
+    async with object_store() as store, one_member(cluster):
+        await cluster.apply(backup(s3=s3(store)))
+        await refused(cluster, "there is no Secret aws")
+        await cluster.create(secret("AKIDWRONG"))
+        told = [await refused(cluster, "the store refuses")]
+        store.refuse = 507
+        await cluster.apply(secret(), force=True)
+        told.append(await refused(cluster, "is full"))
+        store.refuse, store.cut = 0, 1000
+        told.append(await refused(cluster, "the store gave 1000 bytes back"))
+        assert not any(name.endswith(".manifest.json") for name in store.objects)
+        store.cut = 0
+        told.append(await made(cluster))
+        assert not any(SECRET in repr(each) or "AKID" in repr(each) for each in told)
+
+
+@pytest.mark.cluster(nodes=1)
+async def test_a_snapshot_that_was_cut_or_changed_is_noticed(cluster: Cluster, tmp_path: Path) -> None:
+    """Wherever a byte is missing or another one."""
+    async with one_member(cluster):
+        path = tmp_path / "snapshot.db"
+        taken = await take(await endpoints_of(cluster, NAME), path)
+    content = path.read_bytes()
+    assert taken.size == len(content)
+    for bad in (b"", content[:32], content[:-1], content[1:], content[:5000] + b"x" + content[5001:]):
+        path.write_bytes(bad)
+        with pytest.raises(DamagedError):
+            check(path)
+
+
+@pytest.mark.cluster(controllers=False)
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({}, "either s3 or local"),
+        (
+            {"local": LocalSource(path="a/b"), "etcd_endpoints": ["http://a:2379"]},
+            "either clusterName or etcdEndpoints",
+        ),
+        ({"local": LocalSource(path="a/b"), "storage_type": "S3"}, "storageType is another one"),
+        ({"local": LocalSource(path="/etc/passwd")}, "spec.local.path"),
+    ],
+)
+async def test_backups_that_make_no_sense_are_refused_at_the_door(
+    cluster: Cluster, fields: dict[str, Any], words: str
+) -> None:
+    """With the remedy."""
+    async with cluster.run(etcd_operator()):
+        with pytest.raises(Invalid, match=words):
+            await cluster.create(backup(**fields))
+
+
+@pytest.mark.cluster(controllers=False)
+@pytest.mark.parametrize(("path", "words"), [("a/../../b", "stays below"), ("a/b", "no member")])
+async def test_a_folder_is_not_left_and_a_cluster_has_to_be_there(
+    cluster: Cluster, tmp_path: Path, path: str, words: str
+) -> None:
+    """The reason is in the status."""
+    async with cluster.run(etcd_operator(backups=tmp_path)):
+        await cluster.create(backup(local=LocalSource(path=path)))
+        await refused(cluster, words)
+
+
+def test_retention_goes_by_time_and_leaves_the_newest() -> None:
+    """By number and by age; names and revisions do not matter."""
+    hours = timedelta(hours=1)
+    series = [
+        Manifest(object=f"{n}", sha256="", size=1, revision=n, version="", taken=NOW - n * hours) for n in (9, 3, 1)
+    ]
+    assert [each.object for each in surplus(series, NOW, most=2, oldest=timedelta())] == ["9"]
+    assert [each.object for each in surplus(series, NOW, most=0, oldest=2 * hours)] == ["9", "3"]
+    assert [each.object for each in surplus(series, NOW + 99 * hours, most=1, oldest=hours)] == ["9", "3"]
+    assert surplus(series, NOW, most=0, oldest=timedelta()) == []
+    assert surplus([], NOW, most=1, oldest=hours) == []
