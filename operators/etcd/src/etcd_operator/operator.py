@@ -8,6 +8,7 @@ from etcd_operator.backup import BackupReconciler, EtcdBackup, Stores
 from etcd_operator.etcd import Connect, plain
 from etcd_operator.kinds import EtcdCluster
 from etcd_operator.reconcile import Reconciler
+from etcd_operator.restore import EtcdRestore, RestoreReconciler
 from navarch import Cached, Endpoints, Operator
 from navarch.k8s.core.v1 import PersistentVolumeClaim, Pod, Service
 from navarch.k8s.policy.v1 import PodDisruptionBudget
@@ -25,10 +26,12 @@ def etcd_operator(
     namespaces: tuple[str, ...] = (),
     endpoints: Endpoints | None = None,
     backups: Path | None = None,
+    python_image: str = "python:3.12-slim",
 ) -> Operator:
     """An operator of clusters in these namespaces, or in all; `connect` says how their etcd is reached.
 
     Backups that are asked for in a folder go below `backups`; without it they are refused.
+    `python_image` runs before the first member of a cluster that is restored.
     """
     operator = Operator("etcd-operator", namespaces=namespaces, endpoints=endpoints)
     ours = "app=etcd"
@@ -41,4 +44,5 @@ def etcd_operator(
     operator.controller(EtcdCluster, owns=owns, timeout=60)(Reconciler(connect).reconcile)
     stores = Stores(backups)
     operator.controller(EtcdBackup, timeout=_BACKUP_SECONDS)(BackupReconciler(stores).reconcile)
+    operator.controller(EtcdRestore, timeout=_BACKUP_SECONDS)(RestoreReconciler(stores, python_image).reconcile)
     return operator

@@ -1,0 +1,53 @@
+"""`EtcdRestore`: CoreOS' fields, and where the restore has got to."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from etcd_operator.backup.kinds import Place
+from etcd_operator.kinds import GROUP
+from navarch import Column, Meta, Model, Resource, Rule, Spec, Status
+
+__all__ = ["ClusterReference", "EtcdRestore", "EtcdRestoreSpec", "EtcdRestoreStatus", "Phase"]
+
+Phase = Literal["", "Emptying", "Seeding", "Joining", "Done"]
+
+
+class ClusterReference(Model):
+    """The cluster whose data is replaced."""
+
+    name: Annotated[str, Meta(min_length=1)]
+
+
+class EtcdRestoreSpec(
+    Spec,
+    Place,
+    rules=(
+        Rule("has(self.s3) != has(self.local)", message="expected either s3 or local"),
+        Rule("self == oldSelf", message="a restore cannot be changed: make another one"),
+    ),
+):
+    backup_storage_type: Literal["S3", "Local"] | None = None
+    etcd_cluster: ClusterReference
+    """An EtcdCluster of this namespace. Create it with `paused: true` to start it from the snapshot."""
+    without_safety_copy: bool = False
+    """Goes on where no member of the cluster answers, so that nothing can be copied of what it has."""
+
+
+class EtcdRestoreStatus(Status):
+    succeeded: Annotated[bool, Column("Succeeded")] = False
+    reason: str = ""
+    """What it waits for, or why it does not go on."""
+    phase: Annotated[Phase, Column("Phase")] = ""
+    """Empty while nothing of the cluster was touched."""
+    sha256: str = ""
+    """The snapshot that was fetched and checked."""
+    etcd_revision: Annotated[int, Column("Revision")] = 0
+    safety_copy: str = ""
+    """Where the data is that the cluster had before, in the same store."""
+    seed: str = ""
+    """The member that the others learn from."""
+
+
+class EtcdRestore(Resource[EtcdRestoreSpec, EtcdRestoreStatus], group=GROUP, version="v1beta2"):
+    """Brings a cluster of etcd to what a snapshot has."""

@@ -1,0 +1,118 @@
+"""A restore, phase by phase. Each phase is written down before it is begun, and can be begun again."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Final
+
+from etcd_operator.backup.archive import Archive
+from etcd_operator.backup.faults import BackupError
+from etcd_operator.backup.reconcile import endpoints_of
+from etcd_operator.backup.snapshots import Snapshot, take
+from etcd_operator.backup.stores import Stores
+from etcd_operator.kinds import EtcdCluster
+from etcd_operator.restore.kinds import EtcdRestore, Phase
+from etcd_operator.restore.seeding import emptied, hand_over, released, seeded, started
+from etcd_operator.versions import Version
+from navarch import Context, Result, Retry
+
+__all__ = ["RestoreReconciler"]
+
+_SOON: Final = 0.3
+
+
+class RestoreReconciler:
+    """Brings `EtcdRestore`s about. `image` has a Python, for what happens in the pod before etcd starts."""
+
+    def __init__(self, stores: Stores, image: str) -> None:
+        self._stores = stores
+        self._image = image
+
+    async def reconcile(self, restore: EtcdRestore, ctx: Context) -> Result | None:
+        """One phase further, or a look at how far it is. What does not work is said, and tried again."""
+        if restore.status.phase == "Done":
+            return None
+        try:
+            await self._go_on(restore, await _cluster(restore, ctx), ctx)
+        except BackupError as error:
+            restore.status.reason = str(error)
+            ctx.event("RestoreWaits", str(error), type="Warning")
+            raise Retry(str(error)) from None
+        return Result(after=_SOON)
+
+    async def _go_on(self, restore: EtcdRestore, cluster: EtcdCluster, ctx: Context) -> None:
+        match restore.status.phase:
+            case "":
+                await self._prepare(restore, cluster, ctx)
+            case "Emptying":
+                if await emptied(cluster, ctx):
+                    _enter(restore, ctx, "Seeding", f"{restore.status.seed} begins with the snapshot")
+            case "Seeding":
+                await self._seed(restore, cluster, ctx)
+            case _:
+                _finish(restore, cluster, ctx)
+
+    async def _prepare(self, restore: EtcdRestore, cluster: EtcdCluster, ctx: Context) -> None:
+        """Nothing of the cluster is touched before this has succeeded."""
+        with tempfile.TemporaryDirectory(prefix="etcd-restore-") as folder:
+            snapshot = await self._fetch(restore, ctx, Path(folder))
+            _refuse_older(snapshot, cluster)
+            restore.status.safety_copy = await self._safety_copy(restore, cluster, ctx, Path(folder))
+        restore.status.sha256, restore.status.etcd_revision = snapshot.sha256, snapshot.revision
+        restore.status.seed = f"{cluster.name}-0"
+        _enter(restore, ctx, "Emptying", f"the snapshot is good, revision {snapshot.revision}; members are stopped")
+
+    async def _fetch(self, restore: EtcdRestore, ctx: Context, folder: Path) -> Snapshot:
+        store, name = await self._stores.open(restore.spec, ctx.client, restore.namespace)
+        return await Archive(store).fetch(name, folder / "snapshot.db")
+
+    async def _safety_copy(self, restore: EtcdRestore, cluster: EtcdCluster, ctx: Context, folder: Path) -> str:
+        """The name of what the cluster has now, in the same store; empty if it has never had anything."""
+        if not cluster.status.cluster_id:
+            return ""
+        try:
+            now = await take(await endpoints_of(ctx.client, cluster.name, cluster.namespace), folder / "safety.db")
+        except BackupError as error:
+            if restore.spec.without_safety_copy:
+                return ""
+            words = f"no safety copy of what {cluster.name} has: {error}; withoutSafetyCopy goes on without one"
+            raise BackupError(words) from None
+        store, name = await self._stores.open(restore.spec, ctx.client, restore.namespace)
+        return (await Archive(store).put(now, f"{name}.before-{restore.name}", ctx.now())).object
+
+    async def _seed(self, restore: EtcdRestore, cluster: EtcdCluster, ctx: Context) -> None:
+        pod = await started(cluster, restore, ctx, self._image)
+        if await seeded(pod, restore):
+            await released(cluster, restore, ctx)
+            _enter(restore, ctx, "Joining", f"{restore.status.seed} serves the snapshot; the others join it")
+            return
+        with tempfile.TemporaryDirectory(prefix="etcd-restore-") as folder:
+            await hand_over(pod, restore, lambda: self._fetch(restore, ctx, Path(folder)))
+
+
+async def _cluster(restore: EtcdRestore, ctx: Context) -> EtcdCluster:
+    name = restore.spec.etcd_cluster.name
+    found = await ctx.get(EtcdCluster, name)
+    if found is None:
+        raise BackupError(f"there is no EtcdCluster {name}; create it with `paused: true`")
+    return found
+
+
+def _refuse_older(snapshot: Snapshot, cluster: EtcdCluster) -> None:
+    wanted = Version.of(cluster.spec.version)
+    if snapshot.version and Version.of(snapshot.version)[:2] > wanted[:2]:
+        raise BackupError(f"etcd {wanted} cannot read a snapshot of {snapshot.version}: set the cluster's version")
+
+
+def _enter(restore: EtcdRestore, ctx: Context, phase: Phase, words: str) -> None:
+    restore.status.phase, restore.status.reason = phase, words
+    ctx.event(f"Restore{phase}", words)
+
+
+def _finish(restore: EtcdRestore, cluster: EtcdCluster, ctx: Context) -> None:
+    ready = len(cluster.status.members.ready)
+    restore.status.reason = f"{ready} of {cluster.spec.size} members serve"
+    if cluster.status.cluster_id and ready == cluster.spec.size:
+        _enter(restore, ctx, "Done", f"revision {restore.status.etcd_revision} and what came after is served")
+        restore.status.succeeded = True

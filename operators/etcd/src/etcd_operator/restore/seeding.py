@@ -1,0 +1,127 @@
+"""Members out, one new one in: what a restore does to a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import BinaryIO, Final, TypeVar
+
+import aiohttp
+
+from etcd_operator.backup.faults import BackupError
+from etcd_operator.backup.snapshots import Snapshot
+from etcd_operator.kinds import EtcdCluster
+from etcd_operator.manifests import CLIENT_PORT, claim, keeps_data, labels_of
+from etcd_operator.restore.kinds import EtcdRestore
+from etcd_operator.restore.seeds import PORT, RESTORE, seed
+from navarch import Context
+from navarch.api import OwnerReference
+from navarch.client import MergePatch
+from navarch.errors import AlreadyExists, EtcdError
+from navarch.etcd import EtcdClient, EtcdOptions
+from navarch.k8s.core.v1 import PersistentVolumeClaim, Pod
+
+__all__ = ["emptied", "hand_over", "released", "seeded", "started"]
+
+W = TypeVar("W", Pod, PersistentVolumeClaim)
+_FORGET: Final = {"status": {"clusterID": "", "leader": "", "members": {"ready": [], "unready": []}}}
+
+
+async def emptied(cluster: EtcdCluster, ctx: Context) -> bool:
+    """Whether no member runs any more, the operator leaves the cluster alone, and it may begin anew."""
+    if not cluster.spec.paused:
+        await _paused(cluster, ctx, paused=True)
+        return False
+    if not cluster.status.control_paused or cluster.status.observed_generation != cluster.metadata.generation:
+        return False
+    pods = await ctx.client.list(Pod, namespace=cluster.namespace, labels=labels_of(cluster))
+    for pod in pods:
+        if pod.metadata.deletion_timestamp is None:
+            await ctx.delete(Pod, pod.name)
+    if not pods and cluster.status.cluster_id:
+        patch = MergePatch(_FORGET)
+        await ctx.client.patch(EtcdCluster, cluster.name, patch, namespace=cluster.namespace, subresource="status")
+    return not pods and not cluster.status.cluster_id
+
+
+async def _paused(cluster: EtcdCluster, ctx: Context, *, paused: bool) -> None:
+    patch = MergePatch({"spec": {"paused": paused}})
+    await ctx.client.patch(EtcdCluster, cluster.name, patch, namespace=cluster.namespace)
+
+
+async def started(cluster: EtcdCluster, restore: EtcdRestore, ctx: Context, image: str) -> Pod:
+    """The first member's pod, made if it is not there."""
+    found = await ctx.get(Pod, restore.status.seed)
+    if found is not None:
+        if found.annotations.get(RESTORE) != restore.metadata.uid:
+            raise BackupError(f"{found.name} is there, and is not of this restore")
+        return found
+    if keeps_data(cluster):
+        await _owned(claim(cluster, restore.status.seed), cluster, ctx)
+    return await _owned(seed(cluster, restore, image), cluster, ctx)
+
+
+async def _owned(new: W, cluster: EtcdCluster, ctx: Context) -> W:
+    new.metadata.namespace = cluster.namespace
+    new.metadata.owner_references = [
+        OwnerReference(
+            api_version=cluster.api_version,
+            kind=cluster.kind,
+            name=cluster.name,
+            uid=cluster.metadata.uid or "",
+            controller=True,
+            block_owner_deletion=True,
+        )
+    ]
+    try:
+        return await ctx.create(new, owned=False)
+    except AlreadyExists:
+        return await ctx.client.get(type(new), new.name, namespace=cluster.namespace)
+
+
+async def seeded(pod: Pod, restore: EtcdRestore) -> bool:
+    """Whether etcd serves what the snapshot had."""
+    if not pod.status.pod_ip:
+        return False
+    url = f"http://{pod.status.pod_ip}:{CLIENT_PORT}"
+    try:
+        async with EtcdClient(EtcdOptions(endpoints=(url,), timeout=2.0, patience=0)) as etcd:
+            status = await etcd.maintenance.status(url)
+    except EtcdError:
+        return False
+    return status.leader != 0 and status.header.revision >= restore.status.etcd_revision
+
+
+async def hand_over(pod: Pod, restore: EtcdRestore, fetch: Callable[[], Awaitable[Snapshot]]) -> None:
+    """Gives the pod its snapshot, if it waits for it; it takes none but the one that was checked at the beginning."""
+    if not _waits(pod):
+        return
+    snapshot = await fetch()
+    if snapshot.sha256 != restore.status.sha256:
+        raise BackupError("the snapshot in the store is another one than when the restore began")
+    headers = {"Content-Length": str(snapshot.size)}
+    try:
+        with _opened(snapshot.path) as file:
+            async with aiohttp.ClientSession() as session:
+                url = f"http://{pod.status.pod_ip}:{PORT}/"
+                await session.put(url, data=file, headers=headers, raise_for_status=True)
+    except aiohttp.ClientError:
+        raise BackupError(f"{pod.name} did not take the snapshot yet") from None
+
+
+def _waits(pod: Pod) -> bool:
+    states = {each.name: each.state for each in pod.status.init_container_statuses or []}
+    state = states.get("receive")
+    return bool(pod.status.pod_ip) and state is not None and state.running is not None
+
+
+def _opened(path: Path) -> BinaryIO:
+    return path.open("rb")
+
+
+async def released(cluster: EtcdCluster, restore: EtcdRestore, ctx: Context) -> None:
+    """What the other members had is given up, now that the first one serves; the operator goes on from it."""
+    for old in await ctx.client.list(PersistentVolumeClaim, namespace=cluster.namespace, labels=labels_of(cluster)):
+        if old.name != restore.status.seed:
+            await ctx.delete(PersistentVolumeClaim, old.name)
+    await _paused(cluster, ctx, paused=False)

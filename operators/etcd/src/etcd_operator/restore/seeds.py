@@ -1,0 +1,80 @@
+"""The pod of the first member of a cluster that begins with a snapshot."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from typing import Final
+
+from etcd_operator.kinds import GROUP, EtcdCluster
+from etcd_operator.manifests import Start, peer_url, pod
+from etcd_operator.restore.kinds import EtcdRestore
+from etcd_operator.versions import Version
+from navarch.k8s.core.v1 import Container, EnvVar, EnvVarSource, ObjectFieldSelector, Pod, VolumeMount
+
+__all__ = ["PORT", "RESTORE", "seed"]
+
+PORT: Final = 2378
+RESTORE: Final = f"{GROUP}/restore"
+_INCOMING: Final = "/var/etcd/incoming"
+_DATA_TOOL: Final = Version.of("3.5.0")
+
+
+def seed(cluster: EtcdCluster, restore: EtcdRestore, image: str) -> Pod:
+    """As any first member's, but for what comes before etcd: take the snapshot, make data of it, put that in place."""
+    name = restore.status.seed
+    made = pod(cluster, name, Start("seed"), version=cluster.spec.version)
+    made.metadata.annotations = {**made.annotations, RESTORE: restore.metadata.uid or ""}
+    made.spec.init_containers = [
+        _own("receive", restore, image),
+        _making(cluster, name),
+        _own("install", restore, image),
+    ]
+    return made
+
+
+def _own(doing: str, restore: EtcdRestore, image: str) -> Container:
+    return Container(
+        name=doing,
+        image=image,
+        command=[
+            "/usr/local/bin/python3",
+            "-c",
+            files("etcd_operator.restore").joinpath("receive.py").read_text(),
+            doing,
+        ],
+        env=[
+            EnvVar(name="POD_IP", value_from=EnvVarSource(field_ref=ObjectFieldSelector(field_path="status.podIP"))),
+            EnvVar(name="RESTORE_PORT", value=str(PORT)),
+            EnvVar(name="RESTORE_SHA256", value=restore.status.sha256),
+            EnvVar(name="RESTORE_ID", value=restore.metadata.uid),
+        ],
+        volume_mounts=[_mount()],
+    )
+
+
+def _making(cluster: EtcdCluster, name: str) -> Container:
+    """With the tool of the very version that is going to run on it."""
+    version = cluster.spec.version.removeprefix("v")
+    tool = "etcdutl" if Version.of(version) >= _DATA_TOOL else "etcdctl"
+    url = peer_url(cluster, name)
+    return Container(
+        name="make-data",
+        image=f"{cluster.spec.repository}:v{version}",
+        command=[
+            f"/usr/local/bin/{tool}",
+            "snapshot",
+            "restore",
+            f"{_INCOMING}/snapshot.db",
+            f"--data-dir={_INCOMING}/data",
+            f"--name={name}",
+            f"--initial-cluster={name}={url}",
+            f"--initial-advertise-peer-urls={url}",
+            f"--initial-cluster-token={cluster.metadata.uid or cluster.name}",
+        ],
+        env=[EnvVar(name="ETCDCTL_API", value="3")],
+        volume_mounts=[_mount()],
+    )
+
+
+def _mount() -> VolumeMount:
+    return VolumeMount(name="etcd-data", mount_path="/var/etcd")

@@ -1,0 +1,125 @@
+"""Snapshots become clusters again, with real members; and restores that must not touch anything."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from clusters import NAME, SECONDS, serves
+from clusters import example as usual
+from etcd_operator.backup import EtcdBackup, EtcdBackupSpec, LocalSource
+from etcd_operator.backup.snapshots import check
+from etcd_operator.kinds import EtcdCluster, PodPolicy
+from etcd_operator.operator import etcd_operator
+from etcd_operator.restore import EtcdRestore, EtcdRestoreSpec
+from etcd_operator.restore.kinds import ClusterReference, EtcdRestoreStatus
+from navarch.etcd import EtcdClient, EtcdOptions
+from navarch.k8s.core.v1 import Pod, PodSecurityContext
+from navarch.testing import Cluster
+from workload import endpoints_of
+
+PLACE = LocalSource(path="some/etcd.db")
+
+
+def example(size: int, *, paused: bool = False) -> EtcdCluster:
+    """Its pods run as whoever runs the tests: nobody else need be able to run this machine's Python."""
+    return usual(size, paused=paused, pod=PodPolicy(security_context=PodSecurityContext()))
+
+
+def restore() -> EtcdRestore:
+    spec = EtcdRestoreSpec(local=PLACE, etcd_cluster=ClusterReference(name=NAME))
+    return EtcdRestore(name="back", spec=spec)
+
+
+async def backed_up(cluster: Cluster) -> EtcdBackup:
+    await cluster.apply(EtcdBackup(name="once", spec=EtcdBackupSpec(cluster_name=NAME, local=PLACE)))
+    return await cluster.eventually(
+        lambda: cluster.get(EtcdBackup, "once"), lambda found: found.status.succeeded, timeout=SECONDS
+    )
+
+
+async def status_of(cluster: Cluster) -> EtcdRestoreStatus:
+    return (await cluster.get(EtcdRestore, "back")).status
+
+
+async def restored(cluster: Cluster) -> EtcdRestoreStatus:
+    return await cluster.eventually(
+        lambda: status_of(cluster), lambda status: status.succeeded, timeout=SECONDS, what="a restore that is done"
+    )
+
+
+async def refused(cluster: Cluster, words: str) -> None:
+    await cluster.eventually(
+        lambda: status_of(cluster),
+        lambda status: words in status.reason,
+        timeout=SECONDS,
+        what=f"a restore that waits: {words}",
+    )
+
+
+async def put(cluster: Cluster, key: bytes, value: bytes) -> int:
+    async with EtcdClient(EtcdOptions(endpoints=await endpoints_of(cluster, NAME))) as etcd:
+        return (await etcd.kv.put(key, value)).header.revision
+
+
+async def get(cluster: Cluster, key: bytes) -> bytes | None:
+    async with EtcdClient(EtcdOptions(endpoints=await endpoints_of(cluster, NAME))) as etcd:
+        found = await etcd.kv.get(key)
+    return found.value if found else None
+
+
+@pytest.mark.cluster(nodes=3)
+async def test_a_cluster_goes_back_to_its_snapshot_and_what_it_had_is_kept(cluster: Cluster, tmp_path: Path) -> None:
+    """Three members serve what was backed up; what came later is in the safety copy."""
+    async with cluster.run(etcd_operator(backups=tmp_path)):
+        await cluster.apply(example(3))
+        await serves(cluster, 3)
+        await put(cluster, b"/a", b"first")
+        await backed_up(cluster)
+        later = await put(cluster, b"/a", b"second")
+        await cluster.apply(restore())
+        done = await restored(cluster)
+        await serves(cluster, 3)
+        assert await get(cluster, b"/a") == b"first"
+        assert check(tmp_path / "default" / done.safety_copy).revision == later
+
+
+@pytest.mark.cluster(nodes=1)
+async def test_a_new_cluster_begins_with_a_snapshot(cluster: Cluster, tmp_path: Path) -> None:
+    """The old one is gone with its claims; the new one has its data."""
+    async with cluster.run(etcd_operator(backups=tmp_path)):
+        await cluster.apply(example(1))
+        await serves(cluster, 1)
+        await put(cluster, b"/a", b"first")
+        await backed_up(cluster)
+        await cluster.delete(EtcdCluster, NAME)
+        await cluster.eventually(lambda: cluster.list(Pod), lambda pods: not pods, timeout=SECONDS)
+        await cluster.apply(restore())
+        await refused(cluster, "there is no EtcdCluster")
+        await cluster.create(example(1, paused=True))
+        done = await restored(cluster)
+        assert not done.safety_copy
+        assert await get(cluster, b"/a") == b"first"
+        assert await put(cluster, b"/b", b"new") > done.etcd_revision
+
+
+@pytest.mark.cluster(nodes=1)
+async def test_a_damaged_snapshot_touches_nothing(cluster: Cluster, tmp_path: Path) -> None:
+    """Cut off, or not there at all: the cluster serves on, with the pod that it had."""
+    async with cluster.run(etcd_operator(backups=tmp_path)):
+        await cluster.apply(example(1))
+        await serves(cluster, 1)
+        await put(cluster, b"/a", b"first")
+        pod = await cluster.get(Pod, f"{NAME}-0")
+        await cluster.apply(restore())
+        await refused(cluster, "there is no such object")
+        await cluster.delete(EtcdRestore, "back")
+        await backed_up(cluster)
+        path = tmp_path / "default" / PLACE.path
+        path.write_bytes(path.read_bytes()[:-100])
+        await cluster.apply(restore())
+        await refused(cluster, "is cut off or changed")
+        assert (await cluster.get(Pod, f"{NAME}-0")).metadata.uid == pod.metadata.uid
+        assert not (await cluster.get(EtcdCluster, NAME)).spec.paused
+        assert await get(cluster, b"/a") == b"first"
