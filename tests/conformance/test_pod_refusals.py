@@ -11,10 +11,13 @@ import pytest
 
 from conformance.pod_sites import Site
 from conformance.test_pods import container, create, until
+from navarch import errors
+from navarch.api import Dynamic
 from navarch.client import Client, Request, WebSocket
 from navarch.k8s.core.v1 import Pod
 
 SECONDS = 30
+RBAC = {"apiVersion": "rbac.authorization.k8s.io/v1"}
 V4 = "v4.channel.k8s.io"
 V5 = "v5.channel.k8s.io"
 TUNNEL = "SPDY/3.1+portforward.k8s.io"
@@ -115,3 +118,26 @@ async def answer(site: Site, pods: Client, what: str, protocol: str) -> tuple[in
     finally:
         await response.close()
     return response.status, json.loads(text)["message"] if text.startswith("{") else text
+
+
+async def test_get_alone_opens_nothing(site: Site) -> None:
+    """A WebSocket is opened by a GET, but whoever opens it must be allowed to `create`."""
+    await create(site.client, "web", container("pause"))
+    await until(site.client, Pod, "web", "run", lambda pod: pod.status.phase == "Running")
+    rules = [{"apiGroups": [""], "resources": ["pods/exec", "pods/attach", "pods/portforward"], "verbs": ["get"]}]
+    await site.client.create(Dynamic({**RBAC, "kind": "Role", "metadata": {"name": "getter"}, "rules": rules}))
+    subject = {"kind": "User", "name": "getter", "apiGroup": "rbac.authorization.k8s.io"}
+    role = {"kind": "Role", "name": "getter", "apiGroup": "rbac.authorization.k8s.io"}
+    binding = {"kind": "RoleBinding", "metadata": {"name": "getter"}, "subjects": [subject], "roleRef": role}
+    await site.client.create(Dynamic({**RBAC, **binding}))
+    async with asyncio.timeout(SECONDS), site.connect_as("getter") as getter:
+        said = 'User "getter" cannot get'
+        while said in (refused := await _refused(getter)):
+            pass  # the real server takes a moment to learn of roles
+    assert refused.endswith('pods "web" is forbidden:')  # without a reason
+
+
+async def _refused(client: Client) -> str:
+    with pytest.raises(errors.Forbidden) as caught:
+        await client.exec("web", ["probe", "echo"])
+    return str(caught.value)
