@@ -82,8 +82,14 @@ def _shows_nothing(_step: Step, difference: Difference) -> bool:
     return len({*texts}) == 1
 
 
-def _is_version_of_job(step: Step, difference: Difference) -> bool:
-    return "/jobs/" in step.path and difference.where == "body.metadata.resourceVersion"
+def _has_labels_at_once(step: Step, difference: Difference) -> bool:
+    is_written = difference.where == "body.metadata.resourceVersion"
+    is_refused = "metadata.labels (" in str(difference.embedded) and "metadata.labels (" not in str(difference.real)
+    return "/jobs" in step.path and (is_written or is_refused)
+
+
+def _is_of_another_kind(_step: Step, difference: Difference) -> bool:
+    return str(difference.embedded).endswith(": unknown conversion")
 
 
 def _lists_what_was(step: Step, difference: Difference) -> bool:
@@ -109,8 +115,9 @@ KNOWN: tuple[Known, ...] = (
         _applies_null,
         is_lasting=True,
     ),
-    Known("the labels that a Job has from its template are stored at once", _is_version_of_job, is_lasting=True),
+    Known("the labels that a Job has from its template are stored at once", _has_labels_at_once, is_lasting=True),
     Known("a number that is too large is refused when it is applied, where Kubernetes wraps it", _is_too_large),
+    Known("an object of another kind is refused for that, whatever else is wrong", _is_of_another_kind),
     Known("a list that may be old is new", _lists_what_was),
     Known("the prefix of a name is checked when the object is created", _has_prefix),
     Known("a Service without a name is refused for that alone", _allocates_for_nobody),

@@ -46,8 +46,9 @@ def decode_object(request: ApiRequest, resource: ResourceType, warnings: list[st
     if doubled and not resource.is_custom:
         value = _together(value, request.body)
     refuse_unfit(resource, value)
-    if value["kind"] == resource.kind:
-        warnings += strict_faults(request, value, resource.schema, _refusal(resource), found=doubled)
+    is_such = (value.get("apiVersion"), value["kind"]) == (resource.api_version, resource.kind)
+    schema = resource.schema if is_such else None
+    warnings += strict_faults(request, value, schema, _refusal(resource), found=doubled)
     refuse_other_version(value, resource)
     return value
 
@@ -66,7 +67,7 @@ def refuse_unfit(resource: ResourceType, value: Json) -> None:
 def strict_faults(
     request: ApiRequest,
     value: Json,
-    schema: Schema,
+    schema: Schema | None,
     refused: Callable[[str], Refusal],
     *,
     found: Iterable[str] = (),
@@ -75,7 +76,7 @@ def strict_faults(
     else was `found`. `refused` makes the refusal of the reason.
     """
     validation = request.parameter("fieldValidation") or "Warn"
-    unknown = [f'unknown field "{path}"' for path in schema.unknown_fields(value)]
+    unknown = [f'unknown field "{path}"' for path in schema.unknown_fields(value)] if schema else []
     if validation == "Ignore":
         return []
     odd = [*found, *unknown]

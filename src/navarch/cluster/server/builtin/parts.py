@@ -58,10 +58,10 @@ class JobStatusStrategy(StatusStrategy):
     """`jobs/status`: how a Job fares."""
 
     def prepare_update(self, value: Json, old: Json, operation: Operation) -> None:
-        """A Job without labels has those of its template."""
+        """A Job without labels has those of its template when it is read again, which one that goes is not."""
         super().prepare_update(value, old, operation)
         labels = (value["spec"]["template"].get("metadata") or {}).get("labels")
-        if labels:
+        if labels and "deletionTimestamp" not in old["metadata"]:
             value["metadata"].setdefault("labels", {**labels})
 
 

@@ -200,6 +200,7 @@ def _immutable_faults(value: Json, old: Json) -> list[Cause]:
     spec, before = value["spec"], old["spec"]
     return [
         *immutable_faults(spec.get("scope"), before.get("scope"), "spec.scope"),
+        *immutable_faults(spec["names"].get("plural"), before["names"].get("plural"), "spec.names.plural"),
         *immutable_faults(spec["names"].get("kind"), before["names"].get("kind"), "spec.names.kind"),
         *immutable_faults(spec.get("group"), before.get("group"), "spec.group"),
     ]

@@ -189,6 +189,7 @@ async def update(call: Call) -> Reply:
 async def _create_by_update(call: Call, value: Json, options: Json) -> Reply:
     if not call.resource.create_on_update or call.info.subresource:
         raise not_found(call.resource.group, call.resource.plural, call.info.name)
+    _refuse_uid(call, value["metadata"], call.resource.key(call.info.namespace, call.info.name), "")
     check_version(value["metadata"].pop("resourceVersion", ""))
     stored = await store_new(call, value, options)
     return call.answer_value(stored, 201) if isinstance(stored, dict) else await call.answer(stored, 201)
@@ -223,15 +224,20 @@ def _check_version(call: Call, found: Found, metadata: Json) -> None:
     """Whoever read an older version, or another object of that name, has to read again."""
     resource, given = call.resource, metadata.get("resourceVersion", "")
     current = found.value["metadata"]
-    if metadata.get("uid") and metadata["uid"] != current["uid"]:
-        where = f"StorageError: invalid object, Code: 4, Key: {found.stored.key}, ResourceVersion: 0"
-        told = f"UID in precondition: {metadata['uid']}, UID in object meta: {current['uid']}"
-        why = f"{where}, AdditionalErrorMsg: Precondition failed: {told}"
-        raise conflict(resource.group, resource.plural, call.info.name, why)
+    _refuse_uid(call, metadata, found.stored.key, current["uid"])
     check_version(given)
     refuse_unversioned(call, given)
     if given and given != current["resourceVersion"]:
         raise conflict(resource.group, resource.plural, call.info.name, CHANGED)
+
+
+def _refuse_uid(call: Call, metadata: Json, key: str, uid: str) -> None:
+    """409 for what is meant for another object of that name."""
+    if metadata.get("uid") and metadata["uid"] != uid:
+        where = f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0"
+        told = f"UID in precondition: {metadata['uid']}, UID in object meta: {uid}"
+        why = f"{where}, AdditionalErrorMsg: Precondition failed: {told}"
+        raise conflict(call.resource.group, call.resource.plural, call.info.name, why)
 
 
 async def store_update(call: Call, found: Found, value: Json, options: Json, *, owned: bool = False) -> Reply:

@@ -77,7 +77,7 @@ def pull_policy(image: str) -> str:
     """
     name, digest, _ = image.partition("@")
     tag = name.rpartition("/")[2].partition(":")[2]
-    if not image:
+    if not image or any(mark.isspace() for mark in image):
         return "IfNotPresent"
     return "Always" if tag == "latest" or not (tag or digest) else "IfNotPresent"
 
