@@ -12,6 +12,9 @@ from xml.sax.saxutils import escape
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
+from etcd_operator.backup import S3Source
+from navarch.k8s.core.v1 import Secret
+
 KEY, SECRET = "AKIDEXAMPLE", "not-to-be-told"
 
 
@@ -83,3 +86,14 @@ async def object_store() -> AsyncIterator[ObjectStore]:
     async with TestServer(app) as server:
         store.url = str(server.make_url("")).rstrip("/")
         yield store
+
+
+def s3(store: ObjectStore) -> S3Source:
+    """An object in it."""
+    return S3Source(path="bucket/some/etcd.db", aws_secret="aws", endpoint=store.url)
+
+
+def secret(key: str = KEY) -> Secret:
+    """What it takes, or does not take."""
+    words = f"[default]\naws_access_key_id = {key}\naws_secret_access_key = {SECRET}\n"
+    return Secret(name="aws", data={"credentials": words.encode(), "config": b"[default]\nregion = us-east-1\n"})

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from clusters import NAME, SECONDS, example, serves
-from etcd_operator.backup import EtcdBackup, EtcdBackupSpec, LocalSource, Manifest, S3Source
+from etcd_operator.backup import EtcdBackup, EtcdBackupSpec, LocalSource, Manifest
 from etcd_operator.backup.archive import surplus
 from etcd_operator.backup.faults import DamagedError
 from etcd_operator.backup.kinds import BackupPolicy
@@ -19,9 +19,8 @@ from etcd_operator.backup.snapshots import check, take
 from etcd_operator.operator import etcd_operator
 from navarch.errors import Invalid
 from navarch.etcd import EtcdClient, EtcdOptions
-from navarch.k8s.core.v1 import Secret
 from navarch.testing import Cluster
-from object_store import KEY, SECRET, ObjectStore, object_store
+from object_store import SECRET, object_store, s3, secret
 from workload import endpoints_of
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -29,15 +28,6 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 def backup(**fields: Any) -> EtcdBackup:
     return EtcdBackup(name="nightly", spec=EtcdBackupSpec(cluster_name=NAME, **fields))
-
-
-def s3(store: ObjectStore) -> S3Source:
-    return S3Source(path="bucket/some/etcd.db", aws_secret="aws", endpoint=store.url)
-
-
-def secret(key: str = KEY) -> Secret:
-    words = f"[default]\naws_access_key_id = {key}\naws_secret_access_key = {SECRET}\n"
-    return Secret(name="aws", data={"credentials": words.encode(), "config": b"[default]\nregion = us-east-1\n"})
 
 
 async def made(cluster: Cluster) -> EtcdBackup:

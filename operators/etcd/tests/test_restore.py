@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,6 +18,7 @@ from etcd_operator.restore.kinds import ClusterReference, EtcdRestoreStatus
 from navarch.etcd import EtcdClient, EtcdOptions
 from navarch.k8s.core.v1 import Pod, PodSecurityContext
 from navarch.testing import Cluster
+from object_store import object_store, s3, secret
 from workload import endpoints_of
 
 PLACE = LocalSource(path="some/etcd.db")
@@ -27,13 +29,14 @@ def example(size: int, *, paused: bool = False) -> EtcdCluster:
     return usual(size, paused=paused, pod=PodPolicy(security_context=PodSecurityContext()))
 
 
-def restore() -> EtcdRestore:
-    spec = EtcdRestoreSpec(local=PLACE, etcd_cluster=ClusterReference(name=NAME))
+def restore(**place: Any) -> EtcdRestore:
+    spec = EtcdRestoreSpec(**(place or {"local": PLACE}), etcd_cluster=ClusterReference(name=NAME))
     return EtcdRestore(name="back", spec=spec)
 
 
-async def backed_up(cluster: Cluster) -> EtcdBackup:
-    await cluster.apply(EtcdBackup(name="once", spec=EtcdBackupSpec(cluster_name=NAME, local=PLACE)))
+async def backed_up(cluster: Cluster, **place: Any) -> EtcdBackup:
+    spec = EtcdBackupSpec(cluster_name=NAME, **(place or {"local": PLACE}))
+    await cluster.apply(EtcdBackup(name="once", spec=spec))
     return await cluster.eventually(
         lambda: cluster.get(EtcdBackup, "once"), lambda found: found.status.succeeded, timeout=SECONDS
     )
@@ -86,16 +89,17 @@ async def test_a_cluster_goes_back_to_its_snapshot_and_what_it_had_is_kept(clust
 
 
 @pytest.mark.cluster(nodes=1)
-async def test_a_new_cluster_begins_with_a_snapshot(cluster: Cluster, tmp_path: Path) -> None:
+async def test_a_new_cluster_begins_with_a_snapshot_from_s3(cluster: Cluster) -> None:
     """The old one is gone with its claims; the new one has its data."""
-    async with cluster.run(etcd_operator(backups=tmp_path)):
+    async with object_store() as store, cluster.run(etcd_operator()):
+        await cluster.create(secret())
         await cluster.apply(example(1))
         await serves(cluster, 1)
         await put(cluster, b"/a", b"first")
-        await backed_up(cluster)
+        await backed_up(cluster, s3=s3(store))
         await cluster.delete(EtcdCluster, NAME)
         await cluster.eventually(lambda: cluster.list(Pod), lambda pods: not pods, timeout=SECONDS)
-        await cluster.apply(restore())
+        await cluster.apply(restore(s3=s3(store)))
         await refused(cluster, "there is no EtcdCluster")
         await cluster.create(example(1, paused=True))
         done = await restored(cluster)
