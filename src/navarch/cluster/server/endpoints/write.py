@@ -247,7 +247,7 @@ async def store_update(call: Call, found: Found, value: Json, options: Json, *, 
     """
     strategy, old = strategy_of(call), await value_of(call.resource, found.stored)
     _keep_what_is_the_servers(old, value)
-    forgets = value["metadata"].get("managedFields") == []
+    forgets = not owned and value["metadata"].get("managedFields") == []
     strategy.default(value)
     if forgets:
         value["metadata"]["managedFields"] = []
