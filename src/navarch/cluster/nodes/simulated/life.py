@@ -102,6 +102,8 @@ class PodLife:
     @property
     def due(self) -> float | None:
         """When something next happens to it; None if nothing does."""
+        if self.is_over:
+            return None
         times = [self._due] if self._next is not None else []
         return min([*times, *([self._stops_at] if self._stops_at is not None else [])], default=None)
 
