@@ -9,7 +9,7 @@ from typing import Final
 
 from navarch._base.tasks import within
 from navarch.client import ALL, Client, MergePatch, Preconditions
-from navarch.errors import ConfigError, NavarchError, NotFound, TooManyRequests
+from navarch.errors import ConfigError, Conflict, NavarchError, NotFound, TooManyRequests
 from navarch.k8s.core.v1 import Node, Pod
 
 __all__ = ["Drain", "DrainOptions", "Drained"]
@@ -115,6 +115,8 @@ class Drain:
             await self._client.evict(pod.name, namespace=pod.namespace, grace_seconds=grace, preconditions=same)
         except NotFound:
             return True
+        except Conflict:  # another one has its name, or its budget was written in the same moment
+            return not await self._is_there(pod)
         except TooManyRequests as error:
             if self._left[name] != error.message:
                 self._say(f"pod {name} has to wait: {error.message}")

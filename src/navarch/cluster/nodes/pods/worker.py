@@ -226,12 +226,23 @@ class PodWorker:
             await self.home.site.client.delete(
                 Pod, pod.name, namespace=pod.namespace, grace_seconds=0, preconditions=Preconditions(uid=self.home.uid)
             )
-        except (NotFound, Conflict):
+        except NotFound:
             return True
+        except Conflict:  # another one has its name, or somebody wrote it in the same moment
+            return not await self._is_there()
         except NavarchError as error:
             _log.warning("pod %s/%s cannot be removed yet: %s", pod.namespace, pod.name, error)
             return False
         return True
+
+    async def _is_there(self) -> bool:
+        try:
+            found = await self.home.site.client.get(Pod, self.home.pod.name, namespace=self.home.pod.namespace)
+        except NotFound:
+            return False
+        except NavarchError:
+            return True
+        return found.metadata.uid == self.home.uid
 
     # Status
 
