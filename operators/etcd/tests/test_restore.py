@@ -22,6 +22,7 @@ from object_store import object_store, s3, secret
 from workload import endpoints_of
 
 PLACE = LocalSource(path="some/etcd.db")
+PHASES = ("Emptying", "Seeding", "Joining", "Done")
 
 
 def example(size: int, *, paused: bool = False) -> EtcdCluster:
@@ -49,6 +50,13 @@ async def status_of(cluster: Cluster) -> EtcdRestoreStatus:
 async def restored(cluster: Cluster) -> EtcdRestoreStatus:
     return await cluster.eventually(
         lambda: status_of(cluster), lambda status: status.succeeded, timeout=SECONDS, what="a restore that is done"
+    )
+
+
+async def reached(cluster: Cluster, phase: str) -> None:
+    beyond = PHASES[PHASES.index(phase) :]
+    await cluster.eventually(
+        lambda: status_of(cluster), lambda status: status.phase in beyond, timeout=SECONDS, what=f"the phase {phase}"
     )
 
 
@@ -127,3 +135,24 @@ async def test_a_damaged_snapshot_touches_nothing(cluster: Cluster, tmp_path: Pa
         assert (await cluster.get(Pod, f"{NAME}-0")).metadata.uid == pod.metadata.uid
         assert not (await cluster.get(EtcdCluster, NAME)).spec.paused
         assert await get(cluster, b"/a") == b"first"
+
+
+@pytest.mark.cluster(nodes=1)
+async def test_a_restore_goes_on_where_the_operator_was_stopped(cluster: Cluster, tmp_path: Path) -> None:
+    """In each of its phases; and one whose cluster is silent waits before the first."""
+    async with cluster.run(etcd_operator(backups=tmp_path)):
+        await cluster.apply(example(1))
+        await serves(cluster, 1)
+        await put(cluster, b"/a", b"first")
+        await backed_up(cluster)
+        await put(cluster, b"/a", b"second")
+        await cluster.apply(example(0))
+        await cluster.eventually(lambda: cluster.list(Pod), lambda pods: not pods, timeout=SECONDS)
+        await cluster.apply(restore())
+        await refused(cluster, "withoutSafetyCopy")
+        await cluster.apply(example(1))
+    for phase in PHASES:
+        async with cluster.run(etcd_operator(backups=tmp_path)):
+            await reached(cluster, phase)
+    assert (await status_of(cluster)).succeeded
+    assert await get(cluster, b"/a") == b"first"
