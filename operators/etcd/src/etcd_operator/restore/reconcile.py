@@ -13,7 +13,7 @@ from etcd_operator.backup.snapshots import Snapshot, take
 from etcd_operator.backup.stores import Stores
 from etcd_operator.kinds import EtcdCluster
 from etcd_operator.restore.kinds import EtcdRestore, Phase
-from etcd_operator.restore.seeding import emptied, hand_over, released, seeded, started
+from etcd_operator.restore.seeding import emptied, hand_over, released, seed_name, seeded, started
 from etcd_operator.versions import Version
 from navarch import Context, Result, Retry
 
@@ -60,7 +60,7 @@ class RestoreReconciler:
             _refuse_older(snapshot, cluster)
             restore.status.safety_copy = await self._safety_copy(restore, cluster, ctx, Path(folder))
         restore.status.sha256, restore.status.etcd_revision = snapshot.sha256, snapshot.revision
-        restore.status.seed = f"{cluster.name}-0"
+        restore.status.seed = await seed_name(cluster, ctx)
         _enter(restore, ctx, "Emptying", f"the snapshot is good, revision {snapshot.revision}; members are stopped")
 
     async def _fetch(self, restore: EtcdRestore, ctx: Context, folder: Path) -> Snapshot:

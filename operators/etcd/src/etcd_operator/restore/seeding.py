@@ -11,7 +11,7 @@ import aiohttp
 from etcd_operator.backup.faults import BackupError
 from etcd_operator.backup.snapshots import Snapshot
 from etcd_operator.kinds import EtcdCluster
-from etcd_operator.manifests import CLIENT_PORT, claim, keeps_data, labels_of
+from etcd_operator.manifests import CLIENT_PORT, claim, keeps_data, labels_of, ordinal_of
 from etcd_operator.restore.kinds import EtcdRestore
 from etcd_operator.restore.seeds import PORT, RESTORE, seed
 from navarch import Context
@@ -21,10 +21,16 @@ from navarch.errors import AlreadyExists, EtcdError
 from navarch.etcd import EtcdClient, EtcdOptions
 from navarch.k8s.core.v1 import PersistentVolumeClaim, Pod
 
-__all__ = ["emptied", "hand_over", "released", "seeded", "started"]
+__all__ = ["emptied", "hand_over", "released", "seed_name", "seeded", "started"]
 
 W = TypeVar("W", Pod, PersistentVolumeClaim)
 _FORGET: Final = {"status": {"clusterID": "", "leader": "", "members": {"ready": [], "unready": []}}}
+
+
+async def seed_name(cluster: EtcdCluster, ctx: Context) -> str:
+    """A member that has a claim, if one does: what is in it stays beside the new data."""
+    claims = await ctx.client.list(PersistentVolumeClaim, namespace=cluster.namespace, labels=labels_of(cluster))
+    return min((each.name for each in claims), key=ordinal_of, default=f"{cluster.name}-0")
 
 
 async def emptied(cluster: EtcdCluster, ctx: Context) -> bool:
