@@ -98,4 +98,5 @@ def main() -> None:
     commands[command](*rest)
 
 
-main()
+if __name__ == "__main__":
+    main()
