@@ -32,6 +32,8 @@ from navarch.k8s.core.v1 import Node, Pod, Service
 from navarch.testing import Cluster
 from navarch.testing.engines import in_process
 
+IN_A_ROW = int(os.environ.get("NAVARCH_CLUSTERS_IN_A_ROW", "20"))
+"""200 take some minutes."""
 SECONDS = 60.0
 HURRIED = HealthOptions(look=0.1, silence=2.0, startup=5.0, sweep=0.1, quarantine=0.2)
 
@@ -231,17 +233,14 @@ def _opened() -> Iterator[str]:
             continue
 
 
-@pytest.mark.parametrize("rounds", [20, pytest.param(200, marks=pytest.mark.real)])
 @pytest.mark.timeout(1800)
-async def test_clusters_in_a_row_leave_nothing_behind(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rounds: int
-) -> None:
+async def test_clusters_in_a_row_leave_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No process, mount, file or port, however many there were, each with a pod that ran."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     traces = Traces(tmp_path)
     await _one_cluster()  # what is made once for all of them
     before = traces.found()
-    for _ in range(rounds):
+    for _ in range(IN_A_ROW):
         await _one_cluster()
     await until(lambda: not processes_with("86403"), "no process of a pod")
     assert traces.found() == before

@@ -46,14 +46,17 @@ class Heartbeat:
         """One sign of life."""
         try:
             self._lease = await self._renewed()
-        except (Conflict, AlreadyExists):
-            self._lease = await self._client.get(Lease, self._node.name, namespace=LEASES)
+        except (Conflict, AlreadyExists, NotFound):
+            self._lease = await self._found()
             self._lease = await self._renewed()
-        except NotFound:
-            self._lease = None
-            raise
         if self._clock.monotonic() - self._said_at >= _STATUS_SECONDS:
             await self._say_conditions()
+
+    async def _found(self) -> Lease | None:
+        try:
+            return await self._client.get(Lease, self._node.name, namespace=LEASES)
+        except NotFound:
+            return None
 
     async def _renewed(self) -> Lease:
         now = MicroTime.of(self._clock.now())
