@@ -23,6 +23,13 @@ pytestmark = pytest.mark.real  # kubectl itself comes from the rig
 CONSOLES = Path(__file__).parent / "kubectl"
 
 
+@pytest.fixture(scope="module")
+def rig_cluster() -> Iterator[rig.Cluster]:
+    """A real cluster of its own: kubectl also prints what others have left, such as their kinds."""
+    with rig.running() as cluster:
+        yield cluster
+
+
 @pytest.fixture(params=["embedded", "real"])
 def place(request: pytest.FixtureRequest) -> str:
     """Which cluster it is."""
