@@ -31,6 +31,8 @@ from navarch.k8s.core.v1 import ConfigMap
 WRITERS = 20
 WRITES = 50
 SECONDS = 60.0
+KILLS = int(os.environ.get("NAVARCH_KILLS", "6"))
+"""20 take some minutes."""
 
 
 @pytest.fixture
@@ -157,8 +159,8 @@ async def kill_after(running: Running, acknowledged: set[str], count: int) -> No
     [
         pytest.param("file", 1, id="file"),
         pytest.param("etcd", 1, id="etcd"),
-        pytest.param("file", 20, id="file, twenty times", marks=pytest.mark.real),
-        pytest.param("etcd", 20, id="etcd, twenty times", marks=pytest.mark.real),
+        pytest.param("file", KILLS, id="file, again and again", marks=pytest.mark.real),
+        pytest.param("etcd", KILLS, id="etcd, again and again", marks=pytest.mark.real),
     ],
 )
 @pytest.mark.timeout(600)
