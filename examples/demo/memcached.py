@@ -24,11 +24,12 @@ from stage import Stage
 NAME = "cache"
 SECONDS = 60.0
 HINTS = (
+    ". .venv/bin/activate",
     'eval "$(navarch cluster up --nodes 3)"',
     "python examples/memcached/memcached_operator.py &",
     "kubectl apply -f examples/memcached/cache.yaml",
     "kubectl get memcacheds,pods -o wide",
-    "navarch cluster down --delete",
+    "kill %1; navarch cluster down --delete",
 )
 
 
