@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 
 from cluster.nodes.machines import Machine, condition, end_of, is_ready, processes_with, shell, status_of, waits_for
 from navarch.k8s.core.v1 import ExecAction, Lifecycle, LifecycleHandler, Pod, SleepAction
@@ -39,7 +40,15 @@ async def test_deletion_ends_the_processes_and_leaves_nothing(machine: Machine) 
     await machine.cluster.delete(Pod, "pod")
     await machine.gone()
     assert not processes_with("\0".join(mark.split()))
-    assert not machine.pod_folder(pod).exists()
+    folder = machine.pod_folder(pod)
+    await machine.cluster.eventually(_exists(folder), lambda there: not there, what=f"{folder} to be removed")
+
+
+def _exists(folder: Path) -> Callable[[], Awaitable[bool]]:
+    async def exists() -> bool:
+        return await asyncio.to_thread(folder.exists)
+
+    return exists
 
 
 def _found(mark: str) -> Callable[[], Awaitable[list[int]]]:

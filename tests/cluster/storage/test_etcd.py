@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -14,10 +15,11 @@ from etcd_members import PROGRAMS, EtcdMember, running_etcd
 from navarch.cluster.storage.etcd import EtcdStorage
 from navarch.cluster.storage.protocol import StorageError, TooLargeError
 from navarch.etcd import EtcdClient, EtcdOptions
-from rig import programs, tools
+from rig import programs
 
 WRITERS = 50
 WRITES = 20
+KILLS = 20
 
 
 @pytest.mark.parametrize("find_etcd", PROGRAMS)
@@ -94,31 +96,34 @@ async def kill_after(member: EtcdMember, acknowledged: list[str], count: int) ->
     member.kill()
 
 
-@pytest.mark.parametrize(
-    ("find_etcd", "kills"),
-    [
-        pytest.param(tools.old_etcd, 4, id="old etcd"),
-        pytest.param(lambda: programs.ETCD.path, 20, id="new etcd", marks=pytest.mark.real),
-    ],
-)
-async def test_nothing_acknowledged_is_lost_when_etcd_is_killed(
-    find_etcd: Callable[[], Path], kills: int, tmp_path: Path
-) -> None:
-    """Again and again in the middle of a thousand writes; the same store serves again each time."""
-    rng = random.Random(9)
-    with running_etcd(find_etcd, tmp_path) as cluster:
-        (member,) = cluster.members
-        storage = EtcdStorage(EtcdOptions(endpoints=cluster.urls, patience=0.1))
-        lost_nothing: set[str] = set()
-        for kill in range(kills):
-            acknowledged: list[str] = []
-            async with asyncio.timeout(SECONDS), asyncio.TaskGroup() as tasks:
-                for writer in range(WRITERS):
-                    tasks.create_task(write_until_killed(storage, f"/{kill:02d}/{writer:02d}/", acknowledged))
-                await kill_after(member, acknowledged, rng.randrange(1, 300))
-            member.start(cluster.names)
-            member.until_healthy()
-            lost_nothing |= set(acknowledged)
-            stored = {item.key for item in (await storage.page("")).items}
-            assert lost_nothing <= stored, f"lost after kill {kill}: {sorted(lost_nothing - stored)}"
+@asynccontextmanager
+async def opened(options: EtcdOptions) -> AsyncIterator[EtcdStorage]:
+    storage = EtcdStorage(options)
+    try:
+        yield storage
+    finally:
         await storage.close()
+
+
+@pytest.mark.real
+async def test_nothing_acknowledged_is_lost_when_etcd_is_killed(tmp_path: Path) -> None:
+    """Again and again in the middle of a thousand writes; the same store serves again each time.
+
+    Not with the etcd from PyPI: before 3.5.3 a crash under load may lose a write (etcd-io/etcd#13766).
+    """
+    rng = random.Random(9)
+    with running_etcd(lambda: programs.ETCD.path, tmp_path) as cluster:
+        (member,) = cluster.members
+        async with opened(EtcdOptions(endpoints=cluster.urls, patience=0.1)) as storage:
+            lost_nothing: set[str] = set()
+            for kill in range(KILLS):
+                acknowledged: list[str] = []
+                async with asyncio.timeout(SECONDS), asyncio.TaskGroup() as tasks:
+                    for writer in range(WRITERS):
+                        tasks.create_task(write_until_killed(storage, f"/{kill:02d}/{writer:02d}/", acknowledged))
+                    await kill_after(member, acknowledged, rng.randrange(1, 300))
+                member.start(cluster.names)
+                member.until_healthy()
+                lost_nothing |= set(acknowledged)
+                stored = {item.key for item in (await storage.page("")).items}
+                assert lost_nothing <= stored, f"lost after kill {kill}: {sorted(lost_nothing - stored)}"
