@@ -7,10 +7,20 @@ from dataclasses import replace
 import pytest
 
 from etcd_operator.kinds import EtcdSettings, TlsPolicy
-from etcd_operator.manifests import template_of
+from etcd_operator.manifests import Start, pod, template_of
 from etcd_operator.observation import MemberSeen, Observation, Voice
 from etcd_operator.planning import decide
-from etcd_operator.steps import AddMember, Compact, Defragment, DeletePod, Disarm, GrowClaim, MoveLeader, RemoveMember
+from etcd_operator.steps import (
+    AddMember,
+    Compact,
+    Defragment,
+    DeletePod,
+    Disarm,
+    GrowClaim,
+    MoveLeader,
+    RemoveMember,
+    StartMember,
+)
 from observed import LONG_AGO, a_cluster, down, healthy
 
 
@@ -153,11 +163,49 @@ def test_members_vote_at_once_where_learners_are_switched_off() -> None:
     assert decide(cluster, healthy(cluster)).step == AddMember("c-3", learner=False)
 
 
-def test_an_etcd_that_cannot_be_talked_to_is_not_started() -> None:
-    """The status says from which version on it can."""
-    plan = decide(a_cluster(version="3.2.13"), Observation(now=LONG_AGO))
-    assert (plan.reason, plan.step, plan.stuck) == ("Unsupported", None, True)
-    assert "3.4.0" in plan.words
+def test_an_etcd_of_coreos_time_is_formed_and_grows_by_voters() -> None:
+    """It has no learners; while one member is still that old, nobody learns."""
+    new = a_cluster(version="3.2.13")
+    new.status.cluster_id = ""
+    assert decide(new, Observation(now=LONG_AGO)).step == StartMember("c-0", Start("seed"), "3.2.13")
+    old = a_cluster(size=4, version="3.2.13")
+    assert decide(old, healthy(old)).step == AddMember("c-3", learner=False)
+    mixed = a_cluster(size=4, version="3.4.30")
+    seen = healthy(mixed)
+    voices = {**seen.voices, "c-1": replace(seen.voices["c-1"], version="3.3.27")}
+    assert decide(mixed, replace(seen, voices=voices)).step == AddMember("c-3", learner=False)
+    assert decide(mixed, seen).step == AddMember("c-3", learner=True)
+
+
+@pytest.mark.parametrize(("version", "moved"), [("3.2.13", False), ("3.3.27", True)])
+def test_a_leader_that_cannot_hand_over_is_started_anew_without(version: str, moved: bool) -> None:
+    """etcd before 3.3 cannot: the others elect somebody."""
+    cluster = a_cluster(version=version)
+    seen = healthy(cluster)
+    cluster.spec.options = EtcdSettings(snapshot_count=5000)
+    new = template_of(cluster)
+    rest = {name: replace(pod, template=new) if name != "c-0" else pod for name, pod in seen.pods.items()}
+    step = decide(cluster, replace(seen, pods=rest)).step
+    assert step == (MoveLeader(seen.members[0], seen.members[1]) if moved else DeletePod("c-0"))
+
+
+@pytest.mark.parametrize(("version", "port"), [("3.2.13", 2379), ("3.3.27", 2381), ("3.6.8", 2381)])
+def test_a_pod_has_the_flags_that_its_etcd_knows(version: str, port: int) -> None:
+    """Before 3.3 health and metrics are asked for where clients ask."""
+    made = pod(a_cluster(), "c-0", Start("seed"), version=version).spec.containers[0]
+    assert any("--listen-metrics-urls" in flag for flag in made.command or []) == (port == 2381)
+    for probe in (made.readiness_probe, made.liveness_probe):
+        assert probe is not None
+        assert probe.http_get is not None
+        assert probe.http_get.port == port
+
+
+def test_the_past_is_forgotten_each_time_where_nobody_says_what_is_used() -> None:
+    """etcd before 3.4 does not."""
+    cluster = a_cluster(version="3.3.27", options=EtcdSettings(quota_backend_bytes=1000))
+    seen = healthy(cluster)
+    voices = {name: replace(voice, size=1000, revision=7) for name, voice in seen.voices.items()}
+    assert decide(cluster, replace(seen, voices=voices, alarms=((1, "NOSPACE"),))).step == Defragment("c-1", forget=7)
 
 
 def test_a_new_member_gets_a_name_that_nothing_else_has() -> None:

@@ -35,12 +35,16 @@ class Cluster:
         self._gateway = gateway
 
     async def members(self, *, linearizable: bool = True) -> list[Member]:
-        """All members; if not linearizable, as the endpoint knows them, also when there is no quorum."""
-        return (await self._gateway.call(_LIST, {"linearizable": linearizable})).members
+        """All members; if not linearizable, as the endpoint knows them, also when there is no quorum.
+
+        etcd before 3.5 always answers as it knows them: what a quorum knows is known after a linearizable read.
+        """
+        return (await self._gateway.call(_LIST, {"linearizable": True} if linearizable else {})).members
 
     async def add(self, peer_urls: Sequence[str], *, learner: bool = False) -> Member:
         """Makes room for a member, which is to be started then; a learner does not vote until it is promoted."""
-        return (await self._gateway.call(_ADD, {"peerURLs": peer_urls, "isLearner": learner})).member
+        request = {"peerURLs": peer_urls, "isLearner": True} if learner else {"peerURLs": peer_urls}
+        return (await self._gateway.call(_ADD, request)).member
 
     async def promote(self, member: int) -> list[Member]:
         """Lets a learner vote; refused while it has not caught up. All members afterwards."""

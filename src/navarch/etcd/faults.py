@@ -15,7 +15,7 @@ from navarch.errors import (
     EtcdUncertainError,
 )
 
-__all__ = ["StreamFault", "error_of_answer", "error_of_fault", "is_stale_token"]
+__all__ = ["NotThereError", "StreamFault", "error_of_answer", "error_of_fault", "is_stale_token"]
 
 _DEADLINE_EXCEEDED, _OUT_OF_RANGE, _UNAVAILABLE = 4, 11, 14
 _KINDS: dict[int, type[EtcdError]] = {
@@ -28,11 +28,18 @@ _KINDS: dict[int, type[EtcdError]] = {
     _OUT_OF_RANGE: EtcdRefusedError,
     16: EtcdAccessError,
 }
+_NO_PAGE = 404
+_ETCDS_OWN = b"etcdserver: "
+"""How etcd begins what it says itself; it says of members, too, that they are not there."""
 _COMPACTED = "required revision has been compacted"
 # Said before anything was proposed to the cluster; another member, or a later moment, may do better.
 _NOTHING_WAS_DONE = ("no leader", "unhealthy cluster", "not healthy for reconfigure", "not supported for learner")
 _STALE_TOKEN = ("invalid auth token", "revision of auth store is old", "user name is empty")
 _WRONG_PASSWORD = "authentication failed"  # noqa: S105 - etcd's words; it says this with the code of a bad request
+
+
+class NotThereError(EtcdError):
+    """Nothing is served under that path; nothing was done."""
 
 
 class _Answer(msgspec.Struct):
@@ -54,6 +61,8 @@ _decoder = msgspec.json.Decoder(_Answer, strict=False)
 
 def error_of_answer(endpoint: str, path: str, status: int, body: bytes) -> EtcdError:
     """The error for an answer with that HTTP status."""
+    if status == _NO_PAGE and _ETCDS_OWN not in body:
+        return NotThereError(f"expected etcd's gateway at {endpoint}{path}, got status 404: is it etcd, and its gateway on?")
     try:
         answer = _decoder.decode(body)
     except msgspec.MsgspecError:

@@ -23,9 +23,10 @@ from navarch.errors import (
     EtcdUnavailableError,
     EtcdUncertainError,
 )
-from navarch.etcd.faults import StreamFault, error_of_answer, error_of_fault, is_stale_token
+from navarch.etcd.faults import NotThereError, StreamFault, error_of_answer, error_of_fault, is_stale_token
 from navarch.etcd.lines import lines_of
 from navarch.etcd.options import EtcdOptions
+from navarch.etcd.prefixes import Prefixes
 
 __all__ = ["Gateway", "Method", "Streaming"]
 
@@ -79,6 +80,7 @@ class Gateway:
         self._clock = clock
         self._random = rng
         self._endpoints = [endpoint.rstrip("/") for endpoint in options.endpoints]
+        self._prefixes = Prefixes()
         self._preferred = 0
         self._token = ""
         self._tls = options.tls.context() if options.tls else None
@@ -90,9 +92,7 @@ class Gateway:
     async def call(self, method: Method[T], request: object, *, endpoint: str = "") -> T:
         """The answer to a request, from that endpoint or from whichever has one. Raises an `EtcdError`."""
         body = msgspec.json.encode(request)
-        return await self._with_token(
-            lambda: self._persist(lambda at: self._attempt(at, method, body), endpoint, repeatable=method.repeatable)
-        )
+        return await self._with_token(lambda: self._call(method, body, endpoint))
 
     @asynccontextmanager
     async def stream(
@@ -100,9 +100,7 @@ class Gateway:
     ) -> AsyncIterator[AsyncIterator[T]]:
         """The answers to a request, from one endpoint; they raise an `EtcdError` when the stream breaks off."""
         body = msgspec.json.encode(request)
-        at, response = await self._with_token(
-            lambda: self._persist(lambda at: self._open(at, method.path, body), endpoint, repeatable=True)
-        )
+        at, response = await self._with_token(lambda: self._begin(method.path, body, endpoint))
         self._streams.add(response)
         try:
             yield _results(at, method, response)
@@ -127,6 +125,31 @@ class Gateway:
         """Waits."""
         await self._clock.sleep(seconds)
 
+    async def _call(self, method: Method[T], body: bytes, endpoint: str) -> T:
+        async def attempt(at: str) -> T:
+            return await self._found(at, method.path, lambda path: self._attempt(at, method, path, body))
+
+        return await self._persist(attempt, endpoint, repeatable=method.repeatable)
+
+    async def _begin(self, path: str, body: bytes, endpoint: str) -> tuple[str, aiohttp.ClientResponse]:
+        async def attempt(at: str) -> tuple[str, aiohttp.ClientResponse]:
+            return await self._found(at, path, lambda there: self._open(at, there, body))
+
+        return await self._persist(attempt, endpoint, repeatable=True)
+
+    async def _found(self, at: str, path: str, ask: Callable[[str], Awaitable[T]]) -> T:
+        """Asks where that endpoint has its gateway. What is not there was not done, so that it can be asked elsewhere."""
+        missing: NotThereError | None = None
+        for prefix, there in self._prefixes.places(at, path):
+            try:
+                answer = await ask(there)
+            except NotThereError as error:
+                missing = missing or error
+                continue
+            self._prefixes.found(at, prefix)
+            return answer
+        raise EtcdError(str(missing)) from missing
+
     async def _persist(self, attempt: Callable[[str], Awaitable[T]], endpoint: str, *, repeatable: bool) -> T:
         """Tries one endpoint after the other until one answers or patience is at its end."""
         end = self._clock.monotonic() + self.options.patience
@@ -150,14 +173,14 @@ class Gateway:
                     raise EtcdUnavailableError("; ".join(map(str, failures.values()))) from failures[at]
                 await self._clock.sleep(delay)
 
-    async def _attempt(self, at: str, method: Method[T], body: bytes) -> T:
+    async def _attempt(self, at: str, method: Method[T], path: str, body: bytes) -> T:
         session = self._short = self._short or _new_session(_MAX_CONNECTIONS)
         seconds = method.seconds or self.options.timeout
-        answer = await self._answer(at, method.path, self._post(session, at, method.path, body, seconds))
+        answer = await self._answer(at, path, self._post(session, at, path, body, seconds))
         try:
             return method.decode(answer)
         except msgspec.MsgspecError as error:
-            raise EtcdError(f"expected an answer of etcd's gateway from {at}{method.path}: {error}") from error
+            raise EtcdError(f"expected an answer of etcd's gateway from {at}{path}: {error}") from error
 
     async def _answer(self, at: str, path: str, posting: Any) -> bytes:
         try:
@@ -212,8 +235,7 @@ class Gateway:
     async def _authenticate(self) -> None:
         self._token = ""
         body = msgspec.json.encode({"name": self.options.user, "password": self.options.password})
-        answer = await self._persist(lambda at: self._attempt(at, _AUTHENTICATE, body), "", repeatable=True)
-        self._token = answer.token
+        self._token = (await self._call(_AUTHENTICATE, body, "")).token
 
 
 async def _results(at: str, method: Streaming[T], response: aiohttp.ClientResponse) -> AsyncIterator[T]:

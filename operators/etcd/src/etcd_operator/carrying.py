@@ -95,7 +95,9 @@ async def _in_etcd(
             await etcd.move_leader(leader.name, to.id)
         case Compact(revision):
             await etcd.compact(revision)
-        case Defragment(name):
+        case Defragment(name, forget):
+            if forget:
+                await etcd.compact(forget)
             await etcd.defragment(name)
         case Disarm(number, alarm):
             await etcd.disarm(number, alarm)

@@ -10,12 +10,15 @@ from typing import Final, Protocol
 from etcd_operator.kinds import EtcdCluster
 from etcd_operator.manifests import CLIENT_PORT, pod_of
 from etcd_operator.observation import Alarm, MemberSeen, Voice
+from etcd_operator.versions import Version
 from navarch.errors import EtcdError, EtcdUnavailableError
 from navarch.etcd import AlarmMember, EtcdClient, EtcdOptions, Member
 
 __all__ = ["Connect", "Etcd", "Gateways", "plain"]
 
 _TIMEOUT: Final = 2.0
+_NO_KEY: Final = b"\0etcd-operator"
+"""Read for the sake of reading."""
 
 
 class Etcd(Protocol):
@@ -127,9 +130,17 @@ class Gateways:
 
     async def members(self, *, agreed: bool) -> tuple[MemberSeen, ...] | None:
         try:
-            return _seen(await (await self._any()).cluster.members(linearizable=agreed))
+            client = await self._any()
+            if agreed and not self._confirms_members():
+                await client.kv.get(_NO_KEY)
+                agreed = False
+            return _seen(await client.cluster.members(linearizable=agreed))
         except EtcdError:
             return None
+
+    def _confirms_members(self) -> bool:
+        """Whether all are new enough to ask a quorum who the members are; otherwise a read of any key asks it."""
+        return all(Version.of(voice.version).confirms_members for voice in self._voices.values() if voice.version)
 
     async def alarms(self) -> tuple[tuple[int, Alarm], ...]:
         try:

@@ -19,7 +19,8 @@ __all__ = ["look", "pod_seen"]
 _NO_IMAGE: Final = frozenset(
     {"CreateContainerConfigError", "ErrImageNeverPull", "ErrImagePull", "ImagePullBackOff", "InvalidImageName"}
 )
-_FATAL: Final = re.compile(r'"level":"(?:fatal|panic)"|^panic: |permanently removed')
+_FATAL: Final = re.compile(r'"level":"(?:fatal|panic)"|^panic: |permanently removed|^[-0-9]+ [0-9:.]+ C \| ')
+"""In the words of 3.5 and later, and in those of earlier ones."""
 _DISK: Final = re.compile(
     r"cannot fetch cluster info from peer urls|permanently removed from the cluster|crc mismatch|unexpected EOF|wal: |walpb: "
     r"|snap: |failed to (?:read|recover|open|find) |invalid database|file does not exist|corrupt|is out of range"

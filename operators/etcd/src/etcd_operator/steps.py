@@ -109,9 +109,10 @@ class Compact:
 
 @dataclass(frozen=True, slots=True)
 class Defragment:
-    """Gives the space that a member does not use back to the disk."""
+    """Gives the space that a member does not use back to the disk; what keys had before a revision is forgotten first."""
 
     name: str
+    forget: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,9 +35,29 @@ class Version(NamedTuple):
         return f"{self.major}.{self.minor}.{self.patch}"
 
     @property
-    def is_managed(self) -> bool:
-        """Whether its gateway can be talked to, and members can learn before they vote."""
+    def has_learners(self) -> bool:
+        """Whether members can learn before they vote."""
         return self >= (3, 4, 0)
+
+    @property
+    def moves_leaders(self) -> bool:
+        """Whether leadership can be handed over; without it, the others elect somebody when the leader goes."""
+        return self >= (3, 3, 0)
+
+    @property
+    def has_metrics_port(self) -> bool:
+        """Whether health and metrics can be asked for at a port of their own."""
+        return self >= (3, 3, 0)
+
+    @property
+    def hashes_keys(self) -> bool:
+        """Whether a member tells the hash of its keys at a revision, which can be compared."""
+        return self >= (3, 3, 0)
+
+    @property
+    def confirms_members(self) -> bool:
+        """Whether a quorum is asked who the members are; older ones answer from what they know."""
+        return self >= (3, 5, 0)
 
     @property
     def may_diverge(self) -> bool:

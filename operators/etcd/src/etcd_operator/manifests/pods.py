@@ -9,6 +9,7 @@ from typing import Any, Final, Literal
 from etcd_operator.kinds import GROUP, EtcdCluster, PodPolicy
 from etcd_operator.manifests.claims import keeps_data
 from etcd_operator.manifests.names import CLIENT_PORT, METRICS_PORT, PEER_PORT, host_of, labels_of
+from etcd_operator.versions import Version
 from navarch.api import encode
 from navarch.k8s.core.v1 import (
     Affinity,
@@ -124,6 +125,8 @@ def _pod(cluster: EtcdCluster, name: str, annotations: dict[str, str]) -> Pod:
 
 
 def _etcd(cluster: EtcdCluster, policy: PodPolicy, name: str, version: str) -> Container:
+    own_port = Version.of(version).has_metrics_port
+    asked = METRICS_PORT if own_port else CLIENT_PORT
     return Container(
         name="etcd",
         image=f"{cluster.spec.repository}:v{version}",
@@ -132,12 +135,12 @@ def _etcd(cluster: EtcdCluster, policy: PodPolicy, name: str, version: str) -> C
         ports=[
             ContainerPort(name="client", container_port=CLIENT_PORT),
             ContainerPort(name="peer", container_port=PEER_PORT),
-            ContainerPort(name="metrics", container_port=METRICS_PORT),
+            *([ContainerPort(name="metrics", container_port=METRICS_PORT)] if own_port else []),
         ],
         volume_mounts=[VolumeMount(name="etcd-data", mount_path="/var/etcd")],
         resources=policy.resources,
-        readiness_probe=_asks("/health", seconds=2, failures=3),
-        liveness_probe=_asks("/metrics", seconds=10, failures=6),
+        readiness_probe=_asks("/health", asked, seconds=2, failures=3),
+        liveness_probe=_asks("/metrics", asked, seconds=10, failures=6),
         termination_message_policy="FallbackToLogsOnError",
     )
 
@@ -149,11 +152,16 @@ def _flags(cluster: EtcdCluster, name: str) -> list[str]:
         f"--data-dir={_DATA}",
         f"--listen-peer-urls=http://$(POD_IP):{PEER_PORT}",
         f"--listen-client-urls=http://$(POD_IP):{CLIENT_PORT}",
-        f"--listen-metrics-urls=http://$(POD_IP):{METRICS_PORT}",
+        *_metrics(cluster),
         f"--initial-advertise-peer-urls=http://{host}:{PEER_PORT}",
         f"--advertise-client-urls=http://{host}:{CLIENT_PORT}",
         *_settings(cluster),
     ]
+
+
+def _metrics(cluster: EtcdCluster) -> list[str]:
+    own_port = Version.of(cluster.spec.version).has_metrics_port
+    return [f"--listen-metrics-urls=http://$(POD_IP):{METRICS_PORT}"] if own_port else []
 
 
 def _settings(cluster: EtcdCluster) -> list[str]:
@@ -188,10 +196,10 @@ def _field(path: str) -> EnvVarSource:
     return EnvVarSource(field_ref=ObjectFieldSelector(field_path=path))
 
 
-def _asks(path: str, *, seconds: int, failures: int) -> Probe:
+def _asks(path: str, port: int, *, seconds: int, failures: int) -> Probe:
     """Being alive does not depend on a quorum: what waits for the others must not be killed for it."""
     return Probe(
-        http_get=HTTPGetAction(path=path, port=METRICS_PORT),
+        http_get=HTTPGetAction(path=path, port=port),
         period_seconds=seconds,
         timeout_seconds=5,
         failure_threshold=failures,

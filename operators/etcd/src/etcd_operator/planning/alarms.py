@@ -34,7 +34,10 @@ def corrupt(cluster: EtcdCluster, seen: Observation) -> Plan | None:
 
 
 def no_space(cluster: EtcdCluster, seen: Observation) -> Plan | None:
-    """Forget the past, give its space back one by one, the leader last, and take the alarm back if that was enough."""
+    """Forget the past, give its space back one by one, the leader last, and take the alarm back if that was enough.
+
+    Before 3.4 a member does not say how much it uses: then the past is forgotten each time before space is given back.
+    """
     full = [number for number, alarm in seen.alarms if alarm == "NOSPACE"]
     if not full:
         return None
@@ -46,7 +49,8 @@ def no_space(cluster: EtcdCluster, seen: Observation) -> Plan | None:
     if wasteful:
         leader = seen.leader
         name = min(wasteful, key=lambda each: (leader is not None and leader.name == each, each))
-        return Plan("Alarmed", f"{name} has no space left: what it does not use is given back", Defragment(name))
+        step = Defragment(name, forget=0 if sizes[name].in_use else sizes[name].revision)
+        return Plan("Alarmed", f"{name} has no space left: what it does not use is given back", step)
     revision = max(voice.revision for voice in sizes.values())
     words = "no space is left: the past is forgotten; if that is not enough, raise spec.options.quotaBackendBytes"
     return Plan("Alarmed", words, Compact(revision), after=_AGAIN)

@@ -14,7 +14,6 @@ from etcd_operator.planning.loss import without_quorum
 from etcd_operator.planning.plan import Plan, done, stuck
 from etcd_operator.planning.rolling import failed_rollout, rollout
 from etcd_operator.planning.sizing import all_healthy, claims_grow, fewer, more
-from etcd_operator.versions import Version
 
 __all__ = ["decide"]
 
@@ -28,9 +27,6 @@ def _paused(cluster: EtcdCluster, seen: Observation) -> Plan | None:
 def _unsupported(cluster: EtcdCluster, seen: Observation) -> Plan | None:
     if cluster.spec.tls is not None:
         return stuck("Unsupported", "spec.TLS is not supported yet; nothing is started in plain text instead")
-    if not Version.of(cluster.spec.version).is_managed:
-        words = f"etcd {cluster.spec.version} cannot be managed: its gateway is older than /v3; set spec.version to 3.4.0 or later"
-        return stuck("Unsupported", words)
     return None
 
 

@@ -94,7 +94,8 @@ def _refused(cluster: EtcdCluster, seen: Observation) -> Plan | None:
 def _restart(cluster: EtcdCluster, seen: Observation, member: MemberSeen) -> Plan:
     leader = seen.leader
     others = [each for each in seen.healthy_voters if each.id != member.id]
-    if leader is not None and leader.id == member.id and others:
+    movable = lowest_version(cluster, seen).moves_leaders
+    if leader is not None and leader.id == member.id and others and movable:
         heir = min(others, key=lambda each: ordinal_of(each.name))
         return Plan("RollingOut", f"{heir.name} leads while {member.name} is started anew", MoveLeader(leader, heir))
     return Plan("RollingOut", f"{member.name} is started anew, as it is asked for now", DeletePod(member.name))
@@ -107,5 +108,5 @@ def _surge(cluster: EtcdCluster, seen: Observation, member: MemberSeen) -> Plan:
 def joins(cluster: EtcdCluster, seen: Observation, words: str) -> tuple[str, AddMember]:
     """Room for one more member, with a name that nothing else has, and why in words."""
     name = member_name(cluster, seen.pods.keys() | seen.claims.keys() | seen.names)
-    learner = cluster.spec.learners
+    learner = cluster.spec.learners and lowest_version(cluster, seen).has_learners
     return f"{words}: {name} joins, and {'learns first' if learner else 'votes at once'}", AddMember(name, learner)

@@ -6,7 +6,7 @@ from etcd_operator.kinds import EtcdCluster
 from etcd_operator.manifests import ordinal_of
 from etcd_operator.observation import MemberSeen, Observation
 from etcd_operator.planning.plan import Plan, wait
-from etcd_operator.planning.rolling import is_outdated, joins
+from etcd_operator.planning.rolling import is_outdated, joins, lowest_version
 from etcd_operator.steps import GrowClaim, MoveLeader, RemoveMember
 
 __all__ = ["all_healthy", "claims_grow", "fewer", "more"]
@@ -21,7 +21,7 @@ def fewer(cluster: EtcdCluster, seen: Observation) -> Plan | None:
     if not seen.is_whole_without(victim):
         return wait("ScalingDown", f"{words}; {victim.name} cannot go: the others would be too few")
     leader = seen.leader
-    if leader is not None and leader.id == victim.id:
+    if leader is not None and leader.id == victim.id and lowest_version(cluster, seen).moves_leaders:
         return _led_by_another(cluster, seen, leader, words)
     return Plan("ScalingDown", f"{words}: {victim.name} goes", RemoveMember(victim))
 
