@@ -45,7 +45,7 @@ PUBLIC = {
         UnsupportedMediaType ValidationError
     """,
     "navarch.operator": """
-        Background CrdPolicy Endpoints Operator run serve
+        Background CrdPolicy Endpoints Operator Uses run serve
     """,
     "navarch.queue": """
         LOW NORMAL QueueMetrics QueueOptions Work WorkQueue

@@ -13,15 +13,17 @@ from navarch._base.clock import ManualClock
 from navarch.api import Kind, Resource, Spec, Status
 from navarch.cache import Cached
 from navarch.client import Client, Request, Response
-from navarch.errors import Forbidden, MissingPermissionsError
+from navarch.errors import DefinitionError, Forbidden, MissingPermissionsError
 from navarch.k8s.apps.v1 import Deployment
 from navarch.k8s.core.v1 import ConfigMap, Node, Pod
+from navarch.operator import Operator, Uses
 from navarch.operator.permissions import (
     Needs,
     Permission,
     check_permissions,
     crd_permissions,
     missing_permissions,
+    needed_by,
     permissions_of,
 )
 from navarch.operator.roles import roles_of, rules_of
@@ -128,6 +130,29 @@ def test_patterns_matter_only_for_what_is_in_namespaces() -> None:
 def test_events_of_cluster_scoped_objects_go_to_the_default_namespace() -> None:
     """As those of Kubernetes itself do."""
     assert verbs(permissions_of([Needs(primary=Zone)]))["events.events.k8s.io in default"] == "create patch"
+
+
+def test_what_an_operator_says_that_it_uses_stands_in_the_place_of_what_it_declares() -> None:
+    """In its namespaces, with its definitions and its Lease."""
+    uses = (Uses(Pod, ("list", "delete")), Uses(Cache, ("patch",), "status"), Uses(Zone, ("get",)))
+    operator = Operator("exact", namespaces=("a", "b"), crds="verify", uses=uses)
+    operator.controller(Cache, owns=(ConfigMap,))(lambda _, __: None)
+    found = verbs(needed_by(operator, election_namespace="ops"))
+    assert found.pop("leases.coordination.k8s.io in ops")
+    assert found == {
+        "customresourcedefinitions.apiextensions.k8s.io": "get",
+        f"zones.{GROUP}": "get",
+        "pods in a": "delete list",
+        f"caches.{GROUP}/status in a": "patch",
+        "pods in b": "delete list",
+        f"caches.{GROUP}/status in b": "patch",
+    }
+
+
+def test_one_text_of_verbs_is_refused() -> None:
+    """It would be taken letter by letter."""
+    with pytest.raises(DefinitionError, match=r"write \('get',\)"):
+        Uses(Pod, "get")  # type: ignore[arg-type]
 
 
 def test_election_needs_leases_in_its_namespace_alone() -> None:

@@ -18,6 +18,7 @@ from navarch.controller.triggers import Mapper, Predicate, wanted_change
 from navarch.errors import DefinitionError
 from navarch.operator.crds import CrdPolicy
 from navarch.operator.endpoints import Endpoints
+from navarch.operator.permissions import Uses
 
 __all__ = ["Background", "Operator"]
 
@@ -34,7 +35,8 @@ class Operator:
     `namespaces` are names or patterns, all if none are given; `operator.namespaces.change(...)` changes them at run time.
     `crds` says what happens to the definitions of the kinds it reconciles when it starts: they are installed, verified or
     ignored. With `election` (on by default) several replicas share one Lease and one of them works. `endpoints` are
-    served if given. When it is told to stop, what is under way has `drain_seconds` to end.
+    served if given. What it has to be allowed follows from what its controllers declare; `uses` says it exactly, where they
+    do less than that, or more through `ctx.client`. When it is told to stop, what is under way has `drain_seconds` to end.
     """
 
     def __init__(
@@ -45,6 +47,7 @@ class Operator:
         crds: CrdPolicy = "install",
         election: ElectionOptions | bool = True,
         endpoints: Endpoints | None = None,
+        uses: tuple[Uses, ...] | None = None,
         check_permissions: bool = True,
         drain_seconds: float = 30.0,
     ) -> None:
@@ -56,6 +59,7 @@ class Operator:
         self.crds: CrdPolicy = crds
         self.election = ElectionOptions(name=name) if election is True else election or None
         self.endpoints = endpoints
+        self.uses = uses
         self.check_permissions = check_permissions
         self.drain_seconds = drain_seconds
         self.controllers: list[Declared[Any, Any]] = []

@@ -10,19 +10,23 @@ from typing import TYPE_CHECKING, Any
 from navarch.api import Kind
 from navarch.cache import Cached, Namespaces, as_cached
 from navarch.client import Client
-from navarch.client.target import Readable
-from navarch.errors import ApiError, MissingPermissionsError
+from navarch.client.target import Readable, kind_of
+from navarch.errors import ApiError, DefinitionError, MissingPermissionsError
 from navarch.operator.roles import Permission, report
 
 if TYPE_CHECKING:
+    from navarch.controller.declared import Declared as Controller
     from navarch.operator.crds import CrdPolicy
+    from navarch.operator.operator import Operator
 
 __all__ = [
     "Needs",
     "Permission",
+    "Uses",
     "check_permissions",
     "crd_permissions",
     "missing_permissions",
+    "needed_by",
     "permissions_of",
 ]
 
@@ -65,6 +69,50 @@ class Needs:
     reads: tuple[Declared, ...] = ()
     has_cleanup: bool = False
     namespaces: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Uses:
+    """Verbs that an operator uses on a kind, or on a subresource of it, in its namespaces: `Uses(Secret, ("get",))`."""
+
+    what: Readable[Any]
+    verbs: tuple[str, ...]
+    subresource: str = ""
+
+    def __post_init__(self) -> None:
+        if isinstance(self.verbs, str):
+            raise DefinitionError(f"expected a tuple of verbs, got {self.verbs!r}; write ({self.verbs!r},)")
+
+
+def needed_by(operator: Operator, *, election_namespace: str | None) -> tuple[Permission, ...]:
+    """What the operator has to be allowed: what it says that it uses, or else what its controllers declare.
+
+    Its Lease and its definitions come on top; `election_namespace` is None if there is no election.
+    """
+    if operator.uses is None:
+        needs = [_needs(declared, operator.namespaces) for declared in operator.controllers]
+        return permissions_of(needs, election_namespace=election_namespace, crds=operator.crds)
+    used = {permission for each in operator.uses for permission in _used(each, operator.namespaces)}
+    used.update(permissions_of((), election_namespace=election_namespace, crds=operator.crds))
+    return tuple(sorted(used, key=Permission.order))
+
+
+def _needs(declared: Controller[Any, Any], namespaces: Namespaces) -> Needs:
+    options = declared.options
+    return Needs(
+        primary=declared.cached,
+        owns=options.owns,
+        watches=tuple(options.watches),
+        reads=options.reads,
+        has_cleanup=declared.on_deletion is not None,
+        namespaces=namespaces.patterns,
+    )
+
+
+def _used(uses: Uses, namespaces: Namespaces) -> Iterator[Permission]:
+    yield from _granted(kind_of(uses.what), uses.verbs, namespaces.names or (), uses.subresource)
+    if _are_patterns(namespaces):
+        yield from _granted(_NAMESPACES, _FOLLOWED, ())
 
 
 def permissions_of(

@@ -12,9 +12,8 @@ from typing import Any
 from navarch._base.backoff import Backoff, Delays
 from navarch._base.tasks import cancel_and_wait, is_cancelled, within
 from navarch.api import Resource
-from navarch.cache import Cache, Informer, Namespaces
+from navarch.cache import Cache, Informer
 from navarch.client import Client
-from navarch.controller.declared import Declared
 from navarch.controller.election import Election
 from navarch.controller.events import Recorder
 from navarch.controller.fence import FencedTransport
@@ -25,8 +24,7 @@ from navarch.operator.crds import prepare_crds
 from navarch.operator.endpoints import Check, Endpoints, EndpointServer
 from navarch.operator.instrumented import InstrumentedTransport
 from navarch.operator.operator import Background, Operator
-from navarch.operator.permissions import Needs, check_permissions, permissions_of
-from navarch.operator.roles import Permission
+from navarch.operator.permissions import check_permissions, needed_by
 from navarch.operator.watchdog import Watchdog
 
 __all__ = ["Process", "serve"]
@@ -91,17 +89,12 @@ class Process:
         """Checks that everything is there and allowed: permissions, definitions."""
         operator = self.operator
         if operator.check_permissions:
-            await check_permissions(self._client.using(manager=operator.name), self._permissions())
+            place = self._election.namespace if self._election else None
+            await check_permissions(
+                self._client.using(manager=operator.name), needed_by(operator, election_namespace=place)
+            )
         customs = [declared.primary for declared in operator.controllers if issubclass(declared.primary, Resource)]
         await prepare_crds(self._client.using(manager=operator.name), customs, operator.crds)
-
-    def _permissions(self) -> tuple[Permission, ...]:
-        election = self._election
-        return permissions_of(
-            [_needs(declared, self.operator.namespaces) for declared in self.operator.controllers],
-            election_namespace=election.namespace if election else None,
-            crds=self.operator.crds,
-        )
 
     async def run(self) -> None:
         """Runs until it is cancelled; then what is under way is finished, and everything that was taken is given back."""
@@ -231,18 +224,6 @@ def _why_late(informer: Informer) -> str:
     if informer.staleness() > _STALE_SECONDS:
         return f"{informer.name} has not heard from the server for {informer.staleness():.0f} s{cause}"
     return ""
-
-
-def _needs(declared: Declared[Any, Any], namespaces: Namespaces) -> Needs:
-    options = declared.options
-    return Needs(
-        primary=declared.cached,
-        owns=options.owns,
-        watches=tuple(options.watches),
-        reads=options.reads,
-        has_cleanup=declared.on_deletion is not None,
-        namespaces=namespaces.patterns,
-    )
 
 
 def _name(background: Background) -> str:

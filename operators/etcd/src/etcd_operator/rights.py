@@ -1,0 +1,34 @@
+"""What the operator has to be allowed, verb by verb; its Lease and its definitions come on top."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from etcd_operator.backup import EtcdBackup
+from etcd_operator.kinds import EtcdCluster
+from etcd_operator.restore import EtcdRestore
+from navarch.k8s.core.v1 import PersistentVolumeClaim, Pod, Secret, Service
+from navarch.k8s.events.v1 import Event
+from navarch.k8s.policy.v1 import PodDisruptionBudget
+from navarch.operator import Uses
+
+__all__ = ["RIGHTS"]
+
+_FOLLOWED: Final = ("get", "list", "watch")
+_APPLIED: Final = ("create", "list", "patch", "watch")
+
+RIGHTS: Final = (
+    Uses(EtcdCluster, (*_FOLLOWED, "patch")),
+    Uses(EtcdCluster, ("patch", "update"), "status"),
+    Uses(EtcdCluster, ("update",), "finalizers"),  # some clusters ask for it where children hold up their owner
+    Uses(EtcdBackup, (*_FOLLOWED, "create", "delete", "patch")),
+    Uses(EtcdBackup, ("update",), "status"),
+    Uses(EtcdRestore, (*_FOLLOWED, "create")),
+    Uses(EtcdRestore, ("update",), "status"),
+    Uses(Pod, (*_FOLLOWED, "create", "delete", "patch")),
+    Uses(PersistentVolumeClaim, (*_FOLLOWED, "create", "delete", "patch")),
+    Uses(Service, _APPLIED),
+    Uses(PodDisruptionBudget, _APPLIED),
+    Uses(Secret, ("create", "get", "patch")),
+    Uses(Event, ("create", "patch")),
+)
