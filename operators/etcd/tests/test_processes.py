@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,13 +12,16 @@ from pathlib import Path
 import pytest
 
 from clusters import NAME, SECONDS, claims, example, processes_of, serves
-from etcd_operator.kinds import EtcdCluster, EtcdSettings
+from etcd_operator.kinds import EtcdCluster, Healing
 from etcd_operator.operator import etcd_operator
+from etcds import machines, older_etcd
+from navarch.etcd import EtcdClient, EtcdOptions, RangeRequest
 from navarch.k8s.core.v1 import PersistentVolumeClaim, Pod
 from navarch.testing import Cluster
-from workload import Workload, workload
+from workload import Workload, endpoints_of, workload
 
 pytestmark = pytest.mark.cluster(nodes=3)
+TRUTH, LIE = b"the same on all of them", b"but not on this member!"
 
 
 async def test_a_cluster_forms_and_heals(cluster: Cluster) -> None:
@@ -29,30 +33,26 @@ async def test_a_cluster_forms_and_heals(cluster: Cluster) -> None:
             await a_pod_comes_back(cluster, f"{NAME}-0")
             await a_lost_disk_is_replaced(cluster, f"{NAME}-1")
             await a_leader_that_hangs_is_done_without(cluster, work)
+            await a_member_with_other_data_is_replaced(cluster, f"{NAME}-0")
 
 
-async def test_a_cluster_grows_changes_and_sleeps(cluster: Cluster) -> None:
-    """1 to 3 members, other pods for all of them one by one, back to 1, to none, and back with the data."""
-    async with cluster.run(etcd_operator()):
-        await cluster.apply(example(1))
+async def test_a_cluster_grows_by_voters_is_upgraded_and_sleeps(tmp_path: Path) -> None:
+    """1 to 3 members without learners, from one of PyPI's etcds to the next, back to 1, to none, and back with the data."""
+    async with machines({"3.5.0": older_etcd(tmp_path)}) as cluster, cluster.run(etcd_operator()):
+        await cluster.apply(example(1, version="3.5.0", learners=False))
         await serves(cluster, 1)
         async with workload(cluster, NAME) as work:
-            await cluster.apply(example(3))
+            await cluster.apply(example(3, version="3.5.0", learners=False))
             await serves(cluster, 3)
-            changed = example(3, options=EtcdSettings(snapshot_count=5000))
-            await cluster.apply(changed)
-            await cluster.eventually(
-                lambda: cluster.list(Pod),
-                lambda pods: all("--snapshot-count=5000" in (pod.spec.containers[0].command or []) for pod in pods),
-                timeout=SECONDS,
-            )
-            await serves(cluster, 3)
-            await cluster.apply(example(1, options=EtcdSettings(snapshot_count=5000)))
+            await cluster.apply(example(3, learners=False))
+            upgraded = await serves(cluster, 3)
+            assert upgraded.status.current_version == "3.5.1"
+            await cluster.apply(example(1))
             await serves(cluster, 1)
             await cluster.eventually(lambda: claims(cluster), lambda found: len(found) == 1, timeout=SECONDS)
-        await cluster.apply(example(0, options=EtcdSettings(snapshot_count=5000)))
+        await cluster.apply(example(0))
         await cluster.eventually(lambda: cluster.list(Pod), lambda pods: not pods, timeout=SECONDS)
-        await cluster.apply(example(1, options=EtcdSettings(snapshot_count=5000)))
+        await cluster.apply(example(1))
         await serves(cluster, 1)
         await work.verify()
 
@@ -94,6 +94,36 @@ async def a_leader_that_hangs_is_done_without(cluster: Cluster, work: Workload) 
             lambda: cluster.get(EtcdCluster, NAME), lambda _: len(work.acknowledged) > written + 10, timeout=SECONDS
         )
     await serves(cluster, 3)
+
+
+async def a_member_with_other_data_is_replaced(cluster: Cluster, name: str) -> None:
+    """Bytes of its database change behind its back: it serves on, and only the comparison with the others shows it."""
+    pod, before = await cluster.get(Pod, name), await claims(cluster)
+    where = f"http://{pod.status.pod_ip}:2379"
+    async with EtcdClient(EtcdOptions(endpoints=(where,))) as etcd:
+        await etcd.kv.put(b"/truth", TRUTH)
+        await etcd.maintenance.hash_kv(where)  # now it is on the disk
+        for process in processes_of(pod):
+            rewrite(Path(f"/proc/{process}/root/var/etcd/data/member/snap/db"), TRUTH, LIE)
+    await cluster.apply(example(3, healing=Healing(compare_every_seconds=1)))
+    await cluster.eventually(
+        lambda: claims(cluster), lambda found: len(found - before) == 1 and len(found) == 3, timeout=SECONDS
+    )
+    await serves(cluster, 3)
+    for endpoint in await endpoints_of(cluster, NAME):
+        async with EtcdClient(EtcdOptions(endpoints=(endpoint,))) as etcd:
+            kept = await etcd.kv.range(RangeRequest(key=b"/truth", serializable=True))
+            assert [each.value for each in kept.kvs] == [TRUTH]
+
+
+def rewrite(database: Path, old: bytes, new: bytes) -> None:
+    """Other bytes in the same places; etcd reads them from its map of the file."""
+    content = database.read_bytes()
+    assert old in content, f"expected {old!r} in the database"
+    with database.open("r+b") as file:
+        for found in re.finditer(re.escape(old), content):
+            file.seek(found.start())
+            file.write(new)
 
 
 @contextmanager

@@ -60,6 +60,22 @@ def is_corrupt(ordinal: int) -> Scenario:
     return scenario
 
 
+def differs(ordinal: int) -> Scenario:
+    def scenario(world: World) -> None:
+        world.etcd.differ.add(world.etcd.processes[f"example-{ordinal}"].member)
+        world.elapsed += world.cluster.spec.healing.compare_every_seconds
+
+    return scenario
+
+
+def loses_nodes(*ordinals: int) -> Scenario:
+    def scenario(world: World) -> None:
+        for ordinal in ordinals:
+            world.lose_node(f"example-{ordinal}")
+
+    return scenario
+
+
 def wakes(world: World) -> None:
     """Asleep first, and then back."""
     world.ask(size=3)
@@ -86,6 +102,10 @@ SCENARIOS: dict[str, tuple[World, Scenario]] = {
     "a disk is wiped, in pods alone": (new_world(kept=False), wipes(1)),
     "a member is corrupt": (new_world(), is_corrupt(1)),
     "the leader is corrupt": (new_world(), is_corrupt(0)),
+    "a member has other data": (new_world(), differs(1)),
+    "the leader has other data": (new_world(), differs(0)),
+    "a node is gone": (new_world(), loses_nodes(1)),
+    "the leader's node is gone, in pods alone": (new_world(kept=False), loses_nodes(0)),
     "a new version": (new_world(), asks(version="3.5.2")),
     "a new version, in pods alone": (new_world(kept=False), asks(version="3.5.2")),
     "a new version of one": (new_world(size=1), asks(version="3.5.2")),

@@ -62,7 +62,9 @@ _decoder = msgspec.json.Decoder(_Answer, strict=False)
 def error_of_answer(endpoint: str, path: str, status: int, body: bytes) -> EtcdError:
     """The error for an answer with that HTTP status."""
     if status == _NO_PAGE and _ETCDS_OWN not in body:
-        return NotThereError(f"expected etcd's gateway at {endpoint}{path}, got status 404: is it etcd, and its gateway on?")
+        return NotThereError(
+            f"expected etcd's gateway at {endpoint}{path}, got status 404: is it etcd, and its gateway on?"
+        )
     try:
         answer = _decoder.decode(body)
     except msgspec.MsgspecError:

@@ -9,7 +9,7 @@ from typing import Final, Protocol
 
 from etcd_operator.kinds import EtcdCluster
 from etcd_operator.manifests import CLIENT_PORT, pod_of
-from etcd_operator.observation import Alarm, MemberSeen, Voice
+from etcd_operator.observation import Alarm, Fingerprint, MemberSeen, Voice
 from etcd_operator.versions import Version
 from navarch.errors import EtcdError, EtcdUnavailableError
 from navarch.etcd import AlarmMember, EtcdClient, EtcdOptions, Member
@@ -17,6 +17,8 @@ from navarch.etcd import AlarmMember, EtcdClient, EtcdOptions, Member
 __all__ = ["Connect", "Etcd", "Gateways", "plain"]
 
 _TIMEOUT: Final = 2.0
+_HASH_SECONDS: Final = 15.0
+"""A hash of gigabytes takes seconds; what takes longer is not compared."""
 _NO_KEY: Final = b"\0etcd-operator"
 """Read for the sake of reading."""
 
@@ -34,6 +36,10 @@ class Etcd(Protocol):
 
     async def alarms(self) -> tuple[tuple[int, Alarm], ...]:
         """The alarms of all members; none if nobody can say."""
+        ...
+
+    async def fingerprints(self, names: Sequence[str], revision: int) -> Mapping[str, Fingerprint]:
+        """What members have up to that revision; of those that can say."""
         ...
 
     async def add(self, peer_url: str, *, learner: bool) -> None:
@@ -148,6 +154,18 @@ class Gateways:
         except EtcdError:
             return ()
         return tuple((each.member_id, each.alarm) for each in found if each.alarm != "NONE")
+
+    async def fingerprints(self, names: Sequence[str], revision: int) -> Mapping[str, Fingerprint]:
+        said = await asyncio.gather(*(self._fingerprint(name, revision) for name in names))
+        return {name: each for name, each in zip(names, said, strict=True) if each is not None}
+
+    async def _fingerprint(self, name: str, revision: int) -> Fingerprint | None:
+        try:
+            async with asyncio.timeout(_HASH_SECONDS):
+                said = await (await self._at(name)).maintenance.hash_kv(self._urls[name], revision=revision)
+        except (EtcdError, TimeoutError):
+            return None
+        return Fingerprint(said.hash, said.compact_revision)
 
     async def add(self, peer_url: str, *, learner: bool) -> None:
         await (await self._any()).cluster.add([peer_url], learner=learner)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Annotated, Final, Literal
 
 from navarch import Column, Immutable, ListMap, Meta, Model, Quantity, Resource, Rule, Scale, Spec, Status, field
@@ -89,6 +90,10 @@ class Healing(Model):
 
     replace_after_seconds: Annotated[int, Meta(ge=10)] = 300
     """A member that is silent for so long is replaced by a new one, if the others have a quorum."""
+    replace_lost_after_seconds: Annotated[int, Meta(ge=0)] = 60
+    """The same if its node is gone or cannot be reached, or has the volume that nobody else has."""
+    compare_every_seconds: Annotated[int, Meta(ge=0)] = 600
+    """So often members are asked for a hash of all their data. One that differs from most is replaced. 0: never."""
     force_new_cluster: bool = False
     """If most members have lost their data for good, go on from the one that is left and knows most. What only the
     others knew is lost: at most what was written in the last moments before.
@@ -175,6 +180,8 @@ class EtcdClusterStatus(Status):
     """The spec with which that was."""
     cluster_id: str = field(name="clusterID", default="")
     """etcd's own name of the cluster. Set once it has formed; from then on nothing is ever started from nothing."""
+    compared_at: datetime | None = None
+    """When the data of members was last compared, and no difference found."""
     leader: str = ""
     selector: str = ""
     next_step: str = ""

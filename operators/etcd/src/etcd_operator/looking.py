@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
@@ -11,10 +12,11 @@ from etcd_operator.etcd import Etcd
 from etcd_operator.kinds import EtcdCluster
 from etcd_operator.manifests import grown
 from etcd_operator.manifests.pods import CLUSTER, FORCE, STATE, TEMPLATE, VERSION
-from etcd_operator.observation import ClaimSeen, Observation, PodSeen, Trouble
+from etcd_operator.observation import ClaimSeen, Lost, Observation, PodSeen, Trouble, Voice
+from etcd_operator.versions import Version
 from navarch.k8s.core.v1 import ContainerStatus, PersistentVolumeClaim, Pod
 
-__all__ = ["look", "pod_seen"]
+__all__ = ["NodeLost", "look", "pod_seen"]
 
 _NO_IMAGE: Final = frozenset(
     {"CreateContainerConfigError", "ErrImageNeverPull", "ErrImagePull", "ImagePullBackOff", "InvalidImageName"}
@@ -27,25 +29,68 @@ _DISK: Final = re.compile(
     r"|cannot use none as id|freepages|freelist|input/output error|structure needs cleaning",
     re.IGNORECASE,
 )
+_STRANDED: Final = re.compile(
+    r"0/(\d+) nodes are available: \1 node\(s\) (?:didn't match PersistentVolume's node affinity|had volume node affinity)"
+)
 _LONGEST: Final = 160
 
 
+NodeLost = Callable[[str], Awaitable[Lost]]
+"""What became of a node."""
+
+
 async def look(
-    cluster: EtcdCluster, pods: list[Pod], claims: list[PersistentVolumeClaim], etcd: Etcd, now: datetime
+    cluster: EtcdCluster,
+    pods: list[Pod],
+    claims: list[PersistentVolumeClaim],
+    etcd: Etcd,
+    *,
+    node_lost: NodeLost,
+    now: datetime,
 ) -> Observation:
     """One value of all that is there now; members first hand, as a quorum knows them, where there is one."""
     voices = await etcd.voices()
     agreed = await etcd.members(agreed=True) if any(voice.leader for voice in voices.values()) else None
     remembered = await etcd.members(agreed=False) if voices and agreed is None else None
-    return Observation(
+    seen = Observation(
         now=now,
-        pods={pod.name: pod_seen(pod) for pod in pods},
+        pods={pod.name: await _with_node(pod, voices, node_lost) for pod in pods},
         claims={claim.name: _claim_seen(cluster, claim) for claim in claims},
         voices=voices,
         members=agreed or remembered or (),
         agreed=agreed is not None,
         alarms=await etcd.alarms() if agreed else (),
     )
+    return await _compared(cluster, seen, etcd)
+
+
+async def _with_node(pod: Pod, voices: Mapping[str, Voice], node_lost: NodeLost) -> PodSeen:
+    """Of one that has served before and is silent, it is asked what became of its node."""
+    seen = pod_seen(pod)
+    if seen.first or pod.name in voices or not pod.spec.node_name:
+        return seen
+    return replace(seen, lost=await node_lost(pod.spec.node_name))
+
+
+async def _compared(cluster: EtcdCluster, seen: Observation, etcd: Etcd) -> Observation:
+    """With a hash of what each voter has, if it is time for it, and all serve with the same version: others count otherwise.
+
+    Where they differ they are asked again, since the past may be forgotten between two answers.
+    """
+    voices = [seen.voices[member.name] for member in seen.healthy_voters]
+    alike = len(voices) == len(seen.voters) > 1 and len({voice.version for voice in voices}) == 1
+    if not seen.agreed or not alike or not _is_due(cluster, seen.now) or not Version.of(voices[0].version).hashes_keys:
+        return seen
+    names, revision = [member.name for member in seen.voters], min(voice.revision for voice in voices)
+    found = await etcd.fingerprints(names, revision)
+    if len(set(found.values())) > 1:
+        found = await etcd.fingerprints(names, revision)
+    return replace(seen, compared=True, fingerprints=found)
+
+
+def _is_due(cluster: EtcdCluster, now: datetime) -> bool:
+    every, last = cluster.spec.healing.compare_every_seconds, cluster.status.compared_at
+    return every > 0 and not cluster.spec.paused and (last is None or (now - last).total_seconds() >= every)
 
 
 def pod_seen(pod: Pod) -> PodSeen:
@@ -70,6 +115,7 @@ def pod_seen(pod: Pod) -> PodSeen:
         restarts=container.restart_count if container is not None else 0,
         words=words,
         unready_since=None if is_ready else (ready[1] if ready else pod.metadata.creation_timestamp),
+        lost="stranded" if _is_stranded(pod) else "",
     )
 
 
@@ -99,6 +145,12 @@ def _trouble(pod: Pod, container: ContainerStatus | None) -> tuple[Trouble, str]
     if waiting is not None and waiting.reason in _NO_IMAGE:
         return "image", _short(f"{waiting.reason}: {waiting.message or ''}")
     return _last_end(container)
+
+
+def _is_stranded(pod: Pod) -> bool:
+    """Whether every node that there is says that the pod's volume is elsewhere."""
+    scheduled = _condition(pod, "PodScheduled")
+    return scheduled is not None and scheduled[0] == "False" and _STRANDED.match(scheduled[2]) is not None
 
 
 def _last_end(container: ContainerStatus) -> tuple[Trouble, str]:

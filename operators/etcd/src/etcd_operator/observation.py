@@ -7,12 +7,25 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
-__all__ = ["Alarm", "ClaimSeen", "MemberSeen", "Observation", "PodSeen", "Trouble", "Voice", "quorum"]
+__all__ = [
+    "Alarm",
+    "ClaimSeen",
+    "Fingerprint",
+    "Lost",
+    "MemberSeen",
+    "Observation",
+    "PodSeen",
+    "Trouble",
+    "Voice",
+    "quorum",
+]
 
 Trouble = Literal["", "disk", "image", "crash", "unschedulable"]
 """What keeps a pod from running: its data is lost or corrupt, its image cannot be had, it ends again and again, or there
 is no node for it."""
 Alarm = Literal["NOSPACE", "CORRUPT"]
+Lost = Literal["", "gone", "unreachable", "stranded"]
+"""What became of a pod's node: it is no node any more, it cannot be reached, or it has the pod's volume and is not there."""
 
 
 def quorum(voters: int) -> int:
@@ -37,6 +50,7 @@ class PodSeen:
     words: str = ""
     restarts: int = 0
     unready_since: datetime | None = None
+    lost: Lost = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +78,14 @@ class Voice:
     in_use: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Fingerprint:
+    """A hash of all that a member has, from one revision on up to another. Of the same past, equal data has equal hashes."""
+
+    hash: int
+    compacted: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberSeen:
     """A member as the others know it; one that has not started yet is only room for one."""
@@ -88,6 +110,9 @@ class Observation:
     members: tuple[MemberSeen, ...] = ()
     agreed: bool = False
     alarms: tuple[tuple[int, Alarm], ...] = ()
+    compared: bool = False
+    fingerprints: Mapping[str, Fingerprint] = field(default_factory=dict)
+    """Those of voters, at one revision; looked at now and then."""
 
     @property
     def voters(self) -> tuple[MemberSeen, ...]:

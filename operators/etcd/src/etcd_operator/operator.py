@@ -41,7 +41,9 @@ def etcd_operator(
         Cached(Service, labels=ours),
         Cached(PodDisruptionBudget, labels=ours),
     )
-    operator.controller(EtcdCluster, owns=owns, timeout=60)(Reconciler(connect).reconcile)
+    reconciler = Reconciler(connect)
+    operator.controller(EtcdCluster, owns=owns, timeout=60)(reconciler.reconcile)
+    operator.background(reconciler.forget_gone)
     stores = Stores(backups)
     operator.controller(EtcdBackup, timeout=_BACKUP_SECONDS)(BackupReconciler(stores).reconcile)
     operator.controller(EtcdRestore, timeout=_BACKUP_SECONDS)(RestoreReconciler(stores, python_image).reconcile)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 from etcd_operator.carrying import carry_out
@@ -9,11 +10,13 @@ from etcd_operator.etcd import Connect, Etcd
 from etcd_operator.kinds import EtcdCluster, EtcdClusterStatus
 from etcd_operator.looking import look
 from etcd_operator.manifests import budget, services
-from etcd_operator.metrics import RECOVERY, STEPS
+from etcd_operator.metrics import RECOVERY, STEPS, MemberCounts
+from etcd_operator.nodes import Nodes
 from etcd_operator.observation import Observation
 from etcd_operator.planning import Plan, decide
 from etcd_operator.status import tell
 from navarch import Context, Result
+from navarch.client import Client
 from navarch.errors import Conflict, EtcdError
 from navarch.k8s.core.v1 import PersistentVolumeClaim, Pod
 
@@ -23,6 +26,7 @@ _AGAIN: Final = 0.05
 """What a step has changed is looked at so soon."""
 _AFTER_REFUSAL: Final = 0.5
 _LONGEST_NOTE: Final = 1024
+_TIDY_SECONDS: Final = 60.0
 _SILENT: Final = frozenset({"Remember", "Settle"})
 
 
@@ -31,21 +35,36 @@ class Reconciler:
 
     def __init__(self, connect: Connect) -> None:
         self._connect = connect
+        self._nodes = Nodes()
+        self._counts = MemberCounts()
 
     async def reconcile(self, cluster: EtcdCluster, ctx: Context) -> Result | None:
         """One step, or none; comes again until nothing is left to do."""
         pods, claims = ctx.owned(Pod), ctx.owned(PersistentVolumeClaim)
         addresses = {pod.name: pod.status.pod_ip for pod in pods if pod.status.pod_ip}
         async with self._connect(cluster, addresses) as etcd:
-            seen = await look(cluster, pods, claims, etcd, ctx.now())
+            node_lost = partial(self._nodes.lost, ctx)
+            seen = await look(cluster, pods, claims, etcd, node_lost=node_lost, now=ctx.now())
             plan = decide(cluster, seen)
             before = cluster.copy().status
             tell(cluster, seen, plan)
+            self._counts.tell(cluster.namespace, cluster.name, _counted(cluster, seen), ctx.now())
             _announce(ctx, plan, before, cluster.status)
             if cluster.spec.paused:
                 return Result(after=plan.after)
             await _surroundings(cluster, ctx, seen)
             return Result(after=await _stepped(plan, cluster, ctx, etcd))
+
+    async def forget_gone(self, client: Client) -> None:
+        """Keeps numbers of clusters only while they are there; until it is cancelled."""
+        while True:
+            await client.clock.sleep(_TIDY_SECONDS)
+            self._counts.forget_gone(client.clock.now())
+
+
+def _counted(cluster: EtcdCluster, seen: Observation) -> dict[str, int]:
+    ready, learning = len(cluster.status.members.ready), len(seen.members) - len(seen.voters)
+    return {"ready": ready, "learning": learning, "unready": cluster.status.size - ready - learning}
 
 
 def _announce(ctx: Context, plan: Plan, before: EtcdClusterStatus, now: EtcdClusterStatus) -> None:

@@ -8,6 +8,7 @@ from etcd_operator.kinds import EtcdCluster, MembersStatus
 from etcd_operator.manifests import CLIENT_PORT, labels_of
 from etcd_operator.observation import Observation
 from etcd_operator.planning import Plan
+from etcd_operator.planning.comparing import differing
 from etcd_operator.versions import Version
 from navarch import Condition
 
@@ -16,6 +17,7 @@ __all__ = ["tell"]
 _TROUBLED: Final = frozenset(
     {
         "Alarmed",
+        "Diverged",
         "Healing",
         "IdentityMismatch",
         "QuorumLost",
@@ -55,6 +57,8 @@ def tell(cluster: EtcdCluster, seen: Observation, plan: Plan) -> None:
     status.selector = ",".join(f"{key}={value}" for key, value in sorted(labels_of(cluster).items()))
     status.leader = seen.leader.name if seen.leader else ""
     status.next_step = plan.words
+    if seen.compared and differing(seen.fingerprints, len(seen.voters)) == ():
+        status.compared_at = seen.now.replace(microsecond=0)
     _versions(cluster, seen)
     _conditions(cluster, seen, plan)
 

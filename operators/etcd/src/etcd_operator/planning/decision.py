@@ -8,6 +8,7 @@ from typing import Final
 from etcd_operator.kinds import EtcdCluster
 from etcd_operator.observation import Observation
 from etcd_operator.planning.alarms import corrupt, no_space
+from etcd_operator.planning.comparing import diverged
 from etcd_operator.planning.forming import asleep, forming, identity
 from etcd_operator.planning.healing import absent, broken, learning, settling, strays, unstartable
 from etcd_operator.planning.loss import without_quorum
@@ -41,6 +42,7 @@ _CONCERNS: Final[tuple[Concern, ...]] = (
     settling,
     strays,
     corrupt,
+    diverged,
     absent,
     failed_rollout,
     broken,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Final
 
 from etcd_operator.kinds import EtcdCluster
@@ -16,6 +17,11 @@ __all__ = ["absent", "broken", "learning", "settling", "strays", "unstartable"]
 
 _TRIES: Final = 5
 _TRIES_TO_JOIN: Final = 3
+_LOST: Final = {
+    "gone": "its node is gone",
+    "unreachable": "its node cannot be reached",
+    "stranded": "no node has its volume",
+}
 
 
 def unstartable(cluster: EtcdCluster, seen: Observation) -> Plan | None:
@@ -82,7 +88,23 @@ def _why_replace(cluster: EtcdCluster, seen: Observation, member: MemberSeen, po
     silent = (seen.now - pod.unready_since).total_seconds() if pod.unready_since else 0.0
     if pod.trouble != "image" and silent >= cluster.spec.healing.replace_after_seconds:
         return f"it has been silent for {silent:.0f} s"
-    return ""
+    return _why_lost(cluster, seen, pod) if pod.lost and member.started else ""
+
+
+def _why_lost(cluster: EtcdCluster, seen: Observation, pod: PodSeen) -> str:
+    """A node that is gone takes what has no claim with it. Of what is in a claim it can be hoped for a while that it returns."""
+    since = pod.unready_since or _degraded_since(cluster)
+    silent = (seen.now - since).total_seconds() if since else 0.0
+    hopeless = pod.lost == "gone" and not keeps_data(cluster)
+    if not hopeless and silent < cluster.spec.healing.replace_lost_after_seconds:
+        return ""
+    return f"{_LOST[pod.lost]}, and it has been silent for {silent:.0f} s"
+
+
+def _degraded_since(cluster: EtcdCluster) -> datetime | None:
+    """Nobody says of a pod that it is not ready whose node is no node any more."""
+    degraded = cluster.status.condition("Degraded")
+    return degraded.last_transition_time if degraded is not None and degraded.status == "True" else None
 
 
 def _replaced(seen: Observation, member: MemberSeen, why: str) -> Plan:

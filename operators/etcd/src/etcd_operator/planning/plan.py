@@ -12,6 +12,7 @@ __all__ = ["Plan", "Reason", "done", "stuck", "wait"]
 Reason = Literal[
     "Alarmed",
     "Asleep",
+    "Diverged",
     "Forming",
     "Growing",
     "Healing",

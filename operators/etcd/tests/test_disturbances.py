@@ -1,0 +1,181 @@
+"""What others do to a cluster of etcd while somebody writes: to its objects, its nodes, its spec and its operator."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from clusters import NAME, SECONDS, example, serves
+from etcd_operator.kinds import EtcdCluster, Healing
+from etcd_operator.operator import etcd_operator
+from navarch._base.clock import SystemClock
+from navarch.client import MergePatch
+from navarch.cluster.embedded.cluster import ADMIN
+from navarch.cluster.embedded.power import POWER, POWER_OFF
+from navarch.k8s.core.v1 import Namespace, Node, Pod, Service
+from navarch.k8s.policy.v1 import PodDisruptionBudget
+from navarch.testing import Cluster
+from workload import workload
+
+pytestmark = [pytest.mark.real, pytest.mark.cluster(nodes=3), pytest.mark.timeout(300)]
+KILLS = 6
+
+
+async def test_what_is_deleted_or_edited_by_hand_is_put_right(cluster: Cluster) -> None:
+    """Services, the budget, a pod's labels; and its spec ten times a second, all the time."""
+    async with cluster.run(etcd_operator()):
+        await cluster.apply(example(3))
+        await serves(cluster, 3)
+        async with workload(cluster, NAME), edited_all_the_time(cluster):
+            await comes_back(cluster, Service)
+            await comes_back(cluster, PodDisruptionBudget)
+            port = {"spec": {"ports": [{"name": "client", "port": 1, "targetPort": 1}], "selector": {"app": "other"}}}
+            await cluster.client.patch(Service, f"{NAME}-client", MergePatch(port))
+            await cluster.eventually(
+                lambda: cluster.get(Service, f"{NAME}-client"),
+                lambda found: found.spec.selector == {"app": "etcd", "etcd_cluster": NAME},
+                timeout=SECONDS,
+            )
+            await cluster.client.delete(Pod, f"{NAME}-2", grace_seconds=0)
+        await cluster.apply(example(3), force=True)
+        await serves(cluster, 3)
+
+
+async def comes_back(cluster: Cluster, kind: type[Service | PodDisruptionBudget]) -> None:
+    """After somebody has deleted it."""
+    before = (await cluster.get(kind, NAME)).metadata.uid
+    await cluster.delete(kind, NAME)
+    await cluster.eventually(
+        lambda: cluster.get(kind, NAME), lambda found: found.metadata.uid != before, timeout=SECONDS
+    )
+
+
+@asynccontextmanager
+async def edited_all_the_time(cluster: Cluster) -> AsyncIterator[None]:
+    """Somebody changes sizes and settings ten times a second, and takes them back in the end."""
+
+    async def edit() -> None:
+        number = 0
+        while True:
+            number += 1
+            spec = {"size": (3, 4, 5)[number % 3], "options": {"snapshotCount": 5000 + number % 2}}
+            await cluster.client.patch(EtcdCluster, NAME, MergePatch({"spec": spec}))
+            await SystemClock().sleep(0.1)
+
+    async with asyncio.TaskGroup() as group:
+        editing = group.create_task(edit())
+        try:
+            yield
+        finally:
+            editing.cancel()
+    await cluster.client.patch(EtcdCluster, NAME, MergePatch({"spec": {"size": 3, "options": None}}))
+
+
+async def test_two_clusters_with_one_name_live_in_two_namespaces(cluster: Cluster) -> None:
+    """Each has its own members and data; five members come at once here, and one there."""
+    await cluster.create(Namespace(name="other"))
+    async with cluster.run(etcd_operator()):
+        await cluster.apply(example(1), namespace="other")
+        await cluster.apply(example(5))
+        here = await serves(cluster, 5)
+        there = await cluster.get(EtcdCluster, NAME, namespace="other")
+        assert (there.status.members.ready, there.status.size) == ([f"{NAME}-0"], 1)
+        assert here.status.cluster_id != there.status.cluster_id
+        async with workload(cluster, NAME):
+            await cluster.client.delete(EtcdCluster, NAME, namespace="other")
+            await cluster.eventually(
+                lambda: cluster.list(Pod, namespace="other"), lambda pods: not pods, timeout=SECONDS
+            )
+        await serves(cluster, 5)
+
+
+@pytest.mark.cluster(nodes=4)
+@pytest.mark.parametrize("kept", [True, False])
+async def test_a_member_whose_node_is_gone_is_replaced_in_seconds(cluster: Cluster, *, kept: bool) -> None:
+    """With its claim, or with what its pod had, and not after the five minutes of other silent members."""
+    asked = example(3, healing=Healing(replace_lost_after_seconds=2))
+    asked.spec.storage = asked.spec.storage if kept else None
+    async with cluster.run(etcd_operator()):
+        await cluster.apply(asked)
+        await serves(cluster, 3)
+        async with workload(cluster, NAME):
+            lost = (await cluster.get(Pod, f"{NAME}-1")).spec.node_name
+            assert lost
+            await cluster.client.patch(Node, lost, MergePatch({"metadata": {"annotations": {POWER: POWER_OFF}}}))
+            await cluster.delete(Node, lost)
+            found = await cluster.eventually(
+                lambda: cluster.get(EtcdCluster, NAME),
+                lambda found: found.status.members.ready == [f"{NAME}-0", f"{NAME}-2", f"{NAME}-3"],
+                timeout=SECONDS,
+                what="another member in place of the one whose node is gone",
+            )
+        assert not found.status.is_true("Degraded")
+
+
+async def test_an_operator_that_is_killed_again_and_again_gets_there(http_cluster: Cluster, tmp_path: Path) -> None:
+    """A process of its own, killed after some of its writes while members come and go; the seed says after which."""
+    assert http_cluster.access is not None
+    config = tmp_path / "kubeconfig"
+    config.write_bytes(msgspec.json.encode(http_cluster.access.kubeconfig()))
+    with running_operator(config):
+        await http_cluster.eventually(lambda: applied(http_cluster, 1), bool, timeout=SECONDS, what="the kinds")
+        await serves(http_cluster, 1)
+    chance = random.Random(6)
+    async with workload(http_cluster, NAME):
+        for kill in range(KILLS):
+            await http_cluster.apply(example((3, 1)[kill // (KILLS // 2)]))
+            await lives_until(http_cluster, config, after=chance.randint(3, 12))
+        with running_operator(config):
+            await http_cluster.apply(example(3))
+            await serves(http_cluster, 3)
+
+
+async def applied(cluster: Cluster, size: int) -> bool:
+    """Whether the operator has brought its kinds, and a cluster could be asked for."""
+    await cluster.apply(example(size))
+    return True
+
+
+async def lives_until(cluster: Cluster, config: Path, *, after: int) -> None:
+    """An operator that is killed after so many writes, or when nothing is left to write."""
+    before = writes(cluster)
+
+    async def done() -> bool:
+        found = await cluster.get(EtcdCluster, NAME)
+        calm = found.status.ready == f"{found.spec.size}/{found.spec.size}" == f"{found.status.size}/{found.spec.size}"
+        return calm or writes(cluster) >= before + after
+
+    with running_operator(config):
+        await cluster.eventually(done, bool, timeout=SECONDS, what=f"{after} writes")
+
+
+@contextmanager
+def running_operator(config: Path) -> Iterator[None]:
+    """A process of its own, which is killed when the block ends."""
+    program = "from etcd_operator.operator import etcd_operator as o; it = o(); it.election = None; it.run()"
+    environment = {**os.environ, "KUBECONFIG": str(config), "PYTHONPATH": os.pathsep.join(sys.path)}
+    with (config.parent / "operator.log").open("ab") as log:
+        process = subprocess.Popen([sys.executable, "-c", program], env=environment, stdout=log, stderr=log)
+    try:
+        yield
+    finally:
+        process.kill()
+        process.wait()
+
+
+def writes(cluster: Cluster) -> int:
+    """What the administrator, who is the operator too, has written of pods, claims and clusters."""
+    return sum(
+        len(cluster.audit.records(verb=verb, resource=resource, user=ADMIN.name))
+        for verb in ("create", "delete", "patch", "update")
+        for resource in ("pods", "persistentvolumeclaims", "etcdclusters")
+    )
