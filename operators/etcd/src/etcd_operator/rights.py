@@ -7,7 +7,7 @@ from typing import Final
 from etcd_operator.backup import EtcdBackup
 from etcd_operator.kinds import EtcdCluster
 from etcd_operator.restore import EtcdRestore
-from navarch.k8s.core.v1 import PersistentVolumeClaim, Pod, Secret, Service
+from navarch.k8s.core.v1 import Node, PersistentVolumeClaim, Pod, Secret, Service
 from navarch.k8s.events.v1 import Event
 from navarch.k8s.policy.v1 import PodDisruptionBudget
 from navarch.operator import Uses
@@ -29,6 +29,7 @@ RIGHTS: Final = (
     Uses(PersistentVolumeClaim, (*_FOLLOWED, "create", "delete", "patch")),
     Uses(Service, _APPLIED),
     Uses(PodDisruptionBudget, _APPLIED),
+    Uses(Node, ("get",)),  # those of silent members
     Uses(Secret, ("create", "get", "patch")),
     Uses(Event, ("create", "patch")),
 )
