@@ -21,6 +21,7 @@ from navarch.cluster.server.request import ApiRequest, Reply
 from navarch.cluster.server.server import ApiServer, Parts
 from navarch.cluster.server.types import Catalog
 from navarch.cluster.server.watching import Watches
+from navarch.cluster.storage import Storage
 from navarch.cluster.storage.memory import MemoryStorage
 
 __all__ = ["MERGE", "Asking", "serving"]
@@ -50,15 +51,10 @@ async def _no_page(_: ApiRequest) -> Reply:
 
 
 @asynccontextmanager
-async def serving() -> AsyncIterator[Asking]:
+async def serving(storage: Storage | None = None) -> AsyncIterator[Asking]:
     """A server with nothing stored."""
-    clock, storage, rng, anybody, background = (
-        ManualClock(),
-        MemoryStorage(),
-        random.Random(1),
-        Anybody(),
-        Background(),
-    )
+    clock, rng, anybody, background = ManualClock(), random.Random(1), Anybody(), Background()
+    storage = storage or MemoryStorage()
     addresses = ServiceAddresses(clock, rng)
     services = Follower(storage, "/registry/services/specs/", addresses.changed)
     watches = Watches(storage, clock)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 import msgspec
 
@@ -12,12 +13,33 @@ from navarch.cluster.server.request import Json
 from navarch.cluster.server.types import ResourceType
 from navarch.cluster.storage import ChangedError, Storage, Stored
 
-__all__ = ["CHANGED", "Found", "Registry", "decoded", "encoded", "with_version"]
+__all__ = ["CHANGED", "Found", "Overtaken", "Registry", "decoded", "encoded", "retried", "with_version"]
+
+T = TypeVar("T")
 
 CHANGED = "the object has been modified; please apply your changes to the latest version and try again"
 
 _METADATA = b'"metadata":{'
 _FIRST = ("apiVersion", "kind", "metadata")
+_TRIES: Final = 20
+
+
+class Overtaken(Refusal):
+    """409: somebody else wrote what was read before it could be written. Who does not insist on it may try again."""
+
+    def __init__(self, resource: ResourceType, name: str) -> None:
+        refused = conflict(resource.group, resource.plural, name, CHANGED)
+        super().__init__(refused.code, refused.reason, refused.message, details=refused.details)
+
+
+async def retried(step: Callable[[], Awaitable[T]]) -> T:
+    """What the step gives; it is taken again, from its reading on, when it was overtaken. Others' faults it does not mend."""
+    for _ in range(_TRIES - 1):
+        try:
+            return await step()
+        except Overtaken:
+            continue
+    return await step()
 
 
 def encoded(value: Json) -> bytes:
@@ -105,7 +127,7 @@ class Registry:
     def _changed(self, resource: ResourceType, name: str, error: ChangedError) -> Refusal:
         if error.current is None:
             return not_found(resource.group, resource.plural, name)
-        return conflict(resource.group, resource.plural, name, CHANGED)
+        return Overtaken(resource, name)
 
 
 def _existing(resource: ResourceType, name: str, stored: Stored | None) -> Refusal:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -16,7 +17,7 @@ from navarch.cluster.server.endpoints.call import Call
 from navarch.cluster.server.endpoints.options import boolean, dry_run_faults, refusal_of, refuse_list_options
 from navarch.cluster.server.listing import asked_limit, list_page
 from navarch.cluster.server.refusal import Refusal, bad_request, conflict
-from navarch.cluster.server.registry import Found, decoded, encoded
+from navarch.cluster.server.registry import Found, decoded, encoded, retried
 from navarch.cluster.server.request import Json, Reply
 from navarch.cluster.server.selection import refuse_malformed, selection_of
 from navarch.cluster.server.shaping import list_reply
@@ -24,7 +25,7 @@ from navarch.cluster.server.views import seen_all, stored_form, value_of
 from navarch.cluster.storage import Stored
 from navarch.k8s.published import META
 
-__all__ = ["delete", "delete_all", "is_ripe", "removed"]
+__all__ = ["Preconditions", "check_preconditions", "delete", "delete_all", "is_ripe", "removed"]
 
 _ORPHAN = "orphan"
 _FOREGROUND = "foregroundDeletion"
@@ -36,14 +37,16 @@ _PRESERVED = (
 _POLICIES = {"Orphan": _ORPHAN, "Foreground": _FOREGROUND, "Background": ""}
 
 
-class _Preconditions(msgspec.Struct, rename="camel"):
+class Preconditions(msgspec.Struct, rename="camel"):
+    """Which object is meant, and which version of it; what is not given does not matter."""
+
     uid: str | None = None
     resource_version: str | None = None
 
 
 class _Options(msgspec.Struct, rename="camel"):
     grace_period_seconds: int | None = None
-    preconditions: _Preconditions | None = None
+    preconditions: Preconditions | None = None
     orphan_dependents: bool | None = None
     propagation_policy: str | None = None
     dry_run: list[str] | None = None
@@ -83,8 +86,11 @@ def _namespace_finalizers(value: Json) -> Any:
 
 async def delete(call: Call) -> Reply:
     """Deletes an object, or marks it to be deleted when its finalizers and its grace period let it go."""
-    deletion = _deletion(call)
-    found = await call.kernel.registry.get(call.resource, call.info.namespace, call.info.name)
+    return await retried(partial(_delete_named, call, call.info.namespace, call.info.name, _deletion(call)))
+
+
+async def _delete_named(call: Call, namespace: str, name: str, deletion: _Deletion) -> Reply:
+    found = await call.kernel.registry.get(call.resource, namespace, name)
     return await _delete_one(call, found.stored, deletion)
 
 
@@ -97,19 +103,25 @@ async def delete_all(call: Call) -> Reply:
     deletion, storage = _deletion(call), call.kernel.registry.storage
     listed = await list_page(storage, call.resource, call.request, selection, call.info.namespace)
     for stored in listed.items:
-        try:
-            await _delete_one(call, stored, deletion)
-        except Refusal as refusal:
-            if refusal.code != 404:
-                raise
+        await _delete_listed(call, stored, deletion)
     form, items = call.form(), await seen_all(call.resource, listed.items)
     body = list_reply(items, listed.metadata, call.resource, form, call.request)
     return Reply(200, body, content_type=form.media_type, warnings=call.warnings)
 
 
+async def _delete_listed(call: Call, stored: Stored, deletion: _Deletion) -> None:
+    """As it is by now; whatever is gone already is as it should be."""
+    metadata = decoded(stored)["metadata"]
+    try:
+        await retried(partial(_delete_named, call, metadata.get("namespace", ""), metadata["name"], deletion))
+    except Refusal as refusal:
+        if refusal.code != 404:
+            raise
+
+
 async def _delete_one(call: Call, stored: Stored, deletion: _Deletion) -> Reply:
     found = Found(await value_of(call.resource, stored), stored)
-    _check_preconditions(call, found.value["metadata"], deletion.options.preconditions)
+    check_preconditions(call, found.value["metadata"], deletion.options.preconditions)
     attributes = await call.admitted("DELETE", None, found.value, deletion.document)
     await call.validated(attributes, None)
     marked = _marked(call, found.value, deletion)
@@ -180,7 +192,8 @@ async def _gone(call: Call, found: Found) -> Reply:
     return Reply(200, msgspec.json.encode(body), warnings=call.warnings)
 
 
-def _check_preconditions(call: Call, metadata: Json, wanted: _Preconditions | None) -> None:
+def check_preconditions(call: Call, metadata: Json, wanted: Preconditions | None) -> None:
+    """Refuses with 409 if another object is there, or another version of it."""
     if wanted is None:
         return
     for what, field, asked, since in (

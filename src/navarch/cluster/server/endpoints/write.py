@@ -12,7 +12,7 @@ from navarch.cluster.server.endpoints.options import write_options
 from navarch.cluster.server.endpoints.removal import is_ripe, removed
 from navarch.cluster.server.fields import settled, shape_of, updated
 from navarch.cluster.server.refusal import Refusal, bad_request, conflict, invalid, not_found
-from navarch.cluster.server.registry import CHANGED, Found
+from navarch.cluster.server.registry import CHANGED, Found, retried
 from navarch.cluster.server.request import Json, Reply
 from navarch.cluster.server.types import ResourceType, Strategy
 from navarch.cluster.server.views import stored_form, value_of
@@ -176,12 +176,17 @@ async def update(call: Call) -> Reply:
     """A new version of an object: as a whole, or of the part that a subresource is."""
     options = write_options("UpdateOptions", call.request)
     value = decode_object(call.request, call.resource, call.warnings)
-    metadata = metadata_of(value)
-    _check_identity(call, metadata)
+    _check_identity(call, metadata_of(value))
+    if value["metadata"].get("resourceVersion"):
+        return await _replace(call, value, options)
+    return await retried(lambda: _replace(call, copy_json(value), options))
+
+
+async def _replace(call: Call, value: Json, options: Json) -> Reply:
     found = await call.kernel.registry.find(call.resource, call.info.namespace, call.info.name)
     if found is None:
         return await _create_by_update(call, value, options)
-    _check_version(call, found, metadata)
+    _check_version(call, found, value["metadata"])
     refuse_other_kind(value, call.resource)
     return await store_update(call, found, value, options)
 

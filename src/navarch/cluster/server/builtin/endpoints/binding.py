@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from navarch.cluster.server.builtin.endpoints.bodies import sent, success
 from navarch.cluster.server.endpoints.call import Call
 from navarch.cluster.server.endpoints.options import write_options
 from navarch.cluster.server.refusal import Refusal, bad_request, conflict
-from navarch.cluster.server.registry import CHANGED
+from navarch.cluster.server.registry import CHANGED, retried
 from navarch.cluster.server.request import Json, Reply
 from navarch.cluster.server.views import stored_form
 
@@ -39,12 +40,16 @@ async def _bind(call: Call, binding: Json) -> Reply:
     node = _node(binding)
     attributes = await call.admitted("CREATE", binding, None, write_options("CreateOptions", call.request))
     await call.validated(attributes, binding)
+    await retried(partial(_assign, call, binding["metadata"], node))
+    return success(call)
+
+
+async def _assign(call: Call, wanted: Json, node: str) -> None:
     found = await call.kernel.registry.get(call.resource, call.info.namespace, call.info.name)
-    _check(call, found.value, binding["metadata"])
-    pod = _bound(found.value, binding["metadata"], node, call.now())
+    _check(call, found.value, wanted)
+    pod = _bound(found.value, wanted, node, call.now())
     if not call.dry_run:
         await call.kernel.registry.update(call.resource, await stored_form(call.resource, pod), found.stored)
-    return success(call)
 
 
 def _node(binding: Json) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 import msgspec
@@ -11,9 +12,9 @@ from navarch.cluster.server.builtin.checks.common import selects
 from navarch.cluster.server.builtin.endpoints.bodies import sent, success
 from navarch.cluster.server.endpoints.call import Call
 from navarch.cluster.server.endpoints.options import write_options
-from navarch.cluster.server.endpoints.removal import delete
+from navarch.cluster.server.endpoints.removal import Preconditions, check_preconditions, delete
 from navarch.cluster.server.refusal import Refusal, bad_request
-from navarch.cluster.server.registry import Found, decoded
+from navarch.cluster.server.registry import Found, decoded, retried
 from navarch.cluster.server.request import Json, Reply
 from navarch.cluster.server.types import ResourceType
 from navarch.cluster.server.views import stored_form
@@ -36,13 +37,32 @@ async def evict(call: Call) -> Reply:
     eviction = sent(call, _EVICTION)
     if eviction["metadata"].get("name") != call.info.name:
         raise bad_request("name in URL does not match name in Eviction object")
+    options = _delete_options(call, eviction)
     attributes = await call.admitted("CREATE", eviction, None, write_options("CreateOptions", call.request))
     await call.validated(attributes, eviction)
-    found = await call.kernel.registry.get(call.resource, call.info.namespace, call.info.name)
-    if not _is_unprotected(found.value):
-        await _ask_budget(call, found.value)
-    await _delete(call, found, eviction.get("deleteOptions") or {})
+    await retried(partial(_ask, call))
+    if not call.dry_run:
+        options = await retried(partial(_say_why, call, options))
+    await _delete(call, options)
     return success(call)
+
+
+def _delete_options(call: Call, eviction: Json) -> Json:
+    """How the pod is to be deleted; that it is a dry run is said there, in the query, or in both."""
+    options: Json = eviction.get("deleteOptions") or {}
+    inside, outside = options.get("dryRun") or [], list(call.request.query.get("dryRun", ()))
+    if inside and outside and inside != outside:
+        shown = (f"[{' '.join(each)}]" for each in (outside, inside))
+        raise bad_request(f"Non-matching dry-run options in request and content: {' and '.join(shown)}")
+    call.dry_run = bool(inside or outside)
+    return {**options, "dryRun": inside or outside} if call.dry_run else options
+
+
+async def _ask(call: Call) -> None:
+    """Refuses what the budget of the pod does not allow."""
+    pod = await call.kernel.registry.get(call.resource, call.info.namespace, call.info.name)
+    if not _is_unprotected(pod.value):
+        await _ask_budget(call, pod.value)
 
 
 def _is_unprotected(pod: Json) -> bool:
@@ -108,14 +128,21 @@ def _too_many(said: str, *, seconds: int = 0) -> Refusal:
     return Refusal(429, "TooManyRequests", _VIOLATION, details=details, headers=headers)
 
 
-async def _delete(call: Call, found: Found, options: Json) -> None:
-    """Says in the pod's status why it goes, and deletes it as its options ask."""
-    if not call.dry_run:
-        pod = found.value
-        others = [each for each in pod["status"].get("conditions") or () if each.get("type") != _TARGET["type"]]
-        condition = {**_TARGET, "lastProbeTime": None, "lastTransitionTime": call.now()}
-        value = {**pod, "status": {**pod["status"], "conditions": [*others, condition]}}
-        await call.kernel.registry.update(call.resource, await stored_form(call.resource, value), found.stored)
+async def _say_why(call: Call, options: Json) -> Json:
+    """Says in the pod's status why it goes; the options, which then mean the pod as it is after that."""
+    found = await call.kernel.registry.get(call.resource, call.info.namespace, call.info.name)
+    pod, wanted = found.value, options.get("preconditions") or {}
+    check_preconditions(call, pod["metadata"], msgspec.convert(wanted, Preconditions))
+    others = [each for each in pod["status"].get("conditions") or () if each.get("type") != _TARGET["type"]]
+    condition = {**_TARGET, "lastProbeTime": None, "lastTransitionTime": call.now()}
+    value = {**pod, "status": {**pod["status"], "conditions": [*others, condition]}}
+    stored = await call.kernel.registry.update(call.resource, await stored_form(call.resource, value), found.stored)
+    if "resourceVersion" not in wanted:
+        return options
+    return {**options, "preconditions": {**wanted, "resourceVersion": str(stored.revision)}}
+
+
+async def _delete(call: Call, options: Json) -> None:
     body = {name: part for name, part in options.items() if name not in {"apiVersion", "kind"}}
     request = replace(
         call.request,
