@@ -97,3 +97,17 @@ async def test_pod_whose_binding_failed_comes_again_soon() -> None:
     await line.next()
     line.waiting.put_back(first)
     assert await line.next(1.5) == "first"
+
+
+async def test_pods_that_nobody_took_come_at_once_when_a_node_does() -> None:
+    """Whether they waited for a change or for their delay to pass; whoever is handed out is not handed out twice."""
+    line, first, second = Line(), named("first"), named("second")
+    for each in (first, second, named("under way")):
+        line.waiting.put(each)
+    for _ in range(3):
+        await line.next()
+    line.waiting.put_aside(first)
+    line.waiting.something_changed()
+    line.waiting.put_aside(second)
+    line.waiting.node_changed()
+    assert [await line.next() for _ in range(3)] == ["first", "second", ""]

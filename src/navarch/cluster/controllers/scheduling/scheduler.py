@@ -85,7 +85,7 @@ class Scheduler:
         if change.new is None:
             self._world.remove_node(change.newest.key.name)
         elif self._world.set_node(node_info(change.new.data)):
-            self._waiting.something_changed()
+            self._waiting.node_changed()
 
     def _pod_changed(self, old: PodInfo | None, pod: PodInfo | None) -> None:
         if pod is None or pod.is_finished:

@@ -36,7 +36,7 @@ class WaitingPods:
     """Hands out pods by priority, then by how long they have waited.
 
     A pod that no node took is `put_aside`: it comes again when something has changed, though not before a delay that
-    doubles from one second to ten; and after five minutes in any case.
+    doubles from one second to ten, unless a node has come; and after five minutes in any case.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -91,6 +91,14 @@ class WaitingPods:
         aside, self._aside = self._aside, {}
         for waiting in aside.values():
             self._let_in(waiting)
+
+    def node_changed(self) -> None:
+        """Pods that were put aside may fit now, on that node: none of them waits for its delay to pass."""
+        self.something_changed()
+        now = self._clock.monotonic()
+        for waiting in [each for each in self._known.values() if each.place and each.not_before > now]:
+            waiting.not_before = now
+            self._make_ready(waiting)
 
     async def next(self) -> PodInfo:
         """The next pod; waits until there is one. It is handed out once, and then belongs to the caller."""
