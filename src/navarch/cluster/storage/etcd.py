@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager
 
 from navarch._base.background import Background
 from navarch._base.clock import Clock, SystemClock
+from navarch.cluster.storage.etcd_feed import EtcdFeed
 from navarch.cluster.storage.etcd_leases import EventLeases
 from navarch.cluster.storage.etcd_watch import EtcdWatcher, decoded, encoded
 from navarch.cluster.storage.protocol import (
@@ -35,6 +36,8 @@ __all__ = ["EtcdStorage"]
 
 _FIRST_KEY = b"\0"
 _AT_ONCE = 1000
+_REGISTRY = "/registry/"
+"""Where all objects are."""
 
 
 class EtcdStorage:
@@ -47,6 +50,8 @@ class EtcdStorage:
         clock = clock or SystemClock()
         self._client = EtcdClient(options, clock=clock)
         self._leases = EventLeases(self._client.leases, clock)
+        self._feed: EtcdFeed | None = None
+        self._background = Background()
 
     async def revision(self) -> int:
         """See `Storage.revision`."""
@@ -89,8 +94,25 @@ class EtcdStorage:
 
     @asynccontextmanager
     async def watch(self, prefix: str, *, after: int) -> AsyncIterator[Watcher]:
-        """See `Storage.watch`."""
-        await self._require(after)
+        """See `Storage.watch`. All share one watch of etcd, but for those that begin far in the past."""
+        if await self._has_come(after) and prefix.startswith(_REGISTRY):
+            self._feed_from(after)
+        feed = self._feed
+        if feed is not None and feed.serves(prefix, after):
+            with feed.watch(prefix, after) as watcher:
+                yield watcher
+        else:
+            async with self._watch_alone(prefix, after) as watcher:
+                yield watcher
+
+    def _feed_from(self, revision: int) -> None:
+        """Begins what all share, if it does not go on already."""
+        if self._feed is None or self._feed.has_failed:
+            self._feed = EtcdFeed(self._watch_alone, _REGISTRY, revision)
+            self._background.start(self._feed.run(), "etcd feed")
+
+    @asynccontextmanager
+    async def _watch_alone(self, prefix: str, after: int) -> AsyncIterator[Watcher]:
         begin, end = _bounds(prefix, "")
         request = WatchRequest(key=begin, range_end=end, start_revision=after + 1, prev_kv=True, progress_notify=True)
         watcher = EtcdWatcher(self._client, request)
@@ -108,6 +130,7 @@ class EtcdStorage:
 
     async def close(self) -> None:
         """See `Storage.close`. Watches end with a `StorageError`."""
+        await self._background.stop()
         await self._client.close()
 
     async def _range(self, request: RangeRequest) -> RangeResponse:
@@ -132,10 +155,15 @@ class EtcdStorage:
         found = answer.responses[0].response_range
         raise ChangedError(decoded(found.kvs[0]) if found and found.kvs else None)
 
-    async def _require(self, revision: int) -> None:
-        """Raises `CompactedError` if what happened after that revision is no longer known; the future may be watched."""
-        with suppress(_FutureError):
+    async def _has_come(self, revision: int) -> bool:
+        """Whether it is not in the future, which may be watched too. Raises `CompactedError` if what happened after it is no
+        longer known.
+        """
+        try:
             await self._range(RangeRequest(key=_FIRST_KEY, count_only=True, revision=max(revision, 1)))
+        except _FutureError:
+            return False
+        return True
 
 
 class _FutureError(StorageError):

@@ -1,14 +1,15 @@
-"""A watch on etcd as a `Watcher`."""
+"""Watches on etcd as `Watcher`s."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 
 from navarch.cluster.storage.protocol import CompactedError, Event, StorageError, Stored
 from navarch.errors import EtcdCompactedError, NavarchError
 from navarch.etcd import EtcdClient, KeyValue, WatchEvent, WatchRequest, WatchResponse
 
-__all__ = ["EtcdWatcher", "decoded", "encoded"]
+__all__ = ["EtcdWatcher", "Told", "decoded", "encoded"]
 
 _FULL = 1000
 
@@ -23,42 +24,21 @@ def decoded(pair: KeyValue) -> Stored:
     return Stored(pair.key.decode("utf-8", "surrogatepass"), pair.value, pair.mod_revision)
 
 
-class EtcdWatcher:
-    """Takes events from etcd while `run` is under way, and keeps them until they are asked for.
+class Told:
+    """A `Watcher` that is told what happens, by whoever takes it from etcd."""
 
-    When nobody asks, it stops taking: they wait in etcd then, which slows no writer.
-    """
-
-    def __init__(self, client: EtcdClient, request: WatchRequest) -> None:
-        self._client = client
-        self._request = request
-        self.seen = request.start_revision - 1
-        self._heard = self.seen
+    def __init__(self, after: int) -> None:
+        self.seen = after
+        self._heard = after
         self._events: list[Event] = []
         self._failure: StorageError | None = None
         self._is_woken = False
         self._hint = asyncio.Event()
-        self._room = asyncio.Event()
-
-    async def run(self) -> None:
-        """Returns when the watch has failed; `ready` says why, whatever it was."""
-        try:
-            await self._take_all()
-        except EtcdCompactedError as error:
-            self._fail(CompactedError(error.revision))
-        except NavarchError as error:
-            self._fail(StorageError(str(error)))
-        except StorageError as error:
-            self._fail(error)
-        except Exception as error:
-            self._fail(StorageError(f"the watch failed: {error}"))
-            raise
 
     def ready(self) -> list[Event]:
         """See `Watcher.ready`."""
         events, self._events = self._events, []
         self.seen = self._heard
-        self._room.set()
         if not events and self._failure:
             raise self._failure
         return events
@@ -75,19 +55,57 @@ class EtcdWatcher:
         self._is_woken = True
         self._hint.set()
 
+    def tell(self, events: Iterable[Event], heard: int) -> None:
+        """These have happened, and up to the revision `heard` nothing else."""
+        self._events.extend(events)
+        self._heard = max(self._heard, heard)
+        if self._events:
+            self._hint.set()
+
+    def fail(self, error: StorageError) -> None:
+        """Nothing more will be told."""
+        self._failure = self._failure or error
+        self._hint.set()
+
+
+class EtcdWatcher(Told):
+    """Takes events from etcd while `run` is under way, and keeps them until they are asked for.
+
+    When nobody asks, it stops taking: they wait in etcd then, which slows no writer.
+    """
+
+    def __init__(self, client: EtcdClient, request: WatchRequest) -> None:
+        super().__init__(request.start_revision - 1)
+        self._client = client
+        self._request = request
+        self._room = asyncio.Event()
+
+    async def run(self) -> None:
+        """Returns when the watch has failed; `ready` says why, whatever it was."""
+        try:
+            await self._take_all()
+        except EtcdCompactedError as error:
+            self.fail(CompactedError(error.revision))
+        except NavarchError as error:
+            self.fail(StorageError(str(error)))
+        except StorageError as error:
+            self.fail(error)
+        except Exception as error:
+            self.fail(StorageError(f"the watch failed: {error}"))
+            raise
+
+    def ready(self) -> list[Event]:
+        """See `Watcher.ready`."""
+        self._room.set()
+        return super().ready()
+
     async def _take_all(self) -> None:
         async with self._client.watch(self._request) as answers:
             async for answer in answers:
-                self._events.extend(map(_event, answer.events))
-                self._heard = max(self._heard, _reach(answer))
-                self._hint.set()
+                self.tell(map(_event, answer.events), _reach(answer))
                 while len(self._events) >= _FULL:
                     self._room.clear()
                     await self._room.wait()
-
-    def _fail(self, error: StorageError) -> None:
-        self._failure = error
-        self._hint.set()
 
 
 def _reach(answer: WatchResponse) -> int:
