@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import shutil
 import signal
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from cluster.nodes.machines import processes_with
+from cluster.nodes.machines import long_while, processes_with, sleeping
 from navarch.cluster.nodes.runtime import Account, Launch, Mount
 from navarch.cluster.nodes.warden.program.logs import Log
 from navarch.cluster.nodes.warden.warden import Warden
@@ -31,7 +32,7 @@ async def main():
         print("isolated", warden.is_isolated)
         for limit in warden.limits:
             print("limit", limit)
-        script = "(setsid sleep 4719.25 &); id -u; cat /somewhere/deep/x; echo word > /data/x; exit 4"
+        script = f"(setsid sleep {sys.argv[2]} &); id -u; cat /somewhere/deep/x; echo word > /data/x; exit 4"
         (folder / "file").write_text("text")
         mounts = (Mount(folder / "volume", "/data"), Mount(folder / "file", "/somewhere/deep/x", read_only=True))
         launch = Launch(
@@ -49,11 +50,11 @@ _needs_unshare = pytest.mark.skipif(
 )
 
 
-async def _said(folder: Path, *around: str) -> list[str]:
+async def _said(folder: Path, seconds: str, *around: str) -> list[str]:
     """What the script above says where it is run by the command around it."""
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     process = await asyncio.create_subprocess_exec(
-        *around, sys.executable, "-c", _SCRIPT, str(folder), env=env, stdout=asyncio.subprocess.PIPE
+        *around, sys.executable, "-c", _SCRIPT, str(folder), seconds, env=env, stdout=asyncio.subprocess.PIPE
     )
     async with asyncio.timeout(60):
         output, _ = await process.communicate()
@@ -63,24 +64,26 @@ async def _said(folder: Path, *around: str) -> list[str]:
 @_needs_unshare
 async def test_root_is_not_needed(tmp_path: Path) -> None:
     """Somebody else has file trees and processes of their own for their containers too."""
-    said = await _said(tmp_path, "unshare", "--map-user=1000", "--map-group=1000", "--")
+    seconds = long_while()
+    said = await _said(tmp_path, seconds, "unshare", "--map-user=1000", "--map-group=1000", "--")
     assert "isolated True" in said
     assert "limit not root: runAsUser, runAsGroup and fsGroup are not honoured" in said
     assert said[-3:] == ["exit 4", "said 1000", "said text"]
     assert _text(tmp_path / "volume" / "x") == "word\n"
-    assert not processes_with("sleep\x004719.25")
+    assert not sleeping(seconds)
 
 
 @_needs_unshare
 async def test_limits_of_the_machine_are_said(tmp_path: Path) -> None:
     """Without namespaces programs run as they are, and still nothing outlives its container."""
     none = "; ".join(f"echo 0 > /proc/sys/user/max_{kind}_namespaces" for kind in ("mnt", "pid", "user"))
-    said = await _said(tmp_path, "unshare", "--map-root-user", "sh", "-c", f'{none}; exec "$@"', "sh")
+    seconds = long_while()
+    said = await _said(tmp_path, seconds, "unshare", "--map-root-user", "sh", "-c", f'{none}; exec "$@"', "sh")
     assert "isolated False" in said
     assert any(line.startswith("limit no process namespaces") for line in said)
     assert any(line.startswith("limit no mount namespaces") and "volumes are not at" in line for line in said)
     assert "exit 4" in said
-    assert not processes_with("sleep\x004719.25")
+    assert not sleeping(seconds)
 
 
 def _text(path: Path) -> str:
@@ -175,14 +178,31 @@ def test_a_full_disk_loses_lines_and_nothing_else() -> None:
 
 async def test_wardens_leave_nothing(tmp_path: Path) -> None:
     """Started and left in a row, with a container each: no process and no descriptor is left."""
-    before = _descriptors()
+    before, seconds = _descriptors(), long_while()
     for number in range(10):
         async with Warden(tmp_path, stop_seconds=0.0) as warden:
-            await warden.start(Launch(id=str(number), argv=("sleep", "4720.25"), env=_PATH, log=tmp_path / "log"))
-    assert not processes_with("sleep\x004720.25")
+            await warden.start(Launch(id=str(number), argv=("sleep", seconds), env=_PATH, log=tmp_path / "log"))
+    assert not sleeping(seconds)
     assert not processes_with(str(tmp_path))
     assert _descriptors() == before
 
 
 def _descriptors() -> int:
     return len(list(Path("/proc/self/fd").iterdir()))
+
+
+async def test_a_start_that_is_given_up_leaves_nothing(tmp_path: Path) -> None:
+    """Neither a process nor a socket: a cluster may be told to end while its nodes begin."""
+    before = _children()
+    async with asyncio.TaskGroup() as group:
+        starting = group.create_task(Warden(tmp_path).__aenter__())
+        await asyncio.wait((starting,), timeout=0.001)
+        assert len(_children()) == len(before) + 1
+        starting.cancel()
+    assert starting.cancelled()
+    assert _children() == before
+    gc.collect()  # a socket or process that nobody has closed would be warned of now
+
+
+def _children() -> list[str]:
+    return Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()

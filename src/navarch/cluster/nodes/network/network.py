@@ -16,7 +16,7 @@ from navarch.client import Client
 from navarch.cluster.nodes.network.addresses import Block
 from navarch.cluster.nodes.network.datagrams import Datagrams
 from navarch.cluster.nodes.network.names import Name, hosts_text, names_of
-from navarch.cluster.nodes.network.proxies import Proxies, routes
+from navarch.cluster.nodes.network.proxies import Address, Proxies, routes
 from navarch.k8s.core.v1 import Node, Pod, Service, ServicePort, ServiceSpec
 from navarch.k8s.discovery.v1 import EndpointSlice
 
@@ -116,13 +116,23 @@ class Network:
             self._write(member)
         nodes = _addresses((self._nodes.view(entry) for entry in self._nodes.entries()), self.block)
         self._datagrams.follow(routes(services, slices, nodes, protocol="UDP"))
-        await self._proxies.follow(routes(services, slices, nodes))
+        await self._proxies.follow(routes(services, slices, nodes), _bypassed(services))
 
     def _write(self, member: _Member) -> None:
         text = hosts_text(member.pod, member.address, self._names)
         if text != member.text:
             _rewrite(member.hosts, text.encode())
             member.text = text
+
+
+def _bypassed(services: Iterable[Service]) -> frozenset[Address]:
+    """Where the API server would be, but for which pods are led straight to it."""
+    return frozenset(
+        (service.spec.cluster_ip or "", port.port)
+        for service in services
+        if (service.namespace, service.name) == _API_SERVER
+        for port in service.spec.ports or ()
+    )
 
 
 def _addresses(nodes: Iterable[Node], block: Block) -> list[str]:

@@ -76,14 +76,15 @@ class Proxies:
         self._connections: set[asyncio.Task[None]] = set()
         self._routes: Mapping[Address, list[Address]] = {}
         self._refused: dict[Address, str] = {}
+        self._bypassed: frozenset[Address] = frozenset()
 
     def behind(self, address: Address) -> list[Address]:
         """Where the port of a service leads to that has no listener, since this machine refuses one; else nowhere."""
         return self._routes.get(address, []) if address in self._refused else []
 
-    async def follow(self, wanted: Mapping[Address, list[Address]]) -> None:
-        """Services are as `wanted` says from now on."""
-        self._routes = wanted
+    async def follow(self, wanted: Mapping[Address, list[Address]], bypassed: frozenset[Address] = frozenset()) -> None:
+        """Services are as `wanted` says from now on; nobody misses a listener at those that are `bypassed`."""
+        self._routes, self._bypassed = wanted, bypassed
         for address in [known for known in self._listeners if known not in wanted]:
             self._listeners.pop(address).close()
         self._refused = {address: why for address, why in self._refused.items() if address in wanted}
@@ -112,7 +113,8 @@ class Proxies:
     def _refuse(self, address: Address, why: str) -> None:
         """Notes it, to try again with the next change; it is said once."""
         if self._refused.get(address) != why:
-            _log.warning("service at %s:%d cannot be reached: %s", *address, why)
+            level = logging.DEBUG if address in self._bypassed else logging.WARNING
+            _log.log(level, "service at %s:%d cannot be reached: %s", *address, why)
         self._refused[address] = why
 
     async def close(self) -> None:

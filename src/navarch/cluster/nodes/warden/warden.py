@@ -72,14 +72,26 @@ class Warden:
     async def __aenter__(self) -> Self:
         base = self._folder / "root"
         base.mkdir(parents=True, exist_ok=True)
-        ours, theirs = socket.socketpair()
-        with theirs:
-            self._process = _spawned(theirs.fileno(), base)
         self._ready = asyncio.get_running_loop().create_future()
-        self._link = Link(ours, self._heard)
-        told = await self._first_of(self._ready)
+        self._link = link = self._spawned(base)
+        try:
+            told = await self._first_of(self._ready)
+        except BaseException:  # nobody leaves what was not entered
+            link.close()
+            await self._reaped()
+            raise
         self.limits, self.is_isolated = tuple(told["limits"]), told["mounts"]
         return self
+
+    def _spawned(self, base: Path) -> Link:
+        ours, theirs = socket.socketpair()
+        try:
+            with theirs:
+                self._process = _spawned(theirs.fileno(), base)
+        except OSError:
+            ours.close()
+            raise
+        return Link(ours, self._heard)
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
