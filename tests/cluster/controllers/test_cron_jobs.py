@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from navarch.api import ObjectMeta, parse_time
+from navarch.api.schedules import schedule_of, zone_of
 from navarch.cluster.controllers.workloads.cronjobs.due import due_of, seconds_to_next
-from navarch.cluster.controllers.workloads.cronjobs.schedules import schedule_of, zone_of
 from navarch.errors import InvalidValueError
 from navarch.k8s.batch.v1 import CronJob, CronJobSpec, CronJobStatus, JobSpec, JobTemplateSpec
 from navarch.k8s.core.v1 import PodSpec, PodTemplateSpec
@@ -80,7 +80,9 @@ def test_next_time_is_later_and_none_lies_between(seconds: int) -> None:
     assert schedule.after(found - timedelta(seconds=1)) == found
 
 
-@pytest.mark.parametrize("text", ["", "* * * *", "a * * * *", "@often", "@every x", "TZ=Nowhere/Land * * * * *"])
+@pytest.mark.parametrize(
+    "text", ["", "* * * *", "a * * * *", "@often", "@every x", "TZ=Nowhere/Land * * * * *", "*/0 * * * *", "61 * * * *"]
+)
 def test_schedule_that_cannot_be_read_is_refused(text: str) -> None:
     """The server would have refused most of them."""
     with pytest.raises(InvalidValueError):

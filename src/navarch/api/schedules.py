@@ -1,4 +1,4 @@
-"""When a CronJob is due: cron's five fields in a time zone, or an interval."""
+"""When something is due again and again: cron's five fields in a time zone, or an interval, as CronJobs have it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Final, NamedTuple, Protocol
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from navarch.api import Duration
+from navarch.api.duration import Duration
 from navarch.errors import InvalidValueError
 
 __all__ = ["Schedule", "schedule_of", "zone_of"]
@@ -99,15 +99,23 @@ def _numbers(text: str, field: _Field) -> Iterator[int]:
         else:
             lowest = _number(first, field)
             highest = _number(last, field) if last else field.highest if step else lowest
-        yield from range(lowest, highest + 1, int(step or 1))
+        yield from range(lowest, highest + 1, _step(step))
+
+
+def _step(text: str) -> int:
+    if not text:
+        return 1
+    if text.isascii() and text.isdecimal() and int(text):
+        return int(text)
+    raise InvalidValueError(f"expected a step above 0 in a schedule, got {text!r}")
 
 
 def _number(text: str, field: _Field) -> int:
     if text.lower() in field.names:
         return field.names.index(text.lower()) + field.lowest
-    if text.isascii() and text.isdecimal():
+    if text.isascii() and text.isdecimal() and field.lowest <= int(text) <= field.highest:
         return int(text)
-    raise InvalidValueError(f"expected a number or a name in a schedule, got {text!r}")
+    raise InvalidValueError(f"expected a number from {field.lowest} to {field.highest} in a schedule, got {text!r}")
 
 
 @dataclass(frozen=True, slots=True)
