@@ -4,12 +4,12 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 NAME   ?=
-export PYTHONPATH := scripts:operators/etcd/src
+export PYTHONPATH := scripts:operators/etcd/src:examples/demo
 
-.PHONY: help demo test check format e2e bench rig clean
+.PHONY: help demo demo-memcached test check format e2e bench rig clean
 
 help: ## Show the targets
-	@grep -E '^[a-z0-9]+:.*##' Makefile | sed -E 's/:.*## /\t/' | sort
+	@grep -E '^[a-z0-9-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | sort
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -21,7 +21,10 @@ $(VENV)/.bench: $(STAMP)
 	$(BIN)/python -m pip install --quiet --group bench
 	touch $@
 
-demo: $(STAMP) ## An operator on a cluster of this machine, from nothing: Python and pip alone
+demo: $(STAMP) ## A cluster of etcd on a cluster of this machine, from nothing: Python and pip alone; ARGS=--stay keeps it
+	@PYTHONPATH=examples/demo:operators/etcd/src $(BIN)/python examples/demo/etcd_cluster.py $(ARGS)
+
+demo-memcached: $(STAMP) ## The same with a smaller operator, the one of the README
 	@PYTHONPATH=examples/demo:examples/memcached $(BIN)/python examples/demo/memcached.py $(ARGS)
 
 test: $(STAMP) ## The fast suite: Python and pip alone
@@ -34,6 +37,7 @@ check: $(STAMP) ## Format, lint, types, import contracts, generated files, tests
 	$(BIN)/lint-imports
 	$(BIN)/python -m kubernetes_api check
 	$(BIN)/python -m fresh_cluster --check
+	$(BIN)/python -m etcd_roles --check
 	$(BIN)/python -m figures --check
 	$(MAKE) test
 
@@ -47,7 +51,7 @@ rig: $(STAMP) ## Build Kubernetes for the real engine (needs Go; says so if it i
 e2e: $(STAMP) rig ## The conformance tests on a real Kubernetes
 	$(BIN)/python -m pytest -m real
 
-bench: $(STAMP) $(VENV)/.bench rig ## Benchmarks beside the peers; NAME=runtime for one (client, cluster, runtime, scale, server, soak)
+bench: $(STAMP) $(VENV)/.bench rig ## Benchmarks beside the peers; NAME=runtime for one (client, cluster, etcd, runtime, scale, server, soak)
 	$(BIN)/python -m compileall -q src benchmarks # as pip does for the peers
 	$(BIN)/python benchmarks/run.py $(NAME)
 

@@ -41,10 +41,11 @@ def table() -> str:
 def _line(row: dict[str, Any]) -> str:
     """A target names a peer (`at most 0.5 x kopf`), or is a figure of its own (`at most 50 ms`)."""
     target, is_beside, name = row["target"].partition(" x ")
-    name, target = (name, f"{target} x") if is_beside else (next(iter(row["peers"])), target)
+    name, target = (name, f"{target} x") if is_beside else (next(iter(row["peers"]), ""), target)
     verdict = f"{target}, {'met' if row['met'] else 'missed'}"
     unit = row["unit"]
-    return f"| {row['claim']} | {row['ours']:.3g} {unit} | {name} {row['peers'][name]:.3g} {unit} | {row['ratio']:.2f} | {verdict} |"
+    peer = f"{name} {row['peers'][name]:.3g} {unit}" if name else "-"
+    return f"| {row['claim']} | {row['ours']:.3g} {unit} | {peer} | {row['ratio']:.2f} | {verdict} |"
 
 
 if __name__ == "__main__":

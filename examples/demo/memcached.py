@@ -1,4 +1,4 @@
-"""The memcached operator on a cluster of this machine: `make demo`.
+"""The memcached operator on a cluster of this machine: `make demo-memcached`.
 
 Everything is real but for the machines: an API server that kubectl can talk to, Kubernetes' controllers and scheduler, and
 two nodes whose pods are processes. With `--stay` it stays up at the end, to be looked at by hand.
@@ -19,7 +19,7 @@ from navarch.cluster.embedded.equipment import Equipment
 from navarch.k8s.core.v1 import Node, Pod
 from navarch.testing import Cluster
 from navarch.testing.engines import over_https
-from stage import Stage
+from stage import Stage, perform
 
 NAME = "cache"
 SECONDS = 60.0
@@ -140,7 +140,4 @@ async def main(*, stay: bool) -> None:
 
 
 if __name__ == "__main__":
-    try:
-        asyncio.run(main(stay="--stay" in sys.argv[1:]))
-    except KeyboardInterrupt:
-        sys.exit(130)
+    sys.exit(perform(main(stay="--stay" in sys.argv[1:])))

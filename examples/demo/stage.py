@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -15,7 +18,9 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-__all__ = ["Stage", "View"]
+from navarch.errors import NavarchError
+
+__all__ = ["Stage", "View", "perform"]
 
 View = Callable[[], Awaitable[RenderableType]]
 """Looks at the cluster, and draws what is there now."""
@@ -29,6 +34,7 @@ class _Step:
     began: float
     took: float | None = None
     note: str = ""
+    failed: bool = False
 
 
 class Stage:
@@ -62,16 +68,21 @@ class Stage:
         """One step of the story, and how long it took; give it a `note` where something is worth saying."""
         step = _Step(title, time.monotonic())
         self._steps.append(step)
-        yield step
-        step.took = time.monotonic() - step.began
-        if not self._console.is_terminal:
-            self._console.print(
-                f"{step.took:6.2f} s  {step.title}{f': {step.note}' if step.note else ''}", soft_wrap=True
-            )
+        try:
+            yield step
+        except BaseException:
+            step.failed, step.note = True, "this was not reached"
+            raise
+        finally:
+            step.took = time.monotonic() - step.began
+            if not self._console.is_terminal:
+                self._console.print(
+                    f"{step.took:6.2f} s  {step.title}{f': {step.note}' if step.note else ''}", soft_wrap=True
+                )
 
     def measured(self) -> Sequence[tuple[str, float]]:
-        """Every step that is over, with its seconds."""
-        return [(step.title, step.took) for step in self._steps if step.took is not None]
+        """Every step that came true, with its seconds."""
+        return [(step.title, step.took) for step in self._steps if step.took is not None and not step.failed]
 
     async def _keep_looking(self) -> None:
         while True:
@@ -84,7 +95,39 @@ class Stage:
     def _story(self) -> Table:
         table = Table.grid(padding=(0, 1))
         for step in self._steps:
-            mark = Text("✓", style="green") if step.took is not None else Spinner("dots")
             seconds = time.monotonic() - step.began if step.took is None else step.took
-            table.add_row(mark, f"{seconds:6.2f} s", step.title, Text(step.note, style="dim"))
+            table.add_row(_mark(step), f"{seconds:6.2f} s", step.title, Text(step.note, style="dim"))
         return table
+
+
+def _mark(step: _Step) -> RenderableType:
+    if step.failed:
+        return Text("✗", style="red")
+    return Text("✓", style="green") if step.took is not None else Spinner("dots")
+
+
+def perform(story: Coroutine[Any, Any, None]) -> int:
+    """Runs a story as a whole program. What it could not reach is said in sentences; returns the exit code.
+
+    Warnings of what runs in it are left out: they would tear the picture.
+    """
+    logging.getLogger().setLevel(logging.ERROR)
+    try:
+        asyncio.run(story)
+    except KeyboardInterrupt:
+        return 130
+    except (AssertionError, NavarchError, BaseExceptionGroup) as failure:
+        for leaf in _foreseen(failure):
+            print(f"the demo could not go on: {leaf}", file=sys.stderr)  # noqa: T201 - it is a program
+        return 1
+    return 0
+
+
+def _foreseen(failure: BaseException) -> list[BaseException]:
+    """The single failures; what nobody has foreseen is raised, with its traceback."""
+    if not isinstance(failure, BaseExceptionGroup):
+        return [failure]
+    _, other = failure.split((AssertionError, NavarchError))
+    if other is not None:
+        raise other
+    return [leaf for part in failure.exceptions for leaf in _foreseen(part)]

@@ -1,4 +1,4 @@
-"""The demonstration, as a newcomer runs it."""
+"""The demonstrations, as a newcomer runs them."""
 
 from __future__ import annotations
 
@@ -7,21 +7,60 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 
 
-def test_demo_tells_its_story_to_the_end() -> None:
-    """Every step comes true, in a process of its own, and nothing is left of it."""
-    folders = os.pathsep.join(str(ROOT / "examples" / name) for name in ("demo", "memcached"))
-    told = subprocess.run(
-        [sys.executable, ROOT / "examples" / "demo" / "memcached.py"],
-        env={**os.environ, "PYTHONPATH": folders},
+def told(demo: str, *folders: str) -> list[str]:
+    """The steps that a demo tells of, in a process of its own; it must come to its end."""
+    path = os.pathsep.join(str(ROOT / folder) for folder in ("examples/demo", *folders))
+    run = subprocess.run(
+        [sys.executable, ROOT / "examples" / "demo" / demo],
+        env={**os.environ, "PYTHONPATH": path},
         capture_output=True,
         text=True,
-        timeout=110,
+        timeout=230,
         check=False,
     )
-    assert told.returncode == 0, told.stderr
-    steps = [line.split(" s  ")[1] for line in told.stdout.splitlines() if " s  " in line]
-    assert len(steps) == 7, told.stdout
+    assert run.returncode == 0, run.stdout + run.stderr
+    return [line.split(" s  ")[1] for line in run.stdout.splitlines() if " s  " in line]
+
+
+@pytest.mark.timeout(240)
+def test_a_cluster_of_etcd_is_hurt_scaled_backed_up_and_restored() -> None:
+    """Every step comes true, and no acknowledged write is lost."""
+    steps = told("etcd_cluster.py", "operators/etcd/src")
+    assert len(steps) == 11, steps
+    assert steps[-1].startswith("every acknowledged write is there again")
+
+
+@pytest.mark.real
+def test_memcached_is_scaled_and_hurt() -> None:
+    """Every step comes true."""
+    steps = told("memcached.py", "examples/memcached")
+    assert len(steps) == 7, steps
     assert steps[-1] == "it is deleted, and everything goes with it"
+
+
+def test_a_demo_that_cannot_go_on_says_so_in_a_sentence(tmp_path: Path) -> None:
+    """And how far it came; there is no traceback."""
+    story = tmp_path / "story.py"
+    story.write_text(
+        "import sys\n"
+        "from stage import Stage, perform\n"
+        "async def nothing(): return ''\n"
+        "async def tell():\n"
+        "    stage = Stage('a story', nothing)\n"
+        "    async with stage.shown():\n"
+        "        with stage.step('pigs fly'):\n"
+        "            raise AssertionError('expected wings, got none')\n"
+        "sys.exit(perform(tell()))\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "examples" / "demo")}
+    run = subprocess.run(
+        [sys.executable, story], env=environment, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert run.returncode == 1
+    assert run.stderr == "the demo could not go on: expected wings, got none\n"
+    assert "pigs fly: this was not reached" in run.stdout

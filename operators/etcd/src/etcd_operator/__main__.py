@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from typing import Final
 
@@ -10,18 +11,43 @@ from prometheus_client import start_http_server
 
 from etcd_operator.operator import etcd_operator
 from navarch import Endpoints
+from navarch.errors import ConfigError
 
-_METRICS: Final = 8082
+_HEALTH: Final = "127.0.0.1:8081"
+_RUNTIME: Final = "127.0.0.1:8080"
+_NUMBERS: Final = "127.0.0.1:8082"
 
 
 def main() -> None:
-    """Runs until it is told to stop. Its own numbers are at port 8082 of this machine, those of the runtime at 8080.
+    """Runs until it is told to stop.
 
-    ETCD_OPERATOR_BACKUPS is the folder for backups, such as a claim.
+    ETCD_OPERATOR_BACKUPS is the folder for backups, such as a claim. ETCD_OPERATOR_HEALTH, ETCD_OPERATOR_RUNTIME_METRICS
+    and ETCD_OPERATOR_METRICS say where probes, the runtime's numbers and its own are served.
     """
-    start_http_server(_METRICS, addr="127.0.0.1")
+    endpoints = _endpoints()
+    _serve_numbers(os.environ.get("ETCD_OPERATOR_METRICS", _NUMBERS))
     folder = os.environ.get("ETCD_OPERATOR_BACKUPS")
-    etcd_operator(endpoints=Endpoints(), backups=Path(folder) if folder else None).run()
+    etcd_operator(endpoints=endpoints, backups=Path(folder) if folder else None).run()
+
+
+def _endpoints() -> Endpoints:
+    try:
+        return Endpoints(
+            health=os.environ.get("ETCD_OPERATOR_HEALTH", _HEALTH),
+            metrics=os.environ.get("ETCD_OPERATOR_RUNTIME_METRICS", _RUNTIME),
+        )
+    except ConfigError as error:
+        sys.exit(str(error))
+
+
+def _serve_numbers(address: str) -> None:
+    host, _, port = address.rpartition(":")
+    try:
+        start_http_server(int(port), addr=host or "0.0.0.0")  # noqa: S104 - whoever leaves the host out means all
+    except (OSError, ValueError, OverflowError) as error:
+        sys.exit(
+            f"expected a free address for metrics such as {_NUMBERS} in ETCD_OPERATOR_METRICS, got {address!r}: {error}"
+        )
 
 
 if __name__ == "__main__":

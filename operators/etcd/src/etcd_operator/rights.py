@@ -1,4 +1,7 @@
-"""What the operator has to be allowed, verb by verb; its Lease and its definitions come on top."""
+"""What the operator has to be allowed, verb by verb; its Lease and its definitions come on top.
+
+operators/etcd/deploy/rbac.yaml is written from it: `python -m etcd_roles`.
+"""
 
 from __future__ import annotations
 
