@@ -44,6 +44,9 @@ async def run(engine: Engine) -> None:
     await engine.ask("POST", _INGRESSES, _ingress())
     status = {"status": {"loadBalancer": {"ingress": [{"ip": "127.0.0.1"}]}}}
     await engine.ask("PATCH", f"{_INGRESSES}/i/status", status, media_type=MERGE, fieldManager="s")
+    await engine.ask("PUT", f"{_INGRESSES}/i", {**_ingress(), **status})
+    await engine.ask("PUT", f"{_INGRESSES}/i/status", {**_ingress(), "status": {}})
+    await engine.ask("PUT", f"{CONFIGMAPS}/applied", _map(name="applied", annotations={"c": "d"}))
     await engine.ask("DELETE", f"{_INGRESSES}/i", {"propagationPolicy": "Background"})
     await engine.ask("DELETE", one)
     await engine.ask("DELETE", CONFIGMAPS, labelSelector="reviewed=yes")

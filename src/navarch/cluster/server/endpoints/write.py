@@ -251,19 +251,19 @@ async def store_update(call: Call, found: Found, value: Json, options: Json, *, 
     An object that was only waiting for its last finalizer goes with it.
     """
     strategy, old = strategy_of(call), await value_of(call.resource, found.stored)
-    _keep_what_is_the_servers(old, value)
+    _keep_managers(old, value)
     forgets = not owned and value["metadata"].get("managedFields") == []
     strategy.default(value)
     if forgets:
         value["metadata"]["managedFields"] = []
     if not owned:
         own(call, old, value)
-    _keep_deletion(old, value)
     attributes = await call.admitted("UPDATE", value, old, options)
     if attributes.value is not value:
         assert attributes.value is not None
         value = attributes.value
         strategy.default(value)
+    _keep_what_is_the_servers(old, value)
     strategy.prepare_update(value, old, call.operation)
     _refuse_invalid(call.resource, value, strategy.validate_update(value, old))
     await call.validated(attributes, value)
@@ -281,7 +281,15 @@ async def _stored(call: Call, found: Found, value: Json) -> Reply:
     return await call.answer(stored)
 
 
+def _keep_managers(old: Json, value: Json) -> None:
+    """Whoever does not mention them leaves them as they are."""
+    metadata, known = metadata_of(value), old["metadata"]
+    if "managedFields" not in metadata and "managedFields" in known:
+        metadata["managedFields"] = known["managedFields"]
+
+
 def _keep_what_is_the_servers(old: Json, value: Json) -> None:
+    """Whoever changes objects on their way in sees them as they were sent; whoever checks them, as they are stored."""
     metadata, known = metadata_of(value), old["metadata"]
     for field in ("generation", "creationTimestamp", "selfLink"):
         if field in known:
@@ -290,12 +298,6 @@ def _keep_what_is_the_servers(old: Json, value: Json) -> None:
             metadata.pop(field, None)
     metadata["uid"] = metadata.get("uid") or known["uid"]
     metadata["resourceVersion"] = known["resourceVersion"]
-    if "managedFields" not in metadata and "managedFields" in known:
-        metadata["managedFields"] = known["managedFields"]
-
-
-def _keep_deletion(old: Json, value: Json) -> None:
-    """Whoever writes them owns them; but they stay as they were."""
     for field in ("deletionTimestamp", "deletionGracePeriodSeconds"):
-        if field in old["metadata"]:
-            value["metadata"][field] = old["metadata"][field]
+        if field in known:
+            metadata[field] = known[field]
