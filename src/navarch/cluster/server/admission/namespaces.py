@@ -14,6 +14,7 @@ __all__ = ["FindNamespace", "NamespaceLifecycle"]
 FindNamespace = Callable[[str], Awaitable[Json | None]]
 """The namespace of that name; None if there is none."""
 
+_WRITES: Final = frozenset({"CREATE", "UPDATE"})
 _IMMORTAL: Final = frozenset({"default", "kube-system", "kube-public"})
 
 
@@ -27,7 +28,7 @@ class NamespaceLifecycle:
         """Changes nothing. Kubernetes asks this before anything else, so that a refusal is the first that counts."""
         if _is_namespace(attributes):
             _refuse_end_of_immortal(attributes)
-        elif attributes.namespace and attributes.operation != "DELETE" and not _is_review(attributes):
+        elif attributes.namespace and attributes.operation in _WRITES and not _is_review(attributes):
             await self._refuse_misplaced(attributes)
         return attributes.value
 

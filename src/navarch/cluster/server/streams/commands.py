@@ -10,6 +10,7 @@ from typing import Final
 from navarch._base.clock import Clock
 from navarch.cluster.server.endpoints.call import Call
 from navarch.cluster.server.request import ApiRequest, Json, Reply, Socket, Upgrade
+from navarch.cluster.server.streams.admitting import admit_command
 from navarch.cluster.server.streams.channels import is_base64
 from navarch.cluster.server.streams.command_channels import CommandChannels
 from navarch.cluster.server.streams.command_streams import over_streams
@@ -41,6 +42,7 @@ class _Command:
 async def execute(reaching: Reaching, call: Call) -> Reply:
     """Runs a program inside a container, and carries its streams."""
     reaching.check_create(call)
+    await admit_command(call, "PodExecOptions")
     pod = await pod_of(call)
     container = container_of(pod, call.request.parameter("container"))
     node, uid = await reaching.node(call, pod), pod["metadata"]["uid"]
@@ -55,6 +57,7 @@ async def execute(reaching: Reaching, call: Call) -> Reply:
 async def attach(reaching: Reaching, call: Call) -> Reply:
     """Carries the streams of the program that a container runs."""
     reaching.check_create(call)
+    await admit_command(call, "PodAttachOptions")
     pod = await pod_of(call)
     container = container_of(pod, call.request.parameter("container"))
     node, uid = await reaching.node(call, pod), pod["metadata"]["uid"]

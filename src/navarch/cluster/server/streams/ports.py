@@ -7,6 +7,7 @@ from typing import Final, Literal
 
 from navarch.cluster.server.endpoints.call import Call
 from navarch.cluster.server.request import ApiRequest, Reply, Socket, Upgrade
+from navarch.cluster.server.streams.admitting import admit
 from navarch.cluster.server.streams.channels import Channels, is_base64
 from navarch.cluster.server.streams.forwarding import Forwarder
 from navarch.cluster.server.streams.parameters import ports
@@ -35,6 +36,7 @@ async def forward(reaching: Reaching, call: Call) -> Reply:
     """Connections to ports of a pod."""
     asked = ports(call.request)
     reaching.check_create(call)
+    await admit(call, "PodPortForwardOptions", ports=asked)
     pod = await pod_of(call)
     node, uid = await reaching.node(call, pod), pod["metadata"]["uid"]
     if pod["status"].get("phase") in _OVER or not node.is_running(uid):
