@@ -11,7 +11,7 @@ from typing import Final
 
 from navarch.cache import Cache
 from navarch.client import Client
-from navarch.cluster.controllers.accounts import defaults
+from navarch.cluster.controllers.accounts import aggregation, defaults
 from navarch.cluster.controllers.builtin import builtin_operator
 from navarch.cluster.controllers.health import nodes as health
 from navarch.cluster.controllers.health.conditions import HealthOptions
@@ -64,6 +64,7 @@ class ControlPlane:
     def _declared(self) -> Operator:
         operator = builtin_operator()
         defaults.declare(operator, self._options.root_certificate)
+        aggregation.declare(operator)
         health.declare(operator, self._around.pods, self._options.health)
         endpoints.declare(operator)
         mirroring.declare(operator)
