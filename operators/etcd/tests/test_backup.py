@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from clusters import NAME, SECONDS, example, serves
-from etcd_operator.backup import EtcdBackup, EtcdBackupSpec, LocalSource, Manifest
+from etcd_operator.backup import BackupPolicy, EtcdBackup, EtcdBackupSpec, GcsSource, LocalSource, Manifest
 from etcd_operator.backup.archive import surplus
 from etcd_operator.backup.faults import DamagedError
-from etcd_operator.backup.kinds import BackupPolicy
 from etcd_operator.backup.snapshots import check, take
 from etcd_operator.operator import etcd_operator
+from etcd_operator.reaching import Reached
 from navarch.errors import Invalid
 from navarch.etcd import EtcdClient, EtcdOptions
 from navarch.testing import Cluster
@@ -115,9 +115,9 @@ async def test_stores_that_misbehave_make_no_backup_and_tell_no_secret(cluster: 
 @pytest.mark.cluster(nodes=1)
 async def test_a_snapshot_that_was_cut_or_changed_is_noticed(cluster: Cluster, tmp_path: Path) -> None:
     """Wherever a byte is missing or another one."""
-    async with one_member(cluster):
+    async with one_member(cluster) as etcd:
         path = tmp_path / "snapshot.db"
-        taken = await take(await endpoints_of(cluster, NAME), path)
+        taken = await take(Reached(etcd, await endpoints_of(cluster, NAME)), path)
     content = path.read_bytes()
     assert taken.size == len(content)
     for bad in (b"", content[:32], content[:-1], content[1:], content[:5000] + b"x" + content[5001:]):
@@ -130,13 +130,28 @@ async def test_a_snapshot_that_was_cut_or_changed_is_noticed(cluster: Cluster, t
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
-        ({}, "either s3 or local"),
+        ({}, "exactly one of s3, gcs, abs and local"),
         (
             {"local": LocalSource(path="a/b"), "etcd_endpoints": ["http://a:2379"]},
             "either clusterName or etcdEndpoints",
         ),
         ({"local": LocalSource(path="a/b"), "storage_type": "S3"}, "storageType is another one"),
         ({"local": LocalSource(path="/etc/passwd")}, "spec.local.path"),
+        (
+            {"local": LocalSource(path="a/b"), "gcs": GcsSource(path="bucket/a")},
+            "exactly one of s3, gcs, abs and local",
+        ),
+        (
+            {"local": LocalSource(path="a/b"), "backup_policy": BackupPolicy(schedule="at noon")},
+            "spec.backupPolicy.schedule",
+        ),
+        (
+            {
+                "local": LocalSource(path="a/b"),
+                "backup_policy": BackupPolicy(schedule="@daily", backup_interval_in_second=1),
+            },
+            "either schedule or backupIntervalInSecond",
+        ),
     ],
 )
 async def test_backups_that_make_no_sense_are_refused_at_the_door(
@@ -163,7 +178,8 @@ def test_retention_goes_by_time_and_leaves_the_newest() -> None:
     """By number and by age; names and revisions do not matter."""
     hours = timedelta(hours=1)
     series = [
-        Manifest(object=f"{n}", sha256="", size=1, revision=n, version="", taken=NOW - n * hours) for n in (9, 3, 1)
+        Manifest(object=f"{n}", sha256="", size=1, revision=n, version="", taken=NOW - n * hours, verified="structure")
+        for n in (9, 3, 1)
     ]
     assert [each.object for each in surplus(series, NOW, most=2, oldest=timedelta())] == ["9"]
     assert [each.object for each in surplus(series, NOW, most=0, oldest=2 * hours)] == ["9", "3"]

@@ -1,18 +1,25 @@
-"""Backups: a snapshot is taken, checked, put away, read back and checked again. Only then it counts."""
+"""Backups: a snapshot is taken, tried, put away, read back and checked again. Only then it counts."""
 
 from etcd_operator.backup.archive import Archive, Manifest
-from etcd_operator.backup.kinds import EtcdBackup, EtcdBackupSpec, LocalSource, Place, S3Source
+from etcd_operator.backup.kinds import EtcdBackup, EtcdBackupSpec
 from etcd_operator.backup.reconcile import BackupReconciler
 from etcd_operator.backup.stores import Stores
+from etcd_operator.backup.trial import Trial, tool
+from etcd_operator.places import AbsSource, BackupPolicy, GcsSource, LocalSource, Place, S3Source
 
 __all__ = [
+    "AbsSource",
     "Archive",
+    "BackupPolicy",
     "BackupReconciler",
     "EtcdBackup",
     "EtcdBackupSpec",
+    "GcsSource",
     "LocalSource",
     "Manifest",
     "Place",
     "S3Source",
     "Stores",
+    "Trial",
+    "tool",
 ]

@@ -17,6 +17,7 @@ from obstore.store import ObjectStore
 from etcd_operator.backup.faults import DamagedError, StoreError
 from etcd_operator.backup.snapshots import Snapshot, check
 from etcd_operator.backup.stores import explained
+from etcd_operator.backup.trial import Verified
 
 __all__ = ["Archive", "Manifest"]
 
@@ -33,6 +34,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     revision: int
     version: str
     taken: datetime
+    verified: Verified
 
 
 class Archive:
@@ -41,7 +43,7 @@ class Archive:
     def __init__(self, store: ObjectStore) -> None:
         self._store = store
 
-    async def put(self, snapshot: Snapshot, name: str, taken: datetime) -> Manifest:
+    async def put(self, snapshot: Snapshot, name: str, taken: datetime, verified: Verified) -> Manifest:
         """Puts it away under another name, reads it back, and only then lets it count.
 
         What was there under its name before stays as it was until then.
@@ -53,6 +55,7 @@ class Archive:
             revision=snapshot.revision,
             version=snapshot.version,
             taken=taken,
+            verified=verified,
         )
         partial = name + _PARTIAL
         try:
@@ -66,8 +69,13 @@ class Archive:
         return manifest
 
     async def _let_count(self, partial: str, manifest: Manifest) -> None:
+        """A store may say that it copies, and do it later: the copy has to be whole before what it is made from goes."""
         with explained("giving the snapshot its name"):
-            await obstore.rename_async(self._store, partial, manifest.object)
+            await obstore.copy_async(self._store, partial, manifest.object)
+            size = (await obstore.head_async(self._store, manifest.object))["size"]
+        if size != manifest.size:
+            raise DamagedError(f"the store has {size} bytes under the snapshot's name, of {manifest.size}")
+        await self._forget(partial)
         with explained("writing the manifest"):
             await obstore.put_async(self._store, manifest.object + _ENDING, msgspec.json.encode(manifest))
 

@@ -1,4 +1,4 @@
-"""`EtcdBackup`: CoreOS' fields, a folder of the operator as one more place, and a cluster by its name."""
+"""`EtcdBackup`: CoreOS' fields, a folder of the operator as one more place, schedules, and a cluster by its name."""
 
 from __future__ import annotations
 
@@ -6,81 +6,38 @@ from datetime import datetime
 from typing import Annotated, Literal
 
 from etcd_operator.kinds import GROUP
-from navarch import Column, Meta, Model, Resource, Rule, Spec, Status
+from etcd_operator.places import ONE_PLACE, BackupPolicy, Place
+from navarch import Column, Meta, Resource, Rule, Spec, Status, field
 
-__all__ = [
-    "BackupPolicy",
-    "EtcdBackup",
-    "EtcdBackupSpec",
-    "EtcdBackupStatus",
-    "LocalSource",
-    "Place",
-    "S3Source",
-]
-
-_PATH = Meta(min_length=1, max_length=1024)
-
-
-class S3Source(Model):
-    """S3, or what speaks like it."""
-
-    path: Annotated[str, _PATH, Meta(pattern="^[^/]+/.*[^/]$")]
-    """The bucket, a slash, and the name of the object."""
-    aws_secret: str = ""
-    """A Secret with `credentials` and `config`, as the files of AWS' tools; without it, whatever the operator has."""
-    endpoint: str = ""
-    """Where the store is, if it is not AWS'."""
-    force_path_style: bool = False
-
-
-class LocalSource(Model):
-    """A folder that the operator has, such as a claim that is mounted into it."""
-
-    path: Annotated[str, _PATH, Meta(pattern="^[^/].*[^/]$")]
-    """The file, below the folder that the operator was given for backups."""
-
-
-class Place(Model):
-    """Where a snapshot is: exactly one of these."""
-
-    s3: S3Source | None = None
-    local: LocalSource | None = None
-
-
-class BackupPolicy(Model):
-    """How often, and how many are kept."""
-
-    timeout_in_second: Annotated[int, Meta(ge=0)] = 0
-    """For one backup; 0 are 60 seconds."""
-    backup_interval_in_second: Annotated[int, Meta(ge=0)] = 0
-    """0 makes one backup."""
-    max_backups: Annotated[int, Meta(ge=0)] = 0
-    """How many stay; 0 keeps all. The newest good one always stays."""
-    max_age_in_second: Annotated[int, Meta(ge=0)] = 0
-    """Older ones go; 0 keeps all."""
+__all__ = ["EtcdBackup", "EtcdBackupSpec", "EtcdBackupStatus"]
 
 
 class EtcdBackupSpec(
     Spec,
     Place,
     rules=(
-        Rule("has(self.s3) != has(self.local)", message="expected either s3 or local"),
+        ONE_PLACE,
         Rule(
             "(has(self.clusterName) && self.clusterName != '') != "
             "(has(self.etcdEndpoints) && size(self.etcdEndpoints) > 0)",
             message="expected either clusterName or etcdEndpoints",
         ),
         Rule(
-            "!has(self.storageType) || self.storageType == (has(self.s3) ? 'S3' : 'Local')",
+            "!has(self.storageType) || self.storageType == "
+            "(has(self.s3) ? 'S3' : has(self.gcs) ? 'GCS' : has(self.abs) ? 'ABS' : 'Local')",
             message="storageType is another one than the place that is given",
         ),
     ),
 ):
     etcd_endpoints: Annotated[list[str], Meta(max_length=32)] = []
     """Of those that answer, the one that knows most is taken."""
+    client_tls_secret: str = field(name="clientTLSSecret", default="")
+    """For endpoints with TLS: a Secret with `etcd-client-ca.crt`, `etcd-client.crt` and `etcd-client.key`. A cluster that
+    is named needs none.
+    """
     cluster_name: str = ""
     """An EtcdCluster of this namespace, in the place of endpoints."""
-    storage_type: Literal["S3", "Local"] | None = None
+    storage_type: Literal["S3", "GCS", "ABS", "Local"] | None = None
     backup_policy: BackupPolicy = BackupPolicy()
 
 
@@ -97,6 +54,8 @@ class EtcdBackupStatus(Status):
     """Its name in the store."""
     size: int = 0
     sha256: str = ""
+    verified: str = ""
+    """`restored` if etcd's own tool has made data of it; `structure` if its checksum and its pages were read."""
     kept: int = 0
     """How many good ones there are."""
 

@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-import configparser
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final
 
 from obstore import exceptions
-from obstore.store import LocalStore, ObjectStore, S3Store
+from obstore.store import AzureStore, GCSStore, LocalStore, ObjectStore, S3Store
 
 from etcd_operator.backup.faults import PlaceError, StoreError
-from etcd_operator.backup.kinds import LocalSource, Place, S3Source
+from etcd_operator.backup.secrets import amazon, azure, google
+from etcd_operator.places import AbsSource, GcsSource, LocalSource, Place, S3Source, object_of
 from navarch.client import Client
 from navarch.errors import NotFound
 from navarch.k8s.core.v1 import Secret
 
 if TYPE_CHECKING:
-    from obstore.store import S3Config
+    from obstore.store import ClientConfig, RetryConfig
 
 __all__ = ["Stores", "explained"]
 
-_REGION: Final = "us-east-1"
-_TRIES: Final = 2
 _SECONDS: Final = timedelta(seconds=10)
+_RETRIES: Final[RetryConfig] = {"max_retries": 2, "retry_timeout": _SECONDS}
 _MEANING: Final[tuple[tuple[type[Exception], str], ...]] = (
     (FileNotFoundError, "there is no such object, bucket or folder"),
     (exceptions.PermissionDeniedError, "the store refuses: these credentials may not do that"),
@@ -52,13 +51,16 @@ class Stores:
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder
 
+    @property
+    def has_folder(self) -> bool:
+        """Whether backups can be put into a folder of the operator."""
+        return self._folder is not None
+
     async def open(self, place: Place, client: Client, namespace: str) -> tuple[ObjectStore, str]:
         """The store and the name of the object in it; raises `PlaceError`."""
-        if place.s3 is not None:
-            return await _s3(place.s3, client, namespace)
         if place.local is not None:
             return self._local(place.local, namespace)
-        raise PlaceError("expected a place for backups, got none")
+        return await _bucket(place, client, namespace), object_of(place)
 
     def _local(self, place: LocalSource, namespace: str) -> tuple[ObjectStore, str]:
         if self._folder is None:
@@ -70,50 +72,67 @@ class Stores:
             return LocalStore(self._folder / namespace, mkdir=True), str(path)
 
 
-async def _s3(place: S3Source, client: Client, namespace: str) -> tuple[ObjectStore, str]:
-    bucket, _, name = place.path.partition("/")
-    given = _aws(await _secret(client, place.aws_secret, namespace)) if place.aws_secret else {}
-    with explained("opening the store"):
-        store = S3Store(
-            bucket,
-            config=_s3_config(place, given),
-            client_options={"allow_http": place.endpoint.startswith("http://"), "connect_timeout": _SECONDS},
-            retry_config={"max_retries": _TRIES, "retry_timeout": _SECONDS},
-        )
-    return store, name
+async def _bucket(place: Place, client: Client, namespace: str) -> ObjectStore:
+    match place:
+        case Place(s3=S3Source() as s3):
+            return _s3(s3, await _secret(client, s3.aws_secret, namespace))
+        case Place(gcs=GcsSource() as gcs):
+            return _gcs(gcs, await _secret(client, gcs.gcp_secret, namespace))
+        case Place(abs=AbsSource() as blobs):
+            return _abs(blobs, await _secret(client, blobs.abs_secret, namespace))
+        case _:
+            raise PlaceError("expected a place for backups, got none")
 
 
-def _s3_config(place: S3Source, given: Mapping[str, str]) -> S3Config:
-    config: S3Config = {
-        "region": given.get("region", _REGION),
-        "virtual_hosted_style_request": not (place.force_path_style or place.endpoint),
-    }
+def _s3(place: S3Source, secret: Secret | None) -> ObjectStore:
+    config = amazon(secret)
+    config["virtual_hosted_style_request"] = not (place.force_path_style or place.endpoint)
     if place.endpoint:
         config["endpoint"] = place.endpoint
-    if given:
-        config["access_key_id"] = given["aws_access_key_id"]
-        config["secret_access_key"] = given["aws_secret_access_key"]
-    if "aws_session_token" in given:
-        config["session_token"] = given["aws_session_token"]
-    return config
+    with _usable(place.aws_secret):
+        return S3Store(_name(place), config=config, client_options=_reach(place.endpoint), retry_config=_RETRIES)
 
 
-async def _secret(client: Client, name: str, namespace: str) -> Mapping[str, bytes]:
+def _gcs(place: GcsSource, secret: Secret | None) -> ObjectStore:
+    config = google(secret)
+    if place.endpoint:
+        config["base_url"] = place.endpoint
+    with _usable(place.gcp_secret):
+        return GCSStore(_name(place), config=config, client_options=_reach(place.endpoint), retry_config=_RETRIES)
+
+
+def _abs(place: AbsSource, secret: Secret | None) -> ObjectStore:
+    config = azure(secret)
+    if place.endpoint:
+        config["endpoint"] = place.endpoint
+    with _usable(place.abs_secret):
+        return AzureStore(_name(place), config=config, client_options=_reach(place.endpoint), retry_config=_RETRIES)
+
+
+def _name(place: S3Source | GcsSource | AbsSource) -> str:
+    """Of the bucket or container."""
+    return place.path.partition("/")[0]
+
+
+def _reach(endpoint: str) -> ClientConfig:
+    return {"allow_http": endpoint.startswith("http://"), "connect_timeout": _SECONDS}
+
+
+@contextmanager
+def _usable(secret: str) -> Iterator[None]:
+    """A store that cannot even be opened has been given keys that are none, or an address that is none."""
     try:
-        return (await client.get(Secret, name, namespace=namespace)).data or {}
+        yield
+    except exceptions.BaseError:
+        raise PlaceError(
+            f"the store cannot be opened with {f'what the Secret {secret} has' if secret else 'that endpoint'}"
+        ) from None
+
+
+async def _secret(client: Client, name: str, namespace: str) -> Secret | None:
+    if not name:
+        return None
+    try:
+        return await client.get(Secret, name, namespace=namespace)
     except NotFound:
         raise PlaceError(f"there is no Secret {name}") from None
-
-
-def _aws(data: Mapping[str, bytes]) -> Mapping[str, str]:
-    """What AWS' two files say of the default profile."""
-    parser = configparser.ConfigParser(interpolation=None)
-    try:
-        for name in ("config", "credentials"):
-            parser.read_string(data.get(name, b"").decode())
-        found = dict(parser["default"])
-    except (configparser.Error, KeyError, UnicodeDecodeError):
-        found = {}
-    if not {"aws_access_key_id", "aws_secret_access_key"} <= found.keys():
-        raise PlaceError("the Secret has no key of AWS in `credentials`, under [default]")
-    return found

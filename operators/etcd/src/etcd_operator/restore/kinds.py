@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from etcd_operator.backup.kinds import Place
 from etcd_operator.kinds import GROUP
+from etcd_operator.places import ONE_PLACE, Place
 from navarch import Column, Meta, Model, Resource, Rule, Spec, Status
 
 __all__ = ["ClusterReference", "EtcdRestore", "EtcdRestoreSpec", "EtcdRestoreStatus", "Phase"]
@@ -23,11 +23,11 @@ class EtcdRestoreSpec(
     Spec,
     Place,
     rules=(
-        Rule("has(self.s3) != has(self.local)", message="expected either s3 or local"),
+        ONE_PLACE,
         Rule("self == oldSelf", message="a restore cannot be changed: make another one"),
     ),
 ):
-    backup_storage_type: Literal["S3", "Local"] | None = None
+    backup_storage_type: Literal["S3", "GCS", "ABS", "Local"] | None = None
     etcd_cluster: ClusterReference
     """An EtcdCluster of this namespace. Create it with `paused: true` to start it from the snapshot."""
     without_safety_copy: bool = False

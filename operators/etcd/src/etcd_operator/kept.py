@@ -1,0 +1,33 @@
+"""What is seen of a cluster's backups, and of restores into it, as one value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+__all__ = ["Kept", "Origin"]
+
+Origin = Literal["newest", "given"]
+"""Which snapshot a cluster goes back to: the newest that counts, or the one that its spec says it starts from."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """Backups that were asked for, the snapshot before an upgrade, and a restore that is under way.
+
+    `saved` names the snapshot that counts for the spec as it is now; until there is one, `saving` says why not, and both
+    are empty if none was asked for.
+    """
+
+    scheduled: tuple[bool, str, str] | None = None
+    """Whether backups that come by schedule are well, the reason and the words; None if there are none."""
+    newest: str = ""
+    """The newest snapshot that counts, in words."""
+    can_save: bool = False
+    """Whether there is a place for a snapshot before an upgrade."""
+    saving: str = ""
+    saved: str = ""
+    restoring: str = ""
+    """What the restore says that is under way; empty if there is none."""
+    begun_from: bool = False
+    """Whether a member has begun with the snapshot that the spec says the cluster starts from."""

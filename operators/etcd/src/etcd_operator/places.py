@@ -1,0 +1,163 @@
+"""Where snapshots are, and how often they are taken: clusters, backups and restores say it alike."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final
+
+import msgspec
+
+from navarch import Meta, Model, Rule
+
+__all__ = [
+    "ONE_PLACE",
+    "AbsSource",
+    "BackupPolicy",
+    "ClusterBackup",
+    "GcsSource",
+    "LocalSource",
+    "Place",
+    "S3Source",
+    "Source",
+    "at",
+    "object_of",
+    "source_of",
+    "sources",
+]
+
+_PATH = Meta(min_length=1, max_length=1024)
+_IN_BUCKET = Meta(pattern="^[^/]+/.*[^/]$")
+_SCHEDULE: Final = (
+    r"^$|^((TZ|CRON_TZ)=\S+ +)?"
+    r"(@(yearly|annually|monthly|weekly|daily|midnight|hourly)|@every [0-9a-z.]+|(\S+ +){4}\S+)$"
+)
+ONE_PLACE: Final = Rule(
+    "[has(self.s3), has(self.gcs), has(self.abs), has(self.local)].filter(given, given).size() == 1",
+    message="expected exactly one of s3, gcs, abs and local",
+)
+
+
+class S3Source(Model):
+    """S3, or what speaks like it."""
+
+    path: Annotated[str, _PATH, _IN_BUCKET]
+    """The bucket, a slash, and the name of the object."""
+    aws_secret: str = ""
+    """A Secret with `credentials` and `config`, as the files of AWS' tools; without it, whatever the operator has."""
+    endpoint: str = ""
+    """Where the store is, if it is not AWS'."""
+    force_path_style: bool = False
+
+
+class GcsSource(Model):
+    """Google Cloud Storage."""
+
+    path: Annotated[str, _PATH, _IN_BUCKET]
+    """The bucket, a slash, and the name of the object."""
+    gcp_secret: str = ""
+    """A Secret with `access-token`, or with the key of a service account as `credentials.json`; without it, whatever the
+    operator has.
+    """
+    endpoint: str = ""
+    """Where the store is, if it is not Google's."""
+
+
+class AbsSource(Model):
+    """Azure Blob Storage."""
+
+    path: Annotated[str, _PATH, _IN_BUCKET]
+    """The container, a slash, and the name of the blob."""
+    abs_secret: Annotated[str, Meta(min_length=1)]
+    """A Secret with `storage-account` and `storage-key`; and `cloud`, such as `AzureChinaCloud`, if it is not the public one."""
+    endpoint: str = ""
+    """Where the store is, if it is none of Azure's."""
+
+
+class LocalSource(Model):
+    """A folder that the operator has, such as a claim that is mounted into it."""
+
+    path: Annotated[str, _PATH, Meta(pattern="^[^/].*[^/]$")]
+    """The file, below the folder that the operator was given for backups."""
+
+
+Source = S3Source | GcsSource | AbsSource | LocalSource
+
+
+class Place(Model):
+    """Where a snapshot is: exactly one of these."""
+
+    s3: S3Source | None = None
+    gcs: GcsSource | None = None
+    abs: AbsSource | None = None
+    local: LocalSource | None = None
+
+
+class BackupPolicy(
+    Model,
+    rules=(
+        Rule(
+            "!(has(self.schedule) && self.schedule != '' && "
+            "has(self.backupIntervalInSecond) && self.backupIntervalInSecond > 0)",
+            message="expected either schedule or backupIntervalInSecond",
+        ),
+    ),
+):
+    """How often, and how many are kept."""
+
+    timeout_in_second: Annotated[int, Meta(ge=0)] = 0
+    """For one backup; 0 are 60 seconds."""
+    backup_interval_in_second: Annotated[int, Meta(ge=0)] = 0
+    """So long after the last one. Without it and without a schedule there is one backup."""
+    schedule: Annotated[str, Meta(max_length=128, pattern=_SCHEDULE)] = ""
+    """A line of cron, such as `0 2 * * *`."""
+    time_zone: Annotated[str, Meta(max_length=64)] = ""
+    """Of the schedule, such as `Europe/Berlin`; UTC if there is none."""
+    max_backups: Annotated[int, Meta(ge=0)] = 0
+    """How many stay; 0 keeps all. The newest good one always stays."""
+    max_age_in_second: Annotated[int, Meta(ge=0)] = 0
+    """Older ones go; 0 keeps all."""
+
+    @property
+    def is_repeated(self) -> bool:
+        """Whether there is more than one."""
+        return bool(self.schedule or self.backup_interval_in_second)
+
+
+class ClusterBackup(Place, rules=(ONE_PLACE,)):
+    """The backups of a cluster. Without a schedule or an interval, the place is for those before upgrades alone."""
+
+    policy: BackupPolicy = BackupPolicy()
+    before_upgrade: bool = True
+    """No member starts with another version before a snapshot counts that was taken for it."""
+
+
+def source_of(place: Place) -> Source | None:
+    """The one that is given."""
+    return place.s3 or place.gcs or place.abs or place.local
+
+
+def sources(place: Place) -> dict[str, Any]:
+    """The fields of the place, for another object that has them."""
+    return {"s3": place.s3, "gcs": place.gcs, "abs": place.abs, "local": place.local}
+
+
+def object_of(place: Place) -> str:
+    """The name of the object in its store.
+
+    >>> object_of(Place(s3=S3Source(path="bucket/some/etcd.db")))
+    'some/etcd.db'
+    """
+    source = source_of(place)
+    if source is None:
+        return ""
+    return source.path if place.local is not None else source.path.partition("/")[2]
+
+
+def at(place: Place, name: str) -> Place:
+    """The same store, and the object of that name in it.
+
+    >>> at(Place(s3=S3Source(path="bucket/some/etcd.db")), "other").s3.path
+    'bucket/other'
+    """
+    given = {field: source for field, source in sources(place).items() if source is not None}
+    bucket = "" if place.local is not None else "{}/".format(given[next(iter(given))].path.partition("/")[0])
+    return Place(**{field: msgspec.structs.replace(source, path=f"{bucket}{name}") for field, source in given.items()})

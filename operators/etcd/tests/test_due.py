@@ -1,0 +1,70 @@
+"""When backups are due."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from etcd_operator.backup import BackupPolicy, EtcdBackup, EtcdBackupSpec, LocalSource
+from etcd_operator.backup.due import due_at
+from etcd_operator.backup.faults import BackupError
+
+NOON = datetime(2026, 7, 1, 12, tzinfo=UTC)
+
+
+def backup(**policy: Any) -> EtcdBackup:
+    """Made at noon."""
+    spec = EtcdBackupSpec(cluster_name="c", local=LocalSource(path="a/b"), backup_policy=BackupPolicy(**policy))
+    made = EtcdBackup(name="b", spec=spec)
+    made.metadata.creation_timestamp, made.metadata.generation = NOON, 1
+    return made
+
+
+def succeeded(made: EtcdBackup, when: datetime) -> EtcdBackup:
+    made.status.succeeded, made.status.last_success_date, made.status.observed_generation = True, when, 1
+    return made
+
+
+def test_a_backup_by_schedule_waits_for_its_hour_in_its_time_zone() -> None:
+    """From when it was made, and then from the last one that counts."""
+    made = backup(schedule="0 2 * * *", time_zone="Europe/Berlin")
+    assert due_at(made, NOON) == datetime(2026, 7, 2, 0, tzinfo=UTC)
+    assert due_at(succeeded(made, datetime(2026, 12, 1, 5, tzinfo=UTC)), NOON) == datetime(2026, 12, 2, 1, tzinfo=UTC)
+
+
+def test_an_hour_that_was_missed_is_made_up_for_once() -> None:
+    """While no operator ran."""
+    made = succeeded(backup(schedule="@hourly"), NOON)
+    due = due_at(made, NOON + timedelta(days=3))
+    assert due == NOON + timedelta(hours=1)
+    assert due_at(succeeded(made, NOON + timedelta(days=3)), NOON) == NOON + timedelta(days=3, hours=1)
+
+
+def test_a_backup_that_failed_is_due_at_once() -> None:
+    """Not at the next hour."""
+    made = succeeded(backup(schedule="@daily"), NOON)
+    made.status.succeeded, made.status.reason = False, "the store refuses"
+    assert due_at(made, NOON + timedelta(minutes=1)) == NOON + timedelta(minutes=1)
+
+
+def test_one_backup_is_made_for_each_spec_and_more_by_interval() -> None:
+    """Without a schedule."""
+    assert due_at(succeeded(backup(), NOON), NOON) is None
+    assert due_at(backup(), NOON) == NOON
+    assert due_at(succeeded(backup(backup_interval_in_second=60), NOON), NOON) == NOON + timedelta(minutes=1)
+
+
+@pytest.mark.parametrize(
+    "policy", [{"schedule": "61 * * * *"}, {"schedule": "*/0 * * * *"}, {"schedule": "@daily", "time_zone": "Moon/Sea"}]
+)
+def test_a_schedule_that_cannot_be_read_is_said_to(policy: dict[str, str]) -> None:
+    """In the words of the field."""
+    with pytest.raises(BackupError, match=r"backupPolicy\.schedule cannot be read"):
+        due_at(backup(**policy), NOON)
+
+
+def test_a_schedule_that_never_comes_is_never_due() -> None:
+    """The thirtieth of February."""
+    assert due_at(backup(schedule="0 0 30 2 *"), NOON) is None

@@ -1,0 +1,141 @@
+"""Google's and Azure's stores, as they should be and as they should not; and Secrets that hold no keys."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from etcd_operator.backup import Archive, Stores
+from etcd_operator.backup.faults import BackupError, PlaceError
+from etcd_operator.places import AbsSource, GcsSource, Place, S3Source, at
+from navarch.k8s.core.v1 import Secret
+from navarch.testing import Cluster
+from snapshot_files import a_snapshot
+from stores import ACCOUNT, KEY, TOKEN, Azure, Google, Store, secret, serving
+
+pytestmark = pytest.mark.cluster(controllers=False)
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@dataclass
+class Kind:
+    """One of them, with the Secret that it takes and one that it does not take."""
+
+    store: type[Store]
+    right: Secret
+    wrong: Secret
+
+    def place(self, url: str) -> Place:
+        if self.store is Google:
+            return Place(gcs=GcsSource(path="bucket/some/etcd.db", gcp_secret="keys", endpoint=url))
+        return Place(abs=AbsSource(path="bucket/some/etcd.db", abs_secret="keys", endpoint=url))
+
+
+GOOGLE = Kind(Google, secret("keys", access_token=TOKEN), secret("keys", access_token="wrong"))
+AZURE = Kind(
+    Azure,
+    secret("keys", storage_account=ACCOUNT, storage_key=KEY),
+    secret("keys", storage_account="stranger", storage_key=KEY),
+)
+both = pytest.mark.parametrize("kind", [GOOGLE, AZURE], ids=["google", "azure"])
+
+
+@asynccontextmanager
+async def opened(cluster: Cluster, kind: Kind, given: Secret) -> AsyncIterator[tuple[Store, Archive, str]]:
+    store = kind.store()
+    async with serving(store):
+        await cluster.apply(given)
+        found, name = await Stores().open(kind.place(store.url), cluster.client, "default")
+        yield store, Archive(found), name
+
+
+@both
+async def test_a_snapshot_comes_back_as_it_went_and_old_ones_go(cluster: Cluster, kind: Kind, tmp_path: Path) -> None:
+    """With its manifest, and nothing else is left."""
+    snapshot = a_snapshot(tmp_path / "snapshot.db")
+    async with opened(cluster, kind, kind.right) as (store, archive, name):
+        for number in range(3):
+            await archive.put(snapshot, f"{name}_v{number}", NOW + timedelta(hours=number), "structure")
+        kept = await archive.thin(f"{name}_v", NOW, most=2, oldest=timedelta())
+        assert [each.object for each in kept] == ["some/etcd.db_v1", "some/etcd.db_v2"]
+        back = await archive.fetch(f"{name}_v2", tmp_path / "back.db")
+        assert (back.sha256, back.revision, back.version) == (snapshot.sha256, 7, "3.5.1")
+        assert set(store.objects) == {
+            f"bucket/{each.object}{ending}" for each in kept for ending in ("", ".manifest.json")
+        }
+
+
+@both
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        ({"refuse": 507}, "is full"),
+        ({"cut": 1000}, "the store gave 1000 bytes back"),
+        ({"cut_copies": 1000}, "the store has 1000 bytes under the snapshot's name"),
+    ],
+)
+async def test_a_store_that_misbehaves_holds_no_backup_that_counts(
+    cluster: Cluster, kind: Kind, tmp_path: Path, fault: dict[str, int], words: str
+) -> None:
+    """It is full, keeps half, or copies half: each is named, and no secret is."""
+    snapshot = a_snapshot(tmp_path / "snapshot.db")
+    async with opened(cluster, kind, kind.right) as (store, archive, name):
+        for field, value in fault.items():
+            setattr(store, field, value)
+        with pytest.raises(BackupError, match=words) as raised:
+            await archive.put(snapshot, name, NOW, "structure")
+        assert not any(each.endswith(".manifest.json") for each in store.objects)
+        assert TOKEN not in str(raised.value)
+        assert KEY not in str(raised.value)
+
+
+@both
+async def test_a_store_that_refuses_is_said_to(cluster: Cluster, kind: Kind, tmp_path: Path) -> None:
+    """Whether it is written or read."""
+    async with opened(cluster, kind, kind.wrong) as (_, archive, name):
+        with pytest.raises(BackupError, match="the store refuses"):
+            await archive.put(a_snapshot(tmp_path / "snapshot.db"), name, NOW, "structure")
+        with pytest.raises(BackupError, match="the store refuses"):
+            await archive.fetch(name, tmp_path / "back.db")
+
+
+GCS = Place(gcs=GcsSource(path="bucket/a", gcp_secret="keys"))
+ABS = Place(abs=AbsSource(path="bucket/a", abs_secret="keys"))
+
+
+@pytest.mark.parametrize(
+    ("place", "given", "words"),
+    [
+        (GCS, None, "there is no Secret keys"),
+        (GCS, secret("keys", other="x"), "neither `access-token` nor"),
+        (GCS, Secret(name="keys", data={"credentials.json": b"{"}), "neither `access-token` nor"),
+        (
+            GCS,
+            Secret(name="keys", data={"credentials.json": b'{"client_email":"a","private_key":"b"}'}),
+            "cannot be opened",
+        ),
+        (ABS, secret("keys", storage_account=ACCOUNT), "no `storage-key`"),
+        (ABS, secret("keys", storage_account=ACCOUNT, storage_key="?"), "cannot be opened"),
+        (ABS, secret("keys", storage_account=ACCOUNT, storage_key=KEY, cloud="Moon"), "AzureChinaCloud"),
+        (ABS, Secret(name="keys", data={"storage-account": b"\xff"}), "is no text"),
+    ],
+)
+async def test_a_secret_without_keys_is_named(cluster: Cluster, place: Place, given: Secret | None, words: str) -> None:
+    """With the field, and without what is in it."""
+    if given is not None:
+        await cluster.create(given)
+    with pytest.raises(PlaceError, match=words) as raised:
+        await Stores().open(place, cluster.client, "default")
+    assert KEY not in str(raised.value)
+
+
+def test_another_object_of_a_place_is_in_the_same_store() -> None:
+    """With the same keys."""
+    place = Place(s3=S3Source(path="bucket/some/etcd.db", aws_secret="aws", endpoint="http://store"))
+    other = at(place, "else/where")
+    assert other == Place(s3=S3Source(path="bucket/else/where", aws_secret="aws", endpoint="http://store"))
