@@ -31,6 +31,14 @@ class Owner(msgspec.Struct, rename="camel", frozen=True, gc=False):
     controller: bool | None = None
 
 
+class _Identity(msgspec.Struct, gc=False):
+    uid: str = ""
+
+
+class _Identified(msgspec.Struct, gc=False):
+    metadata: _Identity = msgspec.field(default_factory=_Identity)
+
+
 class _Related(msgspec.Struct, rename="camel", gc=False):
     labels: dict[str, str] | None = None
     owner_references: tuple[Owner, ...] | None = None
@@ -40,6 +48,7 @@ class _RelatedHead(msgspec.Struct, gc=False):
     metadata: _Related
 
 
+_decode_identified = msgspec.json.Decoder(_Identified).decode
 _decode_related = msgspec.json.Decoder(_RelatedHead).decode
 
 
@@ -54,12 +63,11 @@ class Entry(msgspec.Struct, gc=False, eq=False):
 
     After a list that is `UNKNOWN`: others may lie between.
 
-    Labels and owners are looked up in the bytes when they are asked for: they would take as much memory as all the rest
-    beside the bytes, and an index has what is asked for often.
+    Uid, labels and owners are looked up in the bytes when they are asked for: they would take more memory than all the
+    rest beside the bytes, and an index has what is asked for often.
     """
 
     key: Key
-    uid: str
     version: int
     generation: int
     deleting: bool
@@ -68,6 +76,11 @@ class Entry(msgspec.Struct, gc=False, eq=False):
 
     def __repr__(self) -> str:
         return f"<Entry {self.key} at {self.version}, {len(self.data)} bytes>"
+
+    @property
+    def uid(self) -> str:
+        """What tells the object from others that had its name."""
+        return _decode_identified(self.data).metadata.uid
 
     @property
     def labels(self) -> Mapping[str, str]:
@@ -101,7 +114,6 @@ def entry_of(data: bytes, head: Head | None = None) -> Entry:
     return Entry(
         # Few namespaces hold many objects: one text for all of them.
         key=Key(sys.intern(found.namespace), found.name),
-        uid=found.uid,
         version=version,
         generation=found.generation or 0,
         deleting=found.deletion_timestamp is not None,
@@ -111,10 +123,11 @@ def entry_of(data: bytes, head: Head | None = None) -> Entry:
 
 def _without(data: bytes, managed_fields: bytes) -> bytes:
     """`data` without its `managedFields`: cut out, since writing it anew would cost ten times as much."""
-    member = _KEY_OF_MANAGED_FIELDS + managed_fields
-    start = data.find(member)
-    end = start + len(member)
-    if start < 0 or data.find(member, end) >= 0:  # laid out otherwise, or the same text stands elsewhere too
+    start = data.find(_KEY_OF_MANAGED_FIELDS)
+    inner = start + len(_KEY_OF_MANAGED_FIELDS)
+    end = inner + len(managed_fields)
+    is_there = start >= 0 and data.startswith(managed_fields, inner)
+    if not is_there or data.find(_KEY_OF_MANAGED_FIELDS, end) >= 0:  # laid out otherwise, or others have the key too
         return _without_by_decoding(data)
     if data[end : end + 1] == b",":
         return data[:start] + data[end + 1 :]
