@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import random
-import socket
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
-from rig import asking, programs, tools
+from rig import asking, ports, programs, tools
 from rig.process import Daemon
 from rig.waiting import wait_for
 
-SECONDS = 30.0
+SECONDS = 60.0
 
 PROGRAMS = [
     pytest.param(tools.old_etcd, id="old etcd"),
@@ -82,6 +80,8 @@ class EtcdCluster:
     flags: tuple[str, ...] = ()
     scheme: str = "http"
     members: list[EtcdMember] = field(default_factory=list)
+    held: ExitStack = field(default_factory=ExitStack)
+    """The members' ports."""
 
     @property
     def urls(self) -> tuple[str, ...]:
@@ -94,7 +94,7 @@ class EtcdCluster:
     def new_member(self) -> EtcdMember:
         """One more, not started."""
         name = f"member{len(self.members)}"
-        client, peer = _free_ports(2)
+        client, peer = self.held.enter_context(ports.reserved(2))
         urls = (f"{self.scheme}://127.0.0.1:{client}", f"http://127.0.0.1:{peer}")
         self.members.append(EtcdMember(name, self.folder, self.program, *urls, self.flags))
         return self.members[-1]
@@ -104,6 +104,7 @@ class EtcdCluster:
         for member in self.members:
             if hasattr(member, "daemon"):
                 member.daemon.stop(grace=0.0)
+        self.held.close()
 
 
 @contextmanager
@@ -122,15 +123,3 @@ def running_etcd(
         yield cluster
     finally:
         cluster.stop()
-
-
-def _free_ports(count: int) -> list[int]:
-    """Below those that the kernel hands out to outgoing connections."""
-    ports: list[int] = []
-    for port in random.Random().sample(range(20_000, 30_000), 10_000):
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) != 0:
-                ports.append(port)
-        if len(ports) == count:
-            return ports
-    raise OSError("no free port")

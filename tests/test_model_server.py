@@ -32,7 +32,7 @@ async def client(server: ModelServer) -> AsyncIterator[Client]:
 
 async def take(watch: Watch[Any], count: int) -> list[tuple[str, str]]:
     """The next events as type and name."""
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         events = [await anext(watch) for _ in range(count)]
     return [(event.type, event.object.name) for event in events]
 

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from navarch.client import Config
 
-SECONDS = 20.0
+SECONDS = 60.0
 
 
 class Answer(NamedTuple):

@@ -13,7 +13,7 @@ from rig import asking, build, commands, kubeconfig, packages, ports, programs
 from rig import node as nodes
 from rig.certificates import Authority, write_key
 from rig.cluster import Cluster
-from rig.commands import Plan
+from rig.commands import Plan, Ports
 from rig.janitor import Janitor
 from rig.nodefiles import NODE_NAME, NodePlan
 from rig.process import Daemon
@@ -82,21 +82,21 @@ def _start(stack: ExitStack, folder: Path, options: Options) -> Cluster:
         (folder / part).mkdir()
     authority = Authority(folder / "certificates")
     if not options.node:
-        return _start_control_plane(stack, _plan(folder, authority), authority, options)
+        return _start_control_plane(stack, _plan(stack, folder, authority), authority, options)
     nodes.check_possible(folder)
     node_plan = nodes.plan(folder, authority)
-    cluster = _start_control_plane(stack, _plan(folder, authority, node_plan), authority, options)
+    cluster = _start_control_plane(stack, _plan(stack, folder, authority, node_plan), authority, options)
     nodes.start(stack, node_plan, authority, cluster)
     return cluster
 
 
-def _plan(folder: Path, authority: Authority, node_plan: NodePlan | None = None) -> Plan:
-    """Choose ports and write keys and certificates."""
+def _plan(stack: ExitStack, folder: Path, authority: Authority, node_plan: NodePlan | None = None) -> Plan:
+    """Choose ports, which are the cluster's until the stack unwinds, and write keys and certificates."""
     advertised = node_plan.network.address if node_plan else commands.UNROUTED
     hosts = [commands.LOOPBACK, "localhost", *SERVICE_NAMES, advertised]
     return Plan(
         folder=folder,
-        ports=ports.find_free(),
+        ports=Ports(*stack.enter_context(ports.reserved(5))),
         ca=authority.pair,
         serving=authority.serving("apiserver", hosts),
         kubelet_client=authority.client("kubelet-client", "kube-apiserver", ["system:masters"]),

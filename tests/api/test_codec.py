@@ -194,7 +194,9 @@ def test_builtins_and_back_is_the_same(spec: ServiceSpec) -> None:
     assert from_builtins(ServiceSpec, to_builtins(spec)) == spec
 
 
-@pytest.mark.parametrize("value", [object(), {"a": {1j}}, "\ud800", {(1, 2): 3}], ids=repr)
+@pytest.mark.parametrize(
+    "value", [object(), {"a": {1j}}, "\ud800", {(1, 2): 3}], ids=["object", "complex", "surrogate", "tuple"]
+)
 def test_value_that_json_cannot_hold_is_refused(value: Any) -> None:
     """Before anything is sent."""
     with pytest.raises(InvalidValueError, match="expected a value that JSON can hold"):

@@ -108,7 +108,11 @@ def test_one_of_that_is_no_tuple_is_refused() -> None:
         class Wrong(Model, one_of=OneOf("a")): ...
 
 
-@pytest.mark.parametrize("value", [1, None, "a", [], {"a": 1}, field(default=1), Storage()], ids=repr)
+@pytest.mark.parametrize(
+    "value",
+    [1, None, "a", [], {"a": 1}, field(default=1), Storage()],
+    ids=["number", "none", "text", "list", "mapping", "field", "model"],
+)
 def test_value_without_a_type_is_refused(value: Any) -> None:
     """It would be no field, without a word."""
     with pytest.raises(DefinitionError, match=r"class Wrong: expected a type for size, got .*write `size: "):

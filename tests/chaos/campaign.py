@@ -115,7 +115,7 @@ class Campaign:
         """Why the cache waits; empty while all is well."""
         return "; ".join(informer.error for informer in self.cache.informers() if informer.error)
 
-    async def until_error(self, text: str, *, seconds: float = 20.0, meanwhile: Callable[[], object] = bool) -> None:
+    async def until_error(self, text: str, *, seconds: float = 60.0, meanwhile: Callable[[], object] = bool) -> None:
         """Waits until the cache is waiting because of what says `text`; without that a fault has not been felt."""
 
         async def look() -> str | None:
@@ -124,17 +124,17 @@ class Campaign:
 
         await until_none(look, seconds=seconds)
 
-    async def until_deleted(self, more: int, *, seconds: float = 20.0) -> None:
+    async def until_deleted(self, more: int, *, seconds: float = 60.0) -> None:
         """Waits until the writer has deleted that many more: what a watch that is down must find out by itself."""
         goal = self.writer.deleted + more
         await until(lambda: self.writer.deleted >= goal, f"{more} more deletions by the writer", seconds=seconds)
 
-    async def until_told(self, more: int, *, seconds: float = 20.0) -> None:
+    async def until_told(self, more: int, *, seconds: float = 60.0) -> None:
         """Waits until that many more changes were told: the watch is alive, broken or not."""
         goal = len(self.ledger.told) + more
         await until(lambda: len(self.ledger.told) >= goal, f"{more} more changes to be told", seconds=seconds)
 
-    async def survived(self, *, seconds: float = 20.0, resumed: bool = False) -> float:
+    async def survived(self, *, seconds: float = 60.0, resumed: bool = False) -> float:
         """Checks everything that a fault must leave intact; gives the seconds until all agreed.
 
         `resumed` is for faults after which a watch goes on where it ended: then every single version was told.

@@ -15,7 +15,7 @@ from navarch.errors import ConnectError, DeadlineError, TlsError
 
 pytestmark = pytest.mark.real
 
-LIMIT = 20.0
+LIMIT = 60.0
 
 
 def trying_once(proxy: FaultyProxy, cluster: rig.Cluster, client: Client) -> Client:

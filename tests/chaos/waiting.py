@@ -22,7 +22,7 @@ async def until_none(look: Callable[[], Awaitable[str | None]], *, seconds: floa
     return clock.monotonic() - began
 
 
-async def until(condition: Callable[[], bool], what: str, *, seconds: float = 20.0) -> float:
+async def until(condition: Callable[[], bool], what: str, *, seconds: float = 60.0) -> float:
     """Waits for the condition, and says how long that took; fails with what was awaited."""
 
     async def look() -> str | None:

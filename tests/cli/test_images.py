@@ -12,7 +12,7 @@ from cli.programs import Program
 from navarch.client import Client, connect
 from navarch.k8s.core.v1 import Container, Pod, PodSpec
 
-SECONDS = 30.0
+SECONDS = 60.0
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from navarch.k8s.core.v1 import Node, Pod
 from navarch.testing import Cluster
 from navarch.testing.engines import in_process
 
-SECONDS = 30.0
+SECONDS = 60.0
 
 
 @pytest.fixture

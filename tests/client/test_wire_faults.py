@@ -144,7 +144,7 @@ async def test_silent_watch_is_noticed_and_resumed(reaching: Any, monkeypatch: p
     )
     async with faulty(*plays) as server, reaching(server.url) as client:
         watch = client.watch(KIND, resource_version="1", options=options)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             assert [(await anext(watch)).object.name for _ in range(2)] == ["a", "b"]
         await watch.close()
     assert len(server.requests) == 3
@@ -176,7 +176,7 @@ async def test_object_of_ten_megabytes_comes_through(verb: str, reaching: Any) -
             "list": lambda: client.list(KIND),
             "watch": lambda: anext(client.watch(KIND, resource_version="1")),
         }
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             found = await calls[verb]()
     shown = found.object if verb == "watch" else found[1] if verb == "list" else found
     assert len(shown["data"]["blob"]) == 10_000_000

@@ -23,7 +23,7 @@ ANSWER = says_json(config_map())
 UNAUTHORIZED = says_json(
     {"kind": "Status", "code": 401, "reason": "Unauthorized", "message": "who?"}, "401 Unauthorized"
 )
-LIMIT = 10.0
+LIMIT = 30.0
 
 
 class Renewable:

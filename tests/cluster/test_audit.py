@@ -114,7 +114,7 @@ async def test_the_file_gets_every_record_as_a_line(tmp_path: Path) -> None:
     async with asyncio.TaskGroup() as group:
         running = group.create_task(log.run())
         await clock.advance(0.2)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             while not path.exists():  # a thread writes it
                 await clock.settle()
         await clock.until_sleeping()

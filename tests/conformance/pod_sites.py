@@ -26,7 +26,7 @@ from navarch.cluster.embedded.served import ThreadedCluster
 from navarch.cluster.nodes.images import Image, Images
 
 PROGRAM = Path(__file__).parent / "probe.py"
-SECONDS = 30
+SECONDS = 60
 _numbers = itertools.count(1)
 
 

@@ -25,7 +25,7 @@ from navarch.k8s.core.v1 import ConfigMap
 REPLICA = Path(__file__).with_name("election_replica.py")
 CLOCK = SystemClock()
 LEASE, RENEW, RETRY = 3.0, 2.0, 0.3
-LIMIT = 20.0
+LIMIT = 60.0
 
 
 @dataclass

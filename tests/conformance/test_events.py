@@ -12,7 +12,7 @@ from navarch.controller.events import Recorder
 from navarch.k8s.core.v1 import ConfigMap, Namespace
 from navarch.k8s.events.v1 import Event
 
-LIMIT = 20.0
+LIMIT = 60.0
 
 
 @pytest.fixture

@@ -29,7 +29,7 @@ CRD = Kind(
     "apiextensions.k8s.io", "v1", "CustomResourceDefinition", plural="customresourcedefinitions", namespaced=False
 )
 EXAMPLE = Path(memcached_operator.__file__).parent
-LIMIT = 30.0
+LIMIT = 60.0
 ASKING = ("/leases", "/selfsubject")
 
 needs_pods = pytest.mark.real

@@ -16,7 +16,7 @@ from navarch.api import Dynamic
 from navarch.client import Client, Request, WebSocket
 from navarch.k8s.core.v1 import Pod
 
-SECONDS = 30
+SECONDS = 60
 RBAC = {"apiVersion": "rbac.authorization.k8s.io/v1"}
 V4 = "v4.channel.k8s.io"
 V5 = "v5.channel.k8s.io"

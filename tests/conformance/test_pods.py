@@ -26,7 +26,7 @@ from navarch.k8s.policy.v1 import PodDisruptionBudget
 T = TypeVar("T")
 
 DOCS = Path(__file__).parents[2] / "docs"
-SECONDS = 30
+SECONDS = 60
 EVERY_BYTE = bytes(range(256))
 SPEC = {"terminationGracePeriodSeconds": 0}
 

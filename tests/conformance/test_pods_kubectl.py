@@ -23,7 +23,7 @@ from conformance.pod_sites import Served
 from rig import programs
 from rig.process import CLEAN_ENVIRONMENT
 
-SECONDS = 30
+SECONDS = 60
 EVERY_BYTE = bytes(range(256))
 OLDER = {"KUBECTL_REMOTE_COMMAND_WEBSOCKETS": "false", "KUBECTL_PORT_FORWARD_WEBSOCKETS": "false"}
 

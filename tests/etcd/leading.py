@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from navarch.etcd import EtcdClient
 
-SECONDS = 30.0
+SECONDS = 60.0
 
 
 async def until_led(etcd: EtcdClient, urls: Sequence[str]) -> None:

@@ -12,7 +12,7 @@ from navarch._base.clock import ManualClock
 from navarch.errors import EtcdNotFoundError
 from navarch.etcd import EtcdClient, EtcdOptions, WatchRequest
 
-SECONDS = 30.0
+SECONDS = 60.0
 
 
 async def test_a_lease_ends_and_takes_its_keys_along(etcd: EtcdClient, prefix: bytes) -> None:

@@ -12,7 +12,7 @@ from etcd_members import EtcdCluster
 from navarch.errors import EtcdExhaustedError, EtcdNotFoundError, EtcdRefusedError, EtcdUnavailableError
 from navarch.etcd import EtcdClient, EtcdOptions, Member
 
-SECONDS = 30.0
+SECONDS = 60.0
 
 
 async def test_a_member_comes_as_a_learner_votes_and_goes(members: EtcdCluster) -> None:

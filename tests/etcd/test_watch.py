@@ -21,7 +21,7 @@ from navarch.etcd import (
     prefix_end,
 )
 
-SECONDS = 30.0
+SECONDS = 60.0
 
 
 def under(prefix: bytes, *, start_revision: int = 0, progress_notify: bool = False) -> WatchRequest:

@@ -13,7 +13,7 @@ from navarch.errors import InvalidValueError
 from navarch.observe.metrics import LoopMetrics
 from navarch.operator.watchdog import Blockage, Place, Watchdog, _culprit, log_blockage
 
-LIMIT, BOUND = 0.2, 20.0
+LIMIT, BOUND = 0.2, 60.0
 
 
 class Reports:

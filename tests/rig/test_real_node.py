@@ -85,9 +85,11 @@ def test_attach_reaches_the_running_program(cluster: rig.Cluster) -> None:
 def test_port_forward_reaches_the_pod(cluster: rig.Cluster) -> None:
     """Bytes sent to the forwarded port are echoed by the pod."""
     start_pod(cluster, "serve", "serve", "7777", readinessProbe={"tcpSocket": {"port": 7777}, "periodSeconds": 1})
-    port = ports.find_free().apiserver
     forward = [str(programs.KUBECTL.path), f"--kubeconfig={cluster.kubeconfig}", "port-forward", "pod/serve"]
-    with subprocess.Popen([*forward, f"{port}:7777"], stdout=subprocess.PIPE, text=True) as process:
+    with (
+        ports.reserved(1) as [port],
+        subprocess.Popen([*forward, f"{port}:7777"], stdout=subprocess.PIPE, text=True) as process,
+    ):
         assert process.stdout is not None
         assert "Forwarding from 127.0.0.1" in process.stdout.readline()
         with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:

@@ -20,7 +20,7 @@ from navarch.client.http import _kept_alive
 PORT = 8080
 GREETING = (b"\x00" + PORT.to_bytes(2, "little"), b"\x01" + PORT.to_bytes(2, "little"))
 REFUSED = b"\x01error forwarding port 8080: dial tcp4 127.0.0.1:8080: connect: connection refused"
-SECONDS = 10
+SECONDS = 30
 
 
 async def echo(request: web.BaseRequest) -> web.StreamResponse:

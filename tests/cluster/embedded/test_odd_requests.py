@@ -18,7 +18,7 @@ from navarch.cluster.storage.memory import MemoryStorage
 
 OVERLOOKED = b"an error on the server has prevented the request"
 """What the server says of an exception that nobody thought of."""
-SECONDS = 10.0
+SECONDS = 30.0
 
 _METHODS = st.sampled_from(["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "", "get"])
 _WORDS = """

@@ -16,7 +16,7 @@ import pytest
 
 from chaos.waiting import until, until_none
 from cluster.controllers.planes import controlled
-from cluster.nodes.machines import is_ready, processes_with, status_of
+from cluster.nodes.machines import is_ready, long_while, processes_with, sleeping, status_of
 from navarch.api import Dynamic
 from navarch.client import Client, MergePatch, connect, load
 from navarch.cluster.controllers.health.conditions import UNREACHABLE, HealthOptions
@@ -83,8 +83,8 @@ async def seen(client: Client, name: str, holds: Callable[[Pod], bool]) -> Pod:
 @pytest.mark.parametrize("store", ["file", "etcd"])
 async def test_a_killed_cluster_goes_on_where_it_was(folder: ClusterFolder, store: Store) -> None:
     """After kill -9 nothing of its pods runs; started again it has them back by their policy, with their volumes."""
-    script = f"echo x >> /own/x; echo x >> /kept/x; exec sleep 86400.{os.getpid()}"
-    mark = f"86400.{os.getpid()}"
+    seconds = long_while()
+    script = f"echo x >> /own/x; echo x >> /kept/x; exec sleep {seconds}"
     running = start(folder, store=store, nodes=1)
     async with connect(load(folder.kubeconfig)) as client:
         await client.apply(claim())
@@ -94,8 +94,8 @@ async def test_a_killed_cluster_goes_on_where_it_was(folder: ClusterFolder, stor
         before = await seen(client, "again", is_ready)
         await seen(client, "once", is_ready)
     kill(running)
-    await until(lambda: not processes_with(mark), "no process of a pod")
-    await until(lambda: not processes_with(str(folder.path)), "no process of the cluster")
+    await until(lambda: not sleeping(seconds), "no process of a pod", seconds=SECONDS)
+    await until(lambda: not processes_with(str(folder.path)), "no process of the cluster", seconds=SECONDS)
     start(folder)
     async with connect(load(folder.kubeconfig)) as client:
         after = await seen(client, "again", lambda pod: is_ready(pod) and status_of(pod).restart_count == 1)
@@ -138,7 +138,7 @@ def at_work(pods: list[Pod]) -> list[str | None]:
 async def test_pods_leave_a_node_that_is_off_and_it_cleans_up_when_it_returns(monkeypatch: pytest.MonkeyPatch) -> None:
     """They are made anew on another; the old ones end when their node is back, and none of their processes does."""
     monkeypatch.setattr(heartbeat, "_RENEWAL_SECONDS", 0.2)
-    mark = f"86401.{os.getpid()}"
+    seconds = long_while()
     async with in_process(Equipment(controllers=False, nodes=2)) as cluster:
 
         async def pods() -> list[Pod]:
@@ -149,20 +149,20 @@ async def test_pods_leave_a_node_that_is_off_and_it_cleans_up_when_it_returns(mo
 
         async with controlled(cluster, PlaneOptions(health=HURRIED)):
             await cluster.eventually(lambda: cluster.list(Node), lambda found: len(found) == 2, timeout=SECONDS)
-            await cluster.apply(deployment("web", 2, f"exec sleep {mark}"))
+            await cluster.apply(deployment("web", 2, f"exec sleep {seconds}"))
             await cluster.eventually(
                 pods, lambda found: sorted(map(str, at_work(found))) == ["node-1", "node-2"], timeout=SECONDS
             )
             await power(POWER_OFF)
             await cluster.eventually(pods, lambda found: at_work(found) == ["node-2"] * 2, timeout=SECONDS)
-            assert len(processes_with(mark)) == 2
+            assert len(sleeping(seconds)) == 2
             (lost,) = [pod for pod in await pods() if pod.spec.node_name == "node-1"]
             assert lost.metadata.deletion_timestamp is not None
             await power(None)
             await cluster.eventually(
                 pods, lambda found: len(found) == 2 and at_work(found) == ["node-2"] * 2, timeout=SECONDS
             )
-            assert len(processes_with(mark)) == 2
+            assert len(sleeping(seconds)) == 2
 
 
 async def test_clusters_side_by_side_share_no_addresses() -> None:
@@ -218,10 +218,15 @@ class Traces:
         return {
             "processes": Path(f"/proc/{own}/task/{own}/children").read_text().split(),
             "files": sorted(_opened()),
-            "mounts": Path("/proc/self/mountinfo").read_text().count("\n"),
+            "mounts": [line for line in _mounts() if str(self._temporary) in line],
             "threads": sorted(thread.name for thread in threading.enumerate() if "asyncio" not in thread.name),
             "temporary": sorted(path.name for path in self._temporary.iterdir()),
         }
+
+
+def _mounts() -> list[str]:
+    """Those of other processes too, which come and go."""
+    return Path("/proc/self/mountinfo").read_text().splitlines()
 
 
 def _opened() -> Iterator[str]:
@@ -237,21 +242,21 @@ def _opened() -> Iterator[str]:
 async def test_clusters_in_a_row_leave_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No process, mount, file or port, however many there were, each with a pod that ran."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    traces = Traces(tmp_path)
-    await _one_cluster()  # what is made once for all of them
+    traces, seconds = Traces(tmp_path), long_while()
+    await _one_cluster(seconds)  # what is made once for all of them
     before = traces.found()
     for _ in range(IN_A_ROW):
-        await _one_cluster()
-    await until(lambda: not processes_with("86403"), "no process of a pod")
+        await _one_cluster(seconds)
+    await until(lambda: not sleeping(seconds), "no process of a pod", seconds=SECONDS)
     assert traces.found() == before
     assert before["temporary"] == []
 
 
-async def _one_cluster() -> None:
+async def _one_cluster(seconds: str) -> None:
     async with EmbeddedCluster(equipment=Equipment(nodes=1)) as embedded, serving(embedded) as access:
         cluster = Cluster(embedded.client(), embedded, access)
         await cluster.eventually(lambda: cluster.list(Node), lambda found: len(found) == 1, timeout=SECONDS)
-        await cluster.apply(deployment("web", 1, "exec sleep 86403"))
+        await cluster.apply(deployment("web", 1, f"exec sleep {seconds}"))
 
         async def pods() -> list[Pod]:
             return list(await cluster.list(Pod))

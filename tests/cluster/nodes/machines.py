@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import os
 import random
 from collections.abc import AsyncIterator, Callable
@@ -22,6 +23,8 @@ from navarch.cluster.nodes.warden.warden import Warden
 from navarch.k8s.core.v1 import Container, ContainerStateTerminated, ContainerStatus, Pod, PodCondition, PodSpec
 from navarch.k8s.events.v1 import Event
 from navarch.testing.cluster import Cluster
+
+_numbers = itertools.count()
 
 
 def quick_delays() -> Delays:
@@ -53,7 +56,7 @@ class Machine:
         running = Background()
         running.start(self.node.run(), "node")
         try:
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(60):
                 await self.node.ready.wait()
             yield
         finally:
@@ -72,7 +75,7 @@ class Machine:
 
     async def until(self, holds: Callable[[Pod], Any], *, name: str = "pod", what: str = "") -> Pod:
         """The pod, once it holds."""
-        return await self.cluster.eventually(lambda: self.cluster.get(Pod, name), holds, timeout=20, what=what)
+        return await self.cluster.eventually(lambda: self.cluster.get(Pod, name), holds, timeout=60, what=what)
 
     async def ended(self, *containers: Container, name: str = "pod", **fields: Any) -> Pod:
         """A pod that runs to its end, once it is there."""
@@ -82,7 +85,7 @@ class Machine:
     async def gone(self, name: str = "pod") -> None:
         """Returns when there is no such pod."""
         await self.cluster.eventually(
-            self._names, lambda names: name not in names, timeout=20, what=f"pod {name} to be gone"
+            self._names, lambda names: name not in names, timeout=60, what=f"pod {name} to be gone"
         )
 
     async def _names(self) -> set[str]:
@@ -112,7 +115,7 @@ class Machine:
             found = [event for event in await self.cluster.list(Event) if _is_about(event, name)]
             return [event.note or "" for event in found if event.reason == reason]
 
-        return (await self.cluster.eventually(notes, bool, timeout=20, what=f"an event {reason}"))[0]
+        return (await self.cluster.eventually(notes, bool, timeout=60, what=f"an event {reason}"))[0]
 
     def pod_folder(self, pod: Pod) -> Path:
         """Where the node keeps what belongs to the pod."""
@@ -151,6 +154,16 @@ def waits_for(pod: Pod, container: str = "main") -> str | None:
 def condition(pod: Pod, kind: str) -> PodCondition:
     """The pod's condition of that type."""
     return {known.type: known for known in pod.status.conditions or []}[kind]
+
+
+def long_while() -> str:
+    """Seconds for which nobody else on this machine sleeps: a test knows its own processes by them."""
+    return f"4711.{os.getpid():08d}{next(_numbers):04d}"
+
+
+def sleeping(seconds: str) -> list[int]:
+    """The processes of this machine that sleep so long."""
+    return processes_with(f"sleep\0{seconds}")
 
 
 def processes_with(text: str) -> list[int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from contextlib import suppress
 
-from cluster.nodes.machines import is_ready, processes_with, shell
+from cluster.nodes.machines import is_ready, long_while, processes_with, shell
 from navarch.cluster.embedded import EmbeddedCluster
 from navarch.cluster.embedded.equipment import Equipment
 from navarch.cluster.nodes.node import Node
@@ -55,7 +55,7 @@ async def _settle(cluster: Cluster) -> None:
 
 async def test_pods_survive_their_nodes() -> None:
     """Every pod is there and ready again, nothing runs that no pod knows of, and nothing is left in the end."""
-    mark, rng = "sleep 4722.25", random.Random(1)
+    mark, rng = f"sleep {long_while()}", random.Random(1)
     async with EmbeddedCluster(equipment=Equipment(nodes=2)) as embedded:
         cluster = Cluster(embedded.client(), embedded)
         await cluster.create(_deployment(mark))
@@ -63,7 +63,7 @@ async def test_pods_survive_their_nodes() -> None:
         for _ in range(_STEPS):
             await _disturb(cluster, list(embedded.nodes.values()), rng)
         await cluster.eventually(lambda: _all(cluster), _are_well, timeout=60, what=f"{_PODS} pods, all ready")
-        await cluster.eventually(lambda: _running(mark), lambda count: count == _PODS, timeout=20)
+        await cluster.eventually(lambda: _running(mark), lambda count: count == _PODS, timeout=60)
     assert await _running(mark) == 0
 
 

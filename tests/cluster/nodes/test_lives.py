@@ -6,7 +6,17 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from cluster.nodes.machines import Machine, condition, end_of, is_ready, processes_with, shell, status_of, waits_for
+from cluster.nodes.machines import (
+    Machine,
+    condition,
+    end_of,
+    is_ready,
+    long_while,
+    processes_with,
+    shell,
+    status_of,
+    waits_for,
+)
 from navarch.k8s.core.v1 import ExecAction, Lifecycle, LifecycleHandler, Pod, SleepAction
 
 
@@ -34,7 +44,7 @@ async def test_pod_becomes_ready(machine: Machine) -> None:
 
 async def test_deletion_ends_the_processes_and_leaves_nothing(machine: Machine) -> None:
     """A pod that is deleted is gone with its processes, those they forked, and its folder."""
-    mark = "sleep 4711.25"
+    mark = f"sleep {long_while()}"
     pod = await machine.run(shell(f"(setsid {mark} &) ; {mark}"))
     await machine.cluster.eventually(_found(mark), lambda found: len(found) >= 2, what="both processes")
     await machine.cluster.delete(Pod, "pod")
@@ -74,7 +84,7 @@ async def test_grace_ends_with_a_kill(machine: Machine) -> None:
                 if change.type == "DELETED":
                     return
 
-    async with asyncio.timeout(20), asyncio.TaskGroup() as group:
+    async with asyncio.timeout(60), asyncio.TaskGroup() as group:
         group.create_task(watch())
         await ends.wait()
         await machine.cluster.delete(Pod, "pod")
@@ -227,7 +237,7 @@ def _with_image(image: str) -> Callable[[Pod], None]:
 
 async def test_pods_that_vanish_are_ended(machine: Machine) -> None:
     """A pod that is deleted by force leaves no process behind."""
-    mark = "sleep 4712.25"
+    mark = f"sleep {long_while()}"
     await machine.run(shell(mark))
     await machine.cluster.client.delete(Pod, "pod", grace_seconds=0)
     await machine.cluster.eventually(_found(mark), lambda found: not found, what="the process to end")
@@ -235,7 +245,7 @@ async def test_pods_that_vanish_are_ended(machine: Machine) -> None:
 
 async def test_pods_that_are_deleted_at_once_leave_nothing(machine: Machine) -> None:
     """Whatever a pod is about to do when it is deleted, it ends."""
-    mark = "sleep 4721.25"
+    mark = f"sleep {long_while()}"
     for number in range(8):
         await machine.create(shell(f"trap 'exit 0' TERM; {mark} & wait"), name=f"pod-{number}")
         if number % 2:

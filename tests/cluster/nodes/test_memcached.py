@@ -12,7 +12,7 @@ from navarch.cluster.nodes.programs.memcached import Items, Memcached
 async def _answers(memcached: Memcached, asked: bytes) -> bytes:
     """All that comes back for what is asked, over a connection of its own."""
     server = await asyncio.start_server(memcached.serve, "127.0.0.1", 0)
-    async with server, asyncio.timeout(5):
+    async with server, asyncio.timeout(30):
         reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
         writer.write(asked + b"quit\r\n")
         found = await reader.read()

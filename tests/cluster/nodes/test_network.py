@@ -186,7 +186,7 @@ async def test_a_proxy_passes_over_pods_that_refuse() -> None:
     try:
         await proxies.follow({service: [(block.address(), 1), good]})
         for _ in range(5):
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(30):
                 reader, writer = await asyncio.open_connection(*service)
                 writer.write(b"word")
                 writer.write_eof()
@@ -222,7 +222,7 @@ async def _ask(address: tuple[str, int], *words: bytes) -> list[bytes]:
         asking.setblocking(False)
         asking.connect(address)
         answers = []
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             for word in words:
                 await loop.sock_sendall(asking, word)
                 answers.append(await loop.sock_recv(asking, 100))

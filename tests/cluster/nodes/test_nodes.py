@@ -10,7 +10,17 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
-from cluster.nodes.machines import Machine, is_ready, processes_with, running_machine, shell, status_of
+from chaos.waiting import until
+from cluster.nodes.machines import (
+    Machine,
+    is_ready,
+    long_while,
+    processes_with,
+    running_machine,
+    shell,
+    sleeping,
+    status_of,
+)
 from navarch._base.clock import ManualClock
 from navarch.client import MergePatch
 from navarch.cluster.embedded import EmbeddedCluster
@@ -116,28 +126,28 @@ def _is_down(machine: Machine) -> Callable[[], Awaitable[bool]]:
 
 async def test_a_node_that_is_cut_off_cleans_up_when_it_returns(machine: Machine) -> None:
     """Its pods run on meanwhile; those that were deleted without it end when it is back."""
-    mark = "sleep\x004715.25"
-    await machine.run(shell("exec sleep 4715.25"))
+    seconds = long_while()
+    await machine.run(shell(f"exec sleep {seconds}"))
     await machine.node.cut_off()
     await machine.cluster.client.delete(Pod, "pod", grace_seconds=0)
-    assert processes_with(mark)
+    assert sleeping(seconds)
     await machine.node.cut_off(cut=False)
-    await machine.cluster.eventually(_processes(mark), lambda found: not found, timeout=60, what="the process to end")
+    await machine.cluster.eventually(_sleeping(seconds), lambda found: not found, timeout=60, what="the process to end")
 
 
-def _processes(mark: str) -> Callable[[], Awaitable[list[int]]]:
+def _sleeping(seconds: str) -> Callable[[], Awaitable[list[int]]]:
     async def found() -> list[int]:
-        return processes_with(mark)
+        return sleeping(seconds)
 
     return found
 
 
 async def test_a_frozen_node_stands_still_and_goes_on(machine: Machine) -> None:
     """No process of it runs while it is frozen; afterwards they do, and nothing was lost."""
-    mark = "sleep\x004716.25"
-    await machine.run(shell("sleep 4716.25"))
+    seconds = long_while()
+    await machine.run(shell(f"sleep {seconds}"))
     await machine.node.freeze()
-    (pid,) = await machine.cluster.eventually(_processes(mark), lambda found: len(found) == 1)
+    (pid,) = await machine.cluster.eventually(_sleeping(seconds), lambda found: len(found) == 1)
     await machine.cluster.eventually(lambda: _state(pid), lambda state: state == "T", what="the process to stop")
     await machine.node.freeze(frozen=False)
     await machine.cluster.eventually(lambda: _state(pid), lambda state: state == "S", what="the process to go on")
@@ -160,7 +170,7 @@ from navarch.testing.engines import in_process
 
 async def main():
     async with in_process() as cluster, running_machine(cluster, Path(sys.argv[1])) as machine:
-        await machine.run(shell("(setsid sleep 4717.25 &); sleep 4717.25"))
+        await machine.run(shell(f"(setsid sleep {sys.argv[2]} &); sleep {sys.argv[2]}"))
         print("ready", flush=True)
         await asyncio.Event().wait()
 
@@ -170,22 +180,18 @@ asyncio.run(main())
 
 async def test_nothing_outlives_a_cluster_that_was_killed(tmp_path: Path) -> None:
     """kill -9 of the cluster's process ends every process of every pod, also those that left their session."""
-    mark = "sleep\x004717.25"
+    seconds = long_while()
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-c", _CLUSTER, str(tmp_path), env=env, stdout=asyncio.subprocess.PIPE
+        sys.executable, "-c", _CLUSTER, str(tmp_path), seconds, env=env, stdout=asyncio.subprocess.PIPE
     )
     assert process.stdout is not None
     async with asyncio.timeout(60):
         assert await process.stdout.readline() == b"ready\n"
-    async with asyncio.timeout(10):
-        while len(processes_with(mark)) < 2:
-            await asyncio.to_thread(os.sched_yield)
+    await until(lambda: len(sleeping(seconds)) == 2, "both processes", seconds=60)
     process.send_signal(signal.SIGKILL)
     await process.wait()
-    async with asyncio.timeout(10):
-        while processes_with(mark) or processes_with(str(tmp_path)):
-            await asyncio.to_thread(os.sched_yield)
+    await until(lambda: not sleeping(seconds) and not processes_with(str(tmp_path)), "no process", seconds=60)
 
 
 async def test_a_cluster_on_its_store_goes_on_with_its_pods(tmp_path: Path) -> None:
@@ -217,12 +223,12 @@ def _text(path: Path) -> str:
 
 async def test_leaving_leaves_nothing(tmp_path: Path) -> None:
     """A node that ends takes its processes along, and what the cluster knows of its pods stays."""
-    mark = "sleep\x004718.25"
+    seconds = long_while()
     async with in_process() as cluster:
-        await _run_and_leave(cluster, tmp_path)
+        await _run_and_leave(cluster, tmp_path, seconds)
         pod = await cluster.get(Pod, "pod")
     assert pod.status.phase == "Running"
-    assert not processes_with(mark)
+    assert not sleeping(seconds)
     assert not processes_with(str(tmp_path))
     assert str(tmp_path) not in _mounts()
 
@@ -231,6 +237,6 @@ def _mounts() -> str:
     return Path("/proc/self/mounts").read_text()
 
 
-async def _run_and_leave(cluster: Cluster, folder: Path) -> None:
+async def _run_and_leave(cluster: Cluster, folder: Path, seconds: str) -> None:
     async with running_machine(cluster, folder) as machine:
-        await machine.run(shell("sleep 4718.25"))
+        await machine.run(shell(f"sleep {seconds}"))

@@ -107,7 +107,7 @@ async def test_a_start_that_never_comes_ends_the_container(machine: Machine) -> 
 async def test_a_probe_that_takes_too_long_has_failed(machine: Machine) -> None:
     """timeoutSeconds holds for commands too, and what they started is ended."""
     probe = Probe(period_seconds=1, timeout_seconds=1, failure_threshold=1)
-    probe.exec = {"command": ["sleep", "4713.25"]}  # type: ignore[assignment]  # as in a manifest
+    probe.exec = {"command": ["sleep", "1000"]}  # type: ignore[assignment]  # as in a manifest
     await machine.create(shell("sleep 100", readiness_probe=probe))
     assert "timed out" in await machine.noted("Unhealthy")
 

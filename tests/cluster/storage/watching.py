@@ -7,7 +7,7 @@ from typing import Any
 
 from navarch.cluster.storage.protocol import Event, StorageError, Watcher
 
-SECONDS = 20.0
+SECONDS = 60.0
 
 
 async def take(watcher: Watcher, count: int) -> list[Event]:

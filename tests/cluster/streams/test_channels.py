@@ -25,7 +25,7 @@ async def talk(socket: FakeSocket, process: FakeProcess, protocol: str = V5) -> 
     async def start() -> FakeProcess:
         return process
 
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         await converse(start, CommandChannels(socket, protocol), lambda code: exited(code, ("x",)))
 
 
@@ -98,7 +98,7 @@ async def test_ports_are_carried_side_by_side(echo_port: int) -> None:
     """One that is closed is told, the other goes on; the WebSocket ends with the last."""
     socket, node = FakeSocket(), FakeNode({80: echo_port})
     ports = PortChannels(Channels(socket, "v4.channel.k8s.io"), [80, 81])
-    async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+    async with asyncio.timeout(30), asyncio.TaskGroup() as group:
         group.create_task(ports.run(Forwarder(node, "pod")))
         greeting = [await socket.got() for _ in range(4)]
         assert greeting == [b"\x00\x50\x00", b"\x01\x50\x00", b"\x02\x51\x00", b"\x03\x51\x00"]
@@ -113,7 +113,7 @@ async def test_client_that_leaves_closes_its_ports(echo_port: int) -> None:
     """No connection is left."""
     socket, node = FakeSocket(), FakeNode({80: echo_port})
     ports = PortChannels(Channels(socket, "v4.channel.k8s.io"), [80])
-    async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+    async with asyncio.timeout(30), asyncio.TaskGroup() as group:
         group.create_task(ports.run(Forwarder(node, "pod")))
         socket.coming.put_nowait(b"\x00hello")
         while await socket.got() != b"\x00hello":

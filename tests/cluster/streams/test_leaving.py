@@ -6,11 +6,11 @@ import asyncio
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 import aiohttp
 import pytest
 
+from cluster.nodes.machines import long_while, sleeping
 from navarch.api import Dynamic
 from navarch.errors import Forbidden
 from navarch.k8s.core.v1 import Pod
@@ -66,57 +66,48 @@ async def asked(cluster: Cluster, writer: asyncio.StreamWriter, query: str, head
     await writer.drain()
 
 
-def processes(word: str) -> int:
-    """How many have that word among their arguments."""
-    found = 0
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            found += word.encode() in path.read_bytes().split(b"\0")
-        except OSError:
-            continue
-    return found
-
-
-async def counted(word: str) -> int:
-    return processes(word)
+async def counted(seconds: str) -> int:
+    return len(sleeping(seconds))
 
 
 @pytest.mark.parametrize("protocol", ["v5.channel.k8s.io", "v4.channel.k8s.io"])
 async def test_client_that_vanishes_ends_its_command(served: Cluster, protocol: str) -> None:
     """Without a goodbye."""
+    seconds = long_while()
     async with connected(served) as (reader, writer):
         headers = {**WEBSOCKET, "Sec-WebSocket-Protocol": protocol}
-        await asked(served, writer, "command=sleep&command=4711.125&stdout=1&stdin=1", headers)
+        await asked(served, writer, f"command=sleep&command={seconds}&stdout=1&stdin=1", headers)
         assert b"101 Switching Protocols" in await reader.readuntil(b"\r\n\r\n")
-        await served.eventually(lambda: counted("4711.125"), lambda found: found == 1, what="a command that runs")
-    await served.eventually(lambda: counted("4711.125"), lambda found: found == 0, what="a command that was ended")
+        await served.eventually(lambda: counted(seconds), lambda found: found == 1, what="a command that runs")
+    await served.eventually(lambda: counted(seconds), lambda found: found == 0, what="a command that was ended")
     await served.eventually(lambda: _ends(served), lambda ends: ends == 1, what="the end on record")
 
 
 async def test_client_that_vanishes_while_nobody_reads_ends_its_command(served: Cluster) -> None:
     """Its input has filled all that is on the way."""
-    data = b"\x00" + bytes(2**16)
+    data, seconds = b"\x00" + bytes(2**16), long_while()
     frame = b"\x82\xff" + len(data).to_bytes(8, "big") + bytes(4) + data
     async with connected(served) as (reader, writer):
         headers = {**WEBSOCKET, "Sec-WebSocket-Protocol": "v5.channel.k8s.io"}
-        await asked(served, writer, "command=sleep&command=4711.75&stdout=1&stdin=1", headers)
+        await asked(served, writer, f"command=sleep&command={seconds}&stdout=1&stdin=1", headers)
         assert b"101 Switching Protocols" in await reader.readuntil(b"\r\n\r\n")
-        await served.eventually(lambda: counted("4711.75"), lambda found: found == 1, what="a command that runs")
+        await served.eventually(lambda: counted(seconds), lambda found: found == 1, what="a command that runs")
         for _ in range(200):
             writer.write(frame)
         await served.client.list(Pod)  # the server has had its turn
     await served.eventually(
-        lambda: counted("4711.75"), lambda found: found == 0, timeout=30, what="a command that was ended"
+        lambda: counted(seconds), lambda found: found == 0, timeout=30, what="a command that was ended"
     )
 
 
 async def test_client_that_opens_no_streams_starts_nothing(served: Cluster) -> None:
     """SPDY is there, but nothing is said in it."""
+    seconds = long_while()
     async with connected(served) as (reader, writer):
-        await asked(served, writer, "command=sleep&command=4711.25&stdout=1", SPDY)
+        await asked(served, writer, f"command=sleep&command={seconds}&stdout=1", SPDY)
         assert b"101 Switching Protocols" in await reader.readuntil(b"\r\n\r\n")
         writer.write(b"GET / HTTP/1.1\r\n\r\n")
-    assert processes("4711.25") == 0
+    assert not sleeping(seconds)
     await served.eventually(lambda: _ends(served), lambda ends: ends == 1, what="the end on record")
 
 
@@ -128,8 +119,9 @@ async def _ends(cluster: Cluster) -> int:
 async def test_messages_beyond_measure_end_the_connection(served: Cluster) -> None:
     """With the code for it; the command is ended."""
     assert served.access is not None
+    seconds = long_while()
     context = ssl.create_default_context(cadata=served.access.authority.decode())
-    url = f"{served.access.url}{PATH}/exec?command=sleep&command=4711.5&stdin=1&stdout=1"
+    url = f"{served.access.url}{PATH}/exec?command=sleep&command={seconds}&stdin=1&stdout=1"
     async with (
         aiohttp.ClientSession(headers={"Authorization": f"Bearer {served.access.token}"}) as session,
         session.ws_connect(url, ssl=context, protocols=("v5.channel.k8s.io",)) as opened,
@@ -138,7 +130,7 @@ async def test_messages_beyond_measure_end_the_connection(served: Cluster) -> No
         await opened.send_bytes(bytes(2**25 + 1))
         message = await opened.receive()
         assert (message.type, message.data) == (aiohttp.WSMsgType.CLOSE, aiohttp.WSCloseCode.MESSAGE_TOO_BIG)
-    await served.eventually(lambda: counted("4711.5"), lambda found: found == 0, what="a command that was ended")
+    await served.eventually(lambda: counted(seconds), lambda found: found == 0, what="a command that was ended")
 
 
 async def test_handshake_that_is_none_is_refused(served: Cluster) -> None:

@@ -34,7 +34,7 @@ class Forwarded:
 async def forwarded(echo_port: int) -> AsyncIterator[Forwarded]:
     """A client of a pod that listens on port 80; all has ended when it has left."""
     made = Forwarded(FakeNode({80: echo_port}))
-    async with asyncio.timeout(10), asyncio.TaskGroup() as group:
+    async with asyncio.timeout(30), asyncio.TaskGroup() as group:
         group.create_task(made.serving)
         yield made
         made.client.leave()

@@ -142,7 +142,7 @@ async def test_client_that_breaks_the_protocol_is_told_to_go_away() -> None:
     client = SpdyClient(socket)
     client.open(1, name="a")
     socket.coming.put_nowait(struct.pack(">II", 0x80020006, 4) + bytes(4))
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         await Connection(socket).run(echo)
     assert [(await client.got())[:2], (await client.got())[:2]] == [("reply", 1), ("go away", 1)]
     assert await echo.streams[1].receive() is None

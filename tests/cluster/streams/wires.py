@@ -29,7 +29,7 @@ class FakeSocket:
 
     async def got(self) -> bytes:
         """The next that the client gets."""
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             return await self.sent.get()
 
 

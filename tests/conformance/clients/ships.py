@@ -16,7 +16,7 @@ from navarch.api import Dynamic, Kind
 
 GROUP, VERSION, PLURAL = "sea.example.com", "v1", "ships"
 SHIP = Kind(GROUP, VERSION, "Ship", plural=PLURAL)
-LIMIT = 20.0
+LIMIT = 60.0
 
 _ANYTHING: dict[str, Any] = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 DEFINITION: dict[str, Any] = {

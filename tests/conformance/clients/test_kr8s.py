@@ -19,7 +19,7 @@ from conformance.clients.mounting import Mount
 
 pytestmark = pytest.mark.filterwarnings("ignore:Kubernetes version:UserWarning")  # it says how new it is
 
-LIMIT = 20.0
+LIMIT = 60.0
 MINE = {"suite": "clients"}
 Gadget = new_class("Gadget", "test.example.com/v1", asyncio=True, namespaced=True, scalable=True)
 

@@ -18,7 +18,7 @@ from kubernetes_asyncio.dynamic import DynamicClient
 from conformance.clients.mounting import Mount
 from conformance.conftest import Compacting
 
-LIMIT = 20.0
+LIMIT = 60.0
 GROUP, VERSION, PLURAL = "test.example.com", "v1", "gadgets"
 
 

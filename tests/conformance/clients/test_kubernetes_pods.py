@@ -15,7 +15,7 @@ pytestmark = pytest.mark.filterwarnings(  # about sockets that the client leaves
     "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
 )
 
-SECONDS = 30
+SECONDS = 60
 
 
 @pytest.fixture(autouse=True)

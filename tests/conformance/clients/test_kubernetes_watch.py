@@ -17,7 +17,7 @@ from kubernetes.leaderelection.resourcelock.leaselock import LeaseLock
 from conformance.conftest import Compacting
 from navarch.client import Client
 
-LIMIT = 20.0
+LIMIT = 60.0
 MINE = "suite=clients"
 
 

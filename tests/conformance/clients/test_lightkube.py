@@ -36,7 +36,7 @@ from lightkube.types import CascadeType, PatchType
 from conformance.clients.mounting import Mount
 from conformance.conftest import Compacting
 
-LIMIT = 20.0
+LIMIT = 60.0
 MINE = {"suite": "clients"}
 BACKEND = IngressBackend(service=IngressServiceBackend(name="web", port=ServiceBackendPort(number=80)))
 Gadget: Any = create_namespaced_resource(

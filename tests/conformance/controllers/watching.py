@@ -13,7 +13,7 @@ from navarch.k8s.core.v1 import Event, Pod
 
 T = TypeVar("T")
 
-SECONDS = 20.0
+SECONDS = 60.0
 
 
 async def until(

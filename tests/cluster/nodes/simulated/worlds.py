@@ -32,7 +32,7 @@ class World:
         """Simulates so many nodes; returns when they have joined."""
         self.nodes = SimulatedNodes(self.client, nodes, lives)
         self._beside.start(self.nodes.run(), "simulated nodes")
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             await self.nodes.ready.wait()
         await self.clock.settle()
 
