@@ -9,12 +9,12 @@ from etcd_operator.carrying import carry_out
 from etcd_operator.etcd import Connect, Etcd
 from etcd_operator.kinds import EtcdCluster, EtcdClusterStatus
 from etcd_operator.looking import look
-from etcd_operator.manifests import budget, services
 from etcd_operator.metrics import RECOVERY, STEPS, MemberCounts
 from etcd_operator.nodes import Nodes
 from etcd_operator.observation import Observation
 from etcd_operator.planning import Plan, decide
 from etcd_operator.status import tell
+from etcd_operator.surroundings import surround
 from navarch import Context, Result
 from navarch.client import Client
 from navarch.errors import Conflict, EtcdError
@@ -52,7 +52,7 @@ class Reconciler:
             _announce(ctx, plan, before, cluster.status)
             if cluster.spec.paused:
                 return Result(after=plan.after)
-            await _surroundings(cluster, ctx, seen)
+            await surround(cluster, ctx, len(seen.voters))
             return Result(after=await _stepped(plan, cluster, ctx, etcd))
 
     async def forget_gone(self, client: Client) -> None:
@@ -74,12 +74,6 @@ def _announce(ctx: Context, plan: Plan, before: EtcdClusterStatus, now: EtcdClus
     was = before.condition("Degraded")
     if was is not None and was.status == "True" and not now.is_true("Degraded"):
         RECOVERY.observe((ctx.now() - was.last_transition_time).total_seconds())
-
-
-async def _surroundings(cluster: EtcdCluster, ctx: Context, seen: Observation) -> None:
-    for service in services(cluster):
-        await ctx.apply(service)
-    await ctx.apply(budget(cluster, len(seen.voters)))
 
 
 async def _stepped(plan: Plan, cluster: EtcdCluster, ctx: Context, etcd: Etcd) -> float:
