@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from etcd_operator.manifests import pod_of
 from etcd_operator.manifests.pods import CLUSTER, FORCE, STATE, VERSION
-from etcd_operator.observation import Alarm, Fingerprint, MemberSeen, Voice, quorum
+from etcd_operator.observation import Alarm, Auth, Fingerprint, MemberSeen, Voice, quorum
 from navarch.errors import EtcdNotFoundError, EtcdRefusedError, EtcdUnavailableError
 from navarch.k8s.core.v1 import Pod
 
@@ -27,6 +27,9 @@ class Process:
     member: int
     version: str
     since: float
+    listens: frozenset[str]
+    """The schemes in which others reach it."""
+    has_certificate: bool
     answers: bool = False
 
 
@@ -45,6 +48,9 @@ class ModelEtcd:
     differ: set[int] = field(default_factory=set)
     """Members that hold other data than the rest, and do not say so."""
     size_asked_for: int = 0
+    asks_who: bool = False
+    """Whether it is asked for that it has users."""
+    knows_root: bool = False
     formed: bool = False
     led_by: int = 0
     _next: int = 1
@@ -73,7 +79,7 @@ class ModelEtcd:
     def _seed(self, pod: Pod, disk: str) -> None:
         assert not self.formed, f"{pod.name} was started as a new cluster, although there is one"
         self.formed = True
-        member = self._new(pod.name, learner=False, started=True)
+        member = self._new(pod.annotations[CLUSTER].partition("=")[2], learner=False, started=True)
         self.disks[disk] = member
         self._runs(pod, member)
 
@@ -86,12 +92,32 @@ class ModelEtcd:
         if member is None or set(peers) != {each.name for each in self.members.values()}:
             raise StartError('{"level":"fatal","msg":"discovery failed","error":"member count is unequal"}')
         assert not member.started, f"{pod.name} had promised things, and was started without its data"
-        self.members[member.id] = MemberSeen(id=member.id, name=member.name, learner=member.learner, started=True)
+        assert peers == {each.name: each.peer_url for each in self.members.values()}, f"{pod.name} knows other ways"
+        self.members[member.id] = replace(member, started=True)
         self.disks[disk] = member.id
         self._runs(pod, member.id)
 
     def _runs(self, pod: Pod, member: int) -> None:
-        self.processes[pod.name] = Process(member, pod.annotations[VERSION], self.now())
+        flags = dict(each.partition("=")[::2] for each in pod.spec.containers[0].command or [])
+        listens = frozenset(url.partition(":")[0] for url in flags["--listen-peer-urls"].split(","))
+        certificate = "--peer-cert-file" in flags
+        self.processes[pod.name] = Process(member, pod.annotations[VERSION], self.now(), listens, certificate)
+        self.check_ways()
+
+    def check_ways(self) -> None:
+        """Whoever runs is where the others look for it, and they can go there."""
+        for process in self.processes.values():
+            if process.member in self.members:
+                scheme = self.members[process.member].peer_url.partition(":")[0]
+                name = self.members[process.member].name
+                assert scheme in process.listens, f"{name} is looked for by {scheme}, and listens to {process.listens}"
+                able = all(each.has_certificate for each in self.processes.values())
+                assert scheme == "http" or able, f"{name} is reached by {scheme}, and some have no certificate"
+
+    def restored(self, peer_url: str) -> int:
+        """A member whose disk holds what a snapshot had; from now on there is a cluster."""
+        self.formed = True
+        return self._new(peer_url, learner=False, started=True)
 
     def stop(self, name: str) -> None:
         """A container ends."""
@@ -122,9 +148,11 @@ class ModelEtcd:
     def _votes(self, member: int) -> bool:
         return member in self.members and not self.members[member].learner
 
-    def _new(self, name: str, *, learner: bool, started: bool) -> int:
+    def _new(self, peer_url: str, *, learner: bool, started: bool) -> int:
         number, self._next = self._next, self._next + 1
-        self.members[number] = MemberSeen(id=number, name=name, learner=learner, started=started)
+        self.members[number] = MemberSeen(
+            id=number, name=pod_of([peer_url]), learner=learner, started=started, peer_url=peer_url
+        )
         self.index[number] = number
         return number
 
@@ -168,7 +196,7 @@ class ModelEtcd:
             raise EtcdRefusedError("etcdserver: too many learner members in cluster")
         name = pod_of([peer_url])
         assert all(member.name != name for member in self.members.values()), f"{name} was added twice"
-        self._new(name, learner=learner, started=False)
+        self._new(peer_url, learner=learner, started=False)
         self.elect()
         self.wrote(f"add {name}")
 
@@ -179,7 +207,7 @@ class ModelEtcd:
             raise EtcdRefusedError("etcdserver: can only promote a learner member which is in sync with leader")
         old = self.members[member]
         assert old.learner, f"{old.name} was promoted twice"
-        self.members[member] = MemberSeen(id=old.id, name=old.name)
+        self.members[member] = replace(old, learner=False)
         self.elect()
         self.wrote(f"promote {old.name}")
 
@@ -201,6 +229,23 @@ class ModelEtcd:
         if runs and not gone.learner and not corrupt:
             assert len(self.voters) > self.size_asked_for, f"{gone.name} votes and runs, and was removed"
             assert gone.id != self.led_by, f"{gone.name} leads, and was removed"
+
+    async def update(self, member: int, peer_url: str) -> None:
+        self._need_quorum()
+        self.members[member] = replace(self.members[member], peer_url=peer_url)
+        self.check_ways()
+        self.wrote(f"update {self.members[member].name}")
+
+    async def auth(self) -> Auth:
+        if not self.asks_who or not self.led_by:
+            return ""
+        return "on" if self.knows_root else "off"
+
+    async def ask_who(self) -> None:
+        self._need_quorum()
+        assert not self.knows_root, "users were switched on twice"
+        self.knows_root = True
+        self.wrote("enable users")
 
     async def move_leader(self, leader: str, to: int) -> None:
         self._need_quorum()
@@ -236,6 +281,7 @@ class Asked:
             model.move_leader,
         )
         self.compact, self.defragment, self.disarm = model.compact, model.defragment, model.disarm
+        self.update, self.auth, self.ask_who = model.update, model.auth, model.ask_who
 
     async def members(self, *, agreed: bool) -> tuple[MemberSeen, ...] | None:
         return await self._model.members_seen(agreed=agreed)

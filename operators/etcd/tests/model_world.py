@@ -12,7 +12,9 @@ from etcd_operator.kinds import EtcdCluster
 from etcd_operator.manifests import keeps_data
 from etcd_operator.observation import quorum
 from etcd_operator.reconcile import Reconciler
+from etcd_operator.trust import Keyring, Keys
 from model_etcd import Asked, ModelEtcd, StartError
+from model_keeper import ModelKeeper
 from navarch import Context
 from navarch.api import apply_merge_patch, from_builtins, to_builtins
 from navarch.errors import AlreadyExists
@@ -26,6 +28,7 @@ from navarch.k8s.core.v1 import (
     PersistentVolumeClaim,
     Pod,
     PodCondition,
+    Secret,
 )
 
 START = datetime(2030, 1, 1, tzinfo=UTC)
@@ -46,6 +49,8 @@ class World:
     elapsed: float = 0.0
     pods: dict[str, Pod] = field(default_factory=dict)
     claims: dict[str, PersistentVolumeClaim] = field(default_factory=dict)
+    secrets: dict[str, Secret] = field(default_factory=dict)
+    keyring: Keyring = field(default_factory=Keyring)
     images: set[str] = field(default_factory=lambda: {"3.5.1", "3.5.2"})
     gone: dict[str, float] = field(default_factory=dict)
     """Nodes that are no more, and since when. Each pod has one of its own."""
@@ -53,11 +58,13 @@ class World:
     dies_after: int = 0
     on_write: Callable[[World, int], None] | None = None
     etcd: ModelEtcd = field(init=False)
+    keeper: ModelKeeper = field(init=False)
     _uid: int = 0
     _begun: dict[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.etcd = ModelEtcd(now=self.seconds, wrote=self.wrote)
+        self.keeper = ModelKeeper(self)
         self.etcd.size_asked_for = self.cluster.spec.size
         self.cluster.metadata.uid, self.cluster.metadata.generation = "cluster", 1
         self.cluster.metadata.namespace = "default"
@@ -85,7 +92,20 @@ class World:
         for name, value in fields.items():
             setattr(self.cluster.spec, name, value)
         self.etcd.size_asked_for = self.cluster.spec.size
+        self.etcd.asks_who = self.cluster.spec.auth is not None
         self.cluster.metadata.generation = (self.cluster.metadata.generation or 0) + 1
+        if "version" in fields:
+            self.keeper.asked_version = self.cluster.metadata.generation
+
+    def put(self, new: Pod | PersistentVolumeClaim) -> None:
+        """Somebody else than the operator makes something."""
+        new.metadata.uid, new.metadata.creation_timestamp = self.uid(), self.now()
+        self._begun[new.name] = self.elapsed
+        if isinstance(new, Pod):
+            new.spec.node_name = f"node-of-{new.name}"
+            self.pods[new.name] = new
+        else:
+            self.claims[new.name] = new
 
     # Kubernetes
 
@@ -120,6 +140,7 @@ class World:
     def tick(self) -> None:
         """A moment passes: nodes and volumes do their part."""
         self.elapsed += TICK
+        self.keeper.tick()
         for name, pod in list(self.pods.items()):
             if pod.spec.node_name in self.gone:
                 self._forsake(name, pod)
@@ -155,6 +176,7 @@ class World:
             return
         if keeps_data(self.cluster) and name not in self.claims:
             return
+        self.keeper.check_start(pod.annotations["etcd.version"])
         try:
             self.etcd.start(pod, self._disk(pod))
             pod.status.pod_ip = "10.0.0.1"
@@ -187,7 +209,7 @@ class World:
             try:
                 after = await self._round()
             except Killed:
-                self.dies_after, after = 0, TICK
+                self.dies_after, after, self.keyring = 0, TICK, Keyring()
             if self._is_done(after):
                 return
             for _ in range(max(int(min(after, 1.0) / TICK), 1)):
@@ -197,19 +219,20 @@ class World:
 
     async def _round(self) -> float:
         seen = self.cluster.copy()
-        result = await Reconciler(self._connect).reconcile(seen, cast("Context", Ctx(self)))
+        result = await Reconciler(self._connect, self.keyring, self.keeper).reconcile(seen, cast("Context", Ctx(self)))
         if to_builtins(seen.status) != to_builtins(self.cluster.status):
             self.cluster.status = seen.status
             self.wrote(f"status: {seen.status.next_step}")
         return result.after or 0.0 if result else 30.0
 
     @asynccontextmanager
-    async def _connect(self, cluster: EtcdCluster, addresses: Mapping[str, str]) -> AsyncIterator[Asked]:
+    async def _connect(self, cluster: EtcdCluster, urls: Mapping[str, str], keys: Keys) -> AsyncIterator[Asked]:
         yield Asked(self.etcd)
 
     def _is_done(self, after: float) -> bool:
         progressing = self.cluster.status.condition("Progressing")
         calm = after >= 10.0 and not any(pod.metadata.deletion_timestamp for pod in self.pods.values())
+        calm = calm and not self.keeper.is_busy
         return calm and progressing is not None and progressing.status == "False"
 
 
@@ -231,7 +254,8 @@ class Ctx:
         return list(self._of(kind).values())
 
     def _of(self, kind: Any) -> dict[str, Any]:
-        return self._world.pods if kind is Pod else self._world.claims
+        every: dict[Any, dict[str, Any]] = {Pod: self._world.pods, PersistentVolumeClaim: self._world.claims}
+        return self._world.secrets if kind is Secret else every[kind]
 
     async def get(self, kind: Any, name: str) -> Any:
         if kind is Node:
@@ -239,6 +263,9 @@ class Ctx:
         return self._of(kind).get(name)
 
     async def apply(self, desired: Any) -> Any:
+        if isinstance(desired, Secret):
+            self._world.secrets[desired.name] = desired
+            self._world.wrote(f"apply Secret {desired.name}")
         return desired
 
     async def create(self, new: Any) -> Any:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from etcd_operator.kinds import EtcdCluster, EtcdClusterSpec, Storage
-from etcd_operator.manifests import template_of
+from etcd_operator.manifests import peer_url, template_of
 from etcd_operator.observation import ClaimSeen, MemberSeen, Observation, PodSeen, Voice
 from navarch.api import Quantity
 
@@ -37,7 +37,9 @@ def healthy(cluster: EtcdCluster, size: int = 3) -> Observation:
             name: Voice(member=number, cluster=1, version=version, leader=1, index=number)
             for number, name in enumerate(names, 1)
         },
-        members=tuple(MemberSeen(id=number, name=name) for number, name in enumerate(names, 1)),
+        members=tuple(
+            MemberSeen(id=number, name=name, peer_url=peer_url(cluster, name)) for number, name in enumerate(names, 1)
+        ),
         agreed=True,
     )
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from etcd_operator.kinds import EtcdSettings, TlsPolicy
+from etcd_operator.kinds import EtcdSettings
 from etcd_operator.manifests import Start, pod, template_of
 from etcd_operator.observation import Fingerprint, MemberSeen, Observation, Voice
 from etcd_operator.planning import decide
@@ -38,13 +38,6 @@ def test_nothing_is_done_while_paused() -> None:
     """Whatever is wrong."""
     cluster = a_cluster(paused=True)
     assert decide(cluster, down(healthy(cluster), "c-1", trouble="disk")).step is None
-
-
-def test_tls_is_never_answered_with_plain_text() -> None:
-    """What is not supported yet is said, and nothing is started."""
-    plan = decide(a_cluster(tls=TlsPolicy()), Observation(now=LONG_AGO))
-    assert plan.stuck
-    assert plan.step is None
 
 
 def test_members_of_two_clusters_stop_everything() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from etcd_operator.kinds import EtcdCluster, EtcdClusterSpec, Healing, Storage
+from etcd_operator.kinds import AuthPolicy, EtcdCluster, EtcdClusterSpec, Healing, IssuedTls, Storage, TlsPolicy
 from model_world import World
 from navarch.api import Quantity
 
@@ -81,6 +81,8 @@ def wakes(world: World) -> None:
     world.ask(size=3)
 
 
+ISSUED = TlsPolicy(issued=IssuedTls())
+
 SCENARIOS: dict[str, tuple[World, Scenario]] = {
     "1 to 3": (new_world(size=1), asks(size=3)),
     "3 to 5": (new_world(), asks(size=5)),
@@ -108,6 +110,8 @@ SCENARIOS: dict[str, tuple[World, Scenario]] = {
     "the leader's node is gone, in pods alone": (new_world(kept=False), loses_nodes(0)),
     "a new version": (new_world(), asks(version="3.5.2")),
     "a new version, in pods alone": (new_world(kept=False), asks(version="3.5.2")),
+    "TLS and users are turned on": (new_world(), asks(tls=ISSUED, auth=AuthPolicy())),
+    "TLS is turned on and one more, in pods alone": (new_world(size=1, kept=False), asks(tls=ISSUED, size=2)),
     "a new version of one": (new_world(size=1), asks(version="3.5.2")),
     "a version that is not there": (new_world(), asks(version="3.5.3")),
     "a new version and two more": (new_world(), asks(version="3.5.2", size=5)),
@@ -115,8 +119,17 @@ SCENARIOS: dict[str, tuple[World, Scenario]] = {
 }
 
 
+def is_secure(world: World) -> bool:
+    """Whether nobody can be reached in plain text."""
+    urls = [member.peer_url for member in world.etcd.members.values()]
+    listen = [process.listens for process in world.etcd.processes.values()]
+    return all(url.startswith("https:") for url in urls) and all(each == {"https"} for each in listen)
+
+
 def is_as_asked(world: World) -> None:
     """The members that are asked for run, and nothing is left of others."""
+    assert is_secure(world) == (world.cluster.spec.tls is not None)
+    assert world.etcd.knows_root == (world.cluster.spec.auth is not None)
     status, size = world.cluster.status, world.cluster.spec.size
     assert len(world.etcd.voters) == (size or len(world.claims)), f"got {world.etcd.members}"
     assert len(world.pods) == size == len(world.etcd.processes)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+import tempfile
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from navarch._base.clock import SystemClock
-from navarch.errors import EtcdError
-from navarch.etcd import EtcdClient, EtcdOptions
-from navarch.k8s.core.v1 import Pod
+from navarch.errors import EtcdError, NotFound
+from navarch.etcd import EtcdClient, EtcdOptions, EtcdTls
+from navarch.k8s.core.v1 import Pod, Secret
 from navarch.testing import Cluster
 
 _PAUSE = 0.01
@@ -35,7 +37,7 @@ class Workload:
         while True:
             endpoints = await endpoints_of(self.cluster, self.name)
             if endpoints:
-                async with EtcdClient(_options(endpoints)) as etcd:
+                async with await _client(self.cluster, self.name, endpoints) as etcd:
                     last = await self._until_it_fails(etcd, last)
             await self.clock.sleep(_PAUSE)
 
@@ -60,7 +62,7 @@ class Workload:
     async def verify(self) -> None:
         """Every write that was acknowledged is there, and was whenever it was looked for."""
         endpoints = await endpoints_of(self.cluster, self.name)
-        async with EtcdClient(EtcdOptions(endpoints=endpoints)) as etcd:
+        async with await _client(self.cluster, self.name, endpoints, patience=10) as etcd:
             found = {int(each.value) async for page in etcd.kv.pages(_PREFIX, size=1000) for each in page}
         assert self.acknowledged, "expected something to have been written"
         assert not self.lost, f"expected every write to be read at once, but {self.lost[:10]} were not"
@@ -74,7 +76,13 @@ async def endpoints_of(cluster: Cluster, name: str) -> tuple[str, ...]:
     """Where the members of a cluster listen that have an address."""
     pods = await cluster.list(Pod, labels={"etcd_cluster": name})
     ready = sorted(pods, key=lambda pod: not is_ready(pod))
-    return tuple(f"http://{pod.status.pod_ip}:2379" for pod in ready if pod.status.pod_ip)
+    return tuple(f"{_scheme(pod)}://{pod.status.pod_ip}:2379" for pod in ready if pod.status.pod_ip)
+
+
+def _scheme(pod: Pod) -> str:
+    """With TLS wherever it is served."""
+    flags = pod.spec.containers[0].command or []
+    return "https" if any(each.startswith("--listen-client-urls=") and "https:" in each for each in flags) else "http"
 
 
 def is_ready(pod: Pod) -> bool:
@@ -83,8 +91,50 @@ def is_ready(pod: Pod) -> bool:
     return pod.metadata.deletion_timestamp is None and conditions.get("Ready") == "True"
 
 
-def _options(endpoints: tuple[str, ...]) -> EtcdOptions:
-    return EtcdOptions(endpoints=endpoints, timeout=1.0, connect_timeout=0.5, patience=0)
+async def _client(cluster: Cluster, name: str, endpoints: tuple[str, ...], *, patience: float = 0.0) -> EtcdClient:
+    """Somebody who knows the certificate and the password that the cluster has, if it has them."""
+    password = (await secret_of(cluster, f"{name}-root")).get("password", b"").decode()
+    return client_with(await secret_of(cluster, f"{name}-client-tls"), endpoints, name, password, patience=patience)
+
+
+async def secret_of(cluster: Cluster, name: str) -> Mapping[str, bytes]:
+    """What is in a Secret; nothing if it is not there."""
+    try:
+        return (await cluster.get(Secret, name)).data or {}
+    except NotFound:
+        return {}
+
+
+def client_with(
+    files: Mapping[str, bytes], endpoints: tuple[str, ...], name: str, password: str = "", *, patience: float = 0.0
+) -> EtcdClient:
+    """A client with what is in its Secret: whom it trusts, and its own certificate if it has one."""
+    with tempfile.TemporaryDirectory(prefix="workload-") as folder:
+        paths = {key: Path(folder, key) for key in files}
+        for key, path in paths.items():
+            path.write_bytes(files[key])
+        tls = (
+            EtcdTls(
+                ca_file=paths["etcd-client-ca.crt"],
+                certificate_file=paths.get("etcd-client.crt"),
+                key_file=paths.get("etcd-client.key"),
+                server_name=f"{name}-client.default.svc",
+            )
+            if files
+            else None
+        )
+        user = "root" if password else ""
+        return EtcdClient(
+            EtcdOptions(
+                endpoints=endpoints,
+                user=user,
+                password=password,
+                tls=tls,
+                timeout=1.0,
+                connect_timeout=0.5,
+                patience=patience,
+            )
+        )
 
 
 def _key(number: int) -> bytes:

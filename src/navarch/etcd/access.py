@@ -22,6 +22,7 @@ def _method(path: str) -> Method[_Nothing]:
 _ENABLE, _DISABLE = _method("enable"), _method("disable")
 _ADD_USER, _ADD_ROLE = _method("user/add"), _method("role/add")
 _GIVE_ROLE, _ALLOW = _method("user/grant"), _method("role/grant")
+_SET_PASSWORD = _method("user/changepw")
 
 
 class Access:
@@ -41,6 +42,17 @@ class Access:
     async def add_user(self, name: str, password: str) -> None:
         """A new user, who may do nothing yet."""
         await self._gateway.call(_ADD_USER, {"name": name, "password": password})
+
+    async def set_password(self, name: str, password: str) -> None:
+        """A user's new password."""
+        await self._gateway.call(_SET_PASSWORD, {"name": name, "password": password})
+
+    async def log_in(self) -> bool:
+        """Whether access is enabled, and this client's user is known. Raises `EtcdAccessError` for a wrong password.
+
+        Nobody has to: what needs it does it by itself.
+        """
+        return await self._gateway.log_in()
 
     async def add_role(self, name: str) -> None:
         """A new role, which allows nothing yet."""

@@ -15,7 +15,7 @@ from navarch.errors import (
     EtcdUncertainError,
 )
 
-__all__ = ["NotThereError", "StreamFault", "error_of_answer", "error_of_fault", "is_stale_token"]
+__all__ = ["NotThereError", "StreamFault", "error_of_answer", "error_of_fault", "is_open_to_all", "is_stale_token"]
 
 _DEADLINE_EXCEEDED, _OUT_OF_RANGE, _UNAVAILABLE = 4, 11, 14
 _KINDS: dict[int, type[EtcdError]] = {
@@ -35,6 +35,7 @@ _COMPACTED = "required revision has been compacted"
 # Said before anything was proposed to the cluster; another member, or a later moment, may do better.
 _NOTHING_WAS_DONE = ("no leader", "unhealthy cluster", "not healthy for reconfigure", "not supported for learner")
 _STALE_TOKEN = ("invalid auth token", "revision of auth store is old", "user name is empty")
+_OPEN_TO_ALL = "authentication is not enabled"
 _WRONG_PASSWORD = "authentication failed"  # noqa: S105 - etcd's words; it says this with the code of a bad request
 
 
@@ -80,6 +81,11 @@ def error_of_fault(endpoint: str, path: str, fault: StreamFault) -> EtcdError:
 def is_stale_token(error: EtcdError) -> bool:
     """Whether a new token may help; nothing was done."""
     return any(words in str(error) for words in _STALE_TOKEN)
+
+
+def is_open_to_all(error: EtcdError) -> bool:
+    """Whether etcd asks nobody who they are."""
+    return _OPEN_TO_ALL in str(error)
 
 
 def _error(where: str, code: int, message: str) -> EtcdError:

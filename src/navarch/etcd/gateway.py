@@ -23,7 +23,14 @@ from navarch.errors import (
     EtcdUnavailableError,
     EtcdUncertainError,
 )
-from navarch.etcd.faults import NotThereError, StreamFault, error_of_answer, error_of_fault, is_stale_token
+from navarch.etcd.faults import (
+    NotThereError,
+    StreamFault,
+    error_of_answer,
+    error_of_fault,
+    is_open_to_all,
+    is_stale_token,
+)
 from navarch.etcd.lines import lines_of
 from navarch.etcd.options import EtcdOptions
 from navarch.etcd.prefixes import Prefixes
@@ -83,6 +90,7 @@ class Gateway:
         self._prefixes = Prefixes()
         self._preferred = 0
         self._token = ""
+        self._knows_nobody = False
         self._tls = options.tls.context() if options.tls else None
         self._short: aiohttp.ClientSession | None = None
         self._long: aiohttp.ClientSession | None = None
@@ -222,20 +230,27 @@ class Gateway:
         """A token that etcd no longer knows is renewed once; it expires, and a member that restarts forgets it."""
         if not self.options.user:
             return await work()
-        if not self._token:
-            await self._authenticate()
+        if not self._token and not self._knows_nobody:
+            await self.log_in()
         try:
             return await work()
         except (EtcdAccessError, EtcdRefusedError) as error:
             if not is_stale_token(error):
                 raise
-            await self._authenticate()
+            await self.log_in()
             return await work()
 
-    async def _authenticate(self) -> None:
+    async def log_in(self) -> bool:
+        """Gets a token for the options' user; False if etcd asks nobody who they are. Raises `EtcdAccessError`."""
         self._token = ""
         body = msgspec.json.encode({"name": self.options.user, "password": self.options.password})
-        self._token = (await self._call(_AUTHENTICATE, body, "")).token
+        try:
+            self._token = (await self._call(_AUTHENTICATE, body, "")).token
+        except EtcdRefusedError as error:
+            if not is_open_to_all(error):
+                raise
+        self._knows_nobody = not self._token
+        return not self._knows_nobody
 
 
 async def _results(at: str, method: Streaming[T], response: aiohttp.ClientResponse) -> AsyncIterator[T]:

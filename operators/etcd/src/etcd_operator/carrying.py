@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from etcd_operator.etcd import Etcd
+from etcd_operator.keeper import Keeper
 from etcd_operator.kinds import EtcdCluster
-from etcd_operator.manifests import claim, grown, keeps_data, peer_url, pod, settled
+from etcd_operator.manifests import claim, grown, keeps_data, peer_url, pod, secure_peer_url, settled
 from etcd_operator.steps import (
     AddMember,
+    AskWho,
+    BackUp,
     Compact,
     Defragment,
     DeleteClaim,
@@ -18,6 +21,9 @@ from etcd_operator.steps import (
     Promote,
     Remember,
     RemoveMember,
+    Restore,
+    Secured,
+    SecurePeer,
     Settle,
     StartMember,
     Step,
@@ -29,14 +35,20 @@ from navarch.k8s.core.v1 import PersistentVolumeClaim, Pod
 __all__ = ["carry_out"]
 
 
-async def carry_out(step: Step, cluster: EtcdCluster, ctx: Context, etcd: Etcd) -> None:
+async def carry_out(step: Step, cluster: EtcdCluster, ctx: Context, etcd: Etcd, keeper: Keeper) -> None:
     """Raises an `EtcdError` or `ApiError` if it cannot be carried out; then the next look says what is there."""
     match step:
-        case Remember(number):
-            cluster.status.cluster_id = f"{number:x}"
+        case Remember(number, secured):
+            cluster.status.cluster_id, cluster.status.secured = f"{number:x}", secured
+        case Secured():
+            cluster.status.secured = True
         case GiveUpVersion(version):
             cluster.status.failed_version = version
             cluster.status.failed_generation = cluster.metadata.generation or 0
+        case BackUp():
+            await keeper.back_up(cluster, ctx)
+        case Restore(origin, safely):
+            await keeper.restore(cluster, ctx, origin, safely=safely)
         case StartMember() | Settle() | DeletePod() | DeleteClaim() | GrowClaim():
             await _in_kubernetes(step, cluster, ctx)
         case _:
@@ -80,7 +92,7 @@ async def _made(ctx: Context, new: Pod | PersistentVolumeClaim) -> None:
 
 
 async def _in_etcd(
-    step: AddMember | Promote | RemoveMember | MoveLeader | Compact | Defragment | Disarm,
+    step: AddMember | Promote | RemoveMember | SecurePeer | AskWho | MoveLeader | Compact | Defragment | Disarm,
     cluster: EtcdCluster,
     etcd: Etcd,
 ) -> None:
@@ -91,8 +103,18 @@ async def _in_etcd(
             await etcd.promote(member.id)
         case RemoveMember(member):
             await _removed(etcd, member.id)
+        case SecurePeer(member):
+            await etcd.update(member.id, secure_peer_url(cluster, member.name))
+        case AskWho():
+            await etcd.ask_who()
         case MoveLeader(leader, to):
             await etcd.move_leader(leader.name, to.id)
+        case _:
+            await _upkeep(step, etcd)
+
+
+async def _upkeep(step: Compact | Defragment | Disarm, etcd: Etcd) -> None:
+    match step:
         case Compact(revision):
             await etcd.compact(revision)
         case Defragment(name, forget):

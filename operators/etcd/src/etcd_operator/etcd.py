@@ -1,30 +1,32 @@
-"""What the operator asks of a cluster's etcd. Another way to reach it, with TLS or as another user, is another `Connect`."""
+"""What the operator asks of a cluster's etcd. Another way to reach it is another `Connect`."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from typing import Final, Protocol
 
 from etcd_operator.kinds import EtcdCluster
-from etcd_operator.manifests import CLIENT_PORT, pod_of
-from etcd_operator.observation import Alarm, Fingerprint, MemberSeen, Voice
+from etcd_operator.manifests import pod_of
+from etcd_operator.observation import Alarm, Auth, Fingerprint, MemberSeen, Voice
+from etcd_operator.trust import Keys
 from etcd_operator.versions import Version
-from navarch.errors import EtcdError, EtcdUnavailableError
-from navarch.etcd import AlarmMember, EtcdClient, EtcdOptions, Member
+from navarch.errors import EtcdAccessError, EtcdError, EtcdRefusedError, EtcdUnavailableError
+from navarch.etcd import AlarmMember, EtcdClient, EtcdOptions, EtcdTls, Member, Status
 
-__all__ = ["Connect", "Etcd", "Gateways", "plain"]
+__all__ = ["Connect", "Etcd", "Gateways", "gateways", "reachable"]
 
 _TIMEOUT: Final = 2.0
 _HASH_SECONDS: Final = 15.0
 """A hash of gigabytes takes seconds; what takes longer is not compared."""
+_IS_THERE: Final = "already exists"
 _NO_KEY: Final = b"\0etcd-operator"
 """Read for the sake of reading."""
 
 
 class Etcd(Protocol):
-    """One cluster's etcd, by the addresses of its pods. All but the questions raise an `EtcdError`."""
+    """One cluster's etcd, by the URLs of its pods. All but the questions raise an `EtcdError`."""
 
     async def voices(self) -> Mapping[str, Voice]:
         """What each member says that says anything."""
@@ -32,6 +34,10 @@ class Etcd(Protocol):
 
     async def members(self, *, agreed: bool) -> tuple[MemberSeen, ...] | None:
         """All members, as a quorum has agreed just now or as one of them knows; None if nobody can say."""
+        ...
+
+    async def auth(self) -> Auth:
+        """Whether etcd asks who one is, and knows the operator; empty if that is not to be, or nobody can say."""
         ...
 
     async def alarms(self) -> tuple[tuple[int, Alarm], ...]:
@@ -54,6 +60,10 @@ class Etcd(Protocol):
         """Takes a member out."""
         ...
 
+    async def update(self, member: int, peer_url: str) -> None:
+        """Tells the others another way to a member."""
+        ...
+
     async def move_leader(self, leader: str, to: int) -> None:
         """Lets another member lead."""
         ...
@@ -70,32 +80,61 @@ class Etcd(Protocol):
         """Takes an alarm back."""
         ...
 
+    async def ask_who(self) -> None:
+        """From now on nobody may do anything without a password; root's is the one that the operator has."""
+        ...
 
-Connect = Callable[[EtcdCluster, Mapping[str, str]], AbstractAsyncContextManager[Etcd]]
-"""Reaches the etcd of a cluster by the addresses of its pods, which may be none."""
+
+Connect = Callable[[EtcdCluster, Mapping[str, str], Keys], AbstractAsyncContextManager[Etcd]]
+"""Reaches the etcd of a cluster by the URLs of its pods, which may be none."""
 
 
 @asynccontextmanager
-async def plain(_: EtcdCluster, addresses: Mapping[str, str]) -> AsyncIterator[Etcd]:
-    """Without TLS."""
-    urls = {name: f"http://{address}:{CLIENT_PORT}" for name, address in addresses.items()}
+async def gateways(_: EtcdCluster, urls: Mapping[str, str], keys: Keys) -> AsyncIterator[Etcd]:
+    """Over what etcd serves to everybody."""
     async with AsyncExitStack() as stack:
-        yield Gateways(urls, lambda endpoints: stack.enter_async_context(EtcdClient(_options(endpoints))))
+        tls = stack.enter_context(keys.tls())
+
+        async def opened(endpoints: Sequence[str], *, known: bool) -> EtcdClient:
+            who = keys if known else Keys()
+            return await stack.enter_async_context(EtcdClient(_options(endpoints, tls, who)))
+
+        yield Gateways(reachable(urls, keys), opened, keys)
 
 
-def _options(endpoints: Sequence[str]) -> EtcdOptions:
+def reachable(urls: Mapping[str, str], keys: Keys) -> dict[str, str]:
+    """Without a certificate nobody is let in by members that want one."""
+    return {name: url for name, url in urls.items() if keys.client is not None or url.startswith("http://")}
+
+
+def _options(endpoints: Sequence[str], tls: EtcdTls | None, who: Keys) -> EtcdOptions:
     """Each endpoint is asked once: who does not answer now is asked again at the next look."""
-    return EtcdOptions(endpoints=tuple(endpoints), timeout=_TIMEOUT, connect_timeout=_TIMEOUT / 2, patience=0)
+    return EtcdOptions(
+        endpoints=tuple(endpoints),
+        user=who.user,
+        password=who.password,
+        tls=tls,
+        timeout=_TIMEOUT,
+        connect_timeout=_TIMEOUT / 2,
+        patience=0,
+    )
+
+
+class Open(Protocol):
+    """Makes a client of some members, which knows its password or is a stranger to them."""
+
+    async def __call__(self, endpoints: Sequence[str], *, known: bool) -> EtcdClient: ...
 
 
 class Gateways:
-    """etcd over the gateways of its members, by their URLs; `open` makes a client of some of them."""
+    """etcd over the gateways of its members, by their URLs."""
 
-    def __init__(self, urls: Mapping[str, str], open_client: Callable[[Sequence[str]], Awaitable[EtcdClient]]) -> None:
+    def __init__(self, urls: Mapping[str, str], open_client: Open, keys: Keys) -> None:
         self._urls = urls
         self._open = open_client
+        self._keys = keys
         self._voices: Mapping[str, Voice] = {}
-        self._clients: dict[tuple[str, ...], EtcdClient] = {}
+        self._clients: dict[tuple[tuple[str, ...], bool], EtcdClient] = {}
 
     async def voices(self) -> Mapping[str, Voice]:
         names = sorted(self._urls)
@@ -103,23 +142,29 @@ class Gateways:
         self._voices = {name: voice for name, voice in zip(names, said, strict=True) if voice is not None}
         return self._voices
 
-    async def _at(self, *names: str) -> EtcdClient:
+    async def _at(self, *names: str, known: bool = True) -> EtcdClient:
         urls = tuple(self._urls[name] for name in names)
-        if urls not in self._clients:
-            self._clients[urls] = await self._open(urls)
-        return self._clients[urls]
+        if (urls, known) not in self._clients:
+            self._clients[urls, known] = await self._open(urls, known=known)
+        return self._clients[urls, known]
 
-    async def _any(self) -> EtcdClient:
+    async def _any(self, *, known: bool = True) -> EtcdClient:
         """Whoever serves: a learner would refuse, and who is silent would keep one waiting."""
         speak = [name for name, voice in self._voices.items() if not voice.learner]
         led = [name for name in speak if self._voices[name].leader]
         if not speak:
             raise EtcdUnavailableError("no member answers")
-        return await self._at(*(led or speak))
+        return await self._at(*(led or speak), known=known)
 
     async def _voice(self, name: str) -> Voice | None:
+        """Asked as a stranger first: who one is can be said only to a quorum, and there may be none."""
         try:
-            status = await (await self._at(name)).maintenance.status(self._urls[name])
+            status = await self._status(name, known=False)
+        except EtcdAccessError:
+            try:
+                status = await self._status(name, known=True)
+            except EtcdError:
+                return None
         except EtcdError:
             return None
         return Voice(
@@ -134,9 +179,22 @@ class Gateways:
             in_use=status.db_size_in_use,
         )
 
+    async def _status(self, name: str, *, known: bool) -> Status:
+        return await (await self._at(name, known=known)).maintenance.status(self._urls[name])
+
+    async def auth(self) -> Auth:
+        if not self._keys.user or not any(voice.leader for voice in self._voices.values()):
+            return ""
+        try:
+            return "on" if await (await self._any()).access.log_in() else "off"
+        except EtcdAccessError:
+            return "refused"
+        except EtcdError:
+            return ""
+
     async def members(self, *, agreed: bool) -> tuple[MemberSeen, ...] | None:
         try:
-            client = await self._any()
+            client = await self._any(known=agreed)
             if agreed and not self._confirms_members():
                 await client.kv.get(_NO_KEY)
                 agreed = False
@@ -176,6 +234,9 @@ class Gateways:
     async def remove(self, member: int) -> None:
         await (await self._any()).cluster.remove(member)
 
+    async def update(self, member: int, peer_url: str) -> None:
+        await (await self._any()).cluster.update(member, [peer_url])
+
     async def move_leader(self, leader: str, to: int) -> None:
         await (await self._at(leader)).maintenance.move_leader(self._urls[leader], to=to)
 
@@ -188,10 +249,37 @@ class Gateways:
     async def disarm(self, member: int, alarm: Alarm) -> None:
         await (await self._any()).maintenance.disarm(AlarmMember(member_id=member, alarm=alarm))
 
+    async def ask_who(self) -> None:
+        """Whatever of it was done before is done."""
+        access = (await self._any(known=False)).access
+        user, password = self._keys.user, self._keys.password
+        try:
+            await access.add_user(user, password)
+        except EtcdRefusedError as error:
+            _refuse_others(error)
+            await access.set_password(user, password)
+        try:
+            await access.add_role(user)
+        except EtcdRefusedError as error:
+            _refuse_others(error)
+        await access.give_role(user, user)
+        await access.enable()
+
+
+def _refuse_others(error: EtcdRefusedError) -> None:
+    if _IS_THERE not in str(error):
+        raise error
+
 
 def _seen(members: Sequence[Member]) -> tuple[MemberSeen, ...]:
     found = (
-        MemberSeen(id=each.id, name=pod_of(each.peer_urls), learner=each.is_learner, started=bool(each.name))
+        MemberSeen(
+            id=each.id,
+            name=pod_of(each.peer_urls),
+            learner=each.is_learner,
+            started=bool(each.name),
+            peer_url=next(iter(each.peer_urls), ""),
+        )
         for each in members
     )
     return tuple(sorted(found, key=lambda member: member.name))

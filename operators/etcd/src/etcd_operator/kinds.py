@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Final, Literal
 
+from etcd_operator.places import ONE_PLACE, ClusterBackup, Place
 from navarch import Column, Immutable, ListMap, Meta, Model, Quantity, Resource, Rule, Scale, Spec, Status, field
 from navarch.k8s.core.v1 import (
     Affinity,
@@ -17,13 +18,18 @@ from navarch.k8s.core.v1 import (
 
 __all__ = [
     "GROUP",
+    "AuthPolicy",
+    "Beginning",
     "EtcdCluster",
     "EtcdClusterSpec",
     "EtcdClusterStatus",
     "EtcdSettings",
     "Healing",
+    "IssuedTls",
+    "MemberTls",
     "MembersStatus",
     "PodPolicy",
+    "StaticTls",
     "Storage",
     "TlsPolicy",
 ]
@@ -98,26 +104,89 @@ class Healing(Model):
     """If most members have lost their data for good, go on from the one that is left and knows most. What only the
     others knew is lost: at most what was written in the last moments before.
     """
+    restore_from_backup: bool = False
+    """If most members have lost their data for good, and none may or can be gone on from, go back to the newest backup
+    that counts. What was written after it is lost.
+    """
 
 
 class MemberTls(Model):
     """Secrets of members."""
 
     peer_secret: str = ""
+    """`peer-ca.crt`, `peer.crt` and `peer.key`: between members."""
     server_secret: str = ""
+    """`server-ca.crt`, `server.crt` and `server.key`: for clients. It needs `operatorSecret` beside it."""
 
 
-class StaticTls(Model):
-    """Secrets that somebody else made."""
+class StaticTls(
+    Model,
+    rules=(
+        Rule(
+            "(has(self.member) && has(self.member.serverSecret) && self.member.serverSecret != '') == "
+            "(has(self.operatorSecret) && self.operatorSecret != '')",
+            message="expected member.serverSecret and operatorSecret together: the operator is a client too",
+        ),
+        Rule(
+            "(has(self.member) && has(self.member.peerSecret) && self.member.peerSecret != '') || "
+            "(has(self.operatorSecret) && self.operatorSecret != '')",
+            message="expected member.peerSecret, or member.serverSecret and operatorSecret, or all three",
+        ),
+    ),
+):
+    """Secrets that somebody else made, in the namespace of the cluster."""
 
     member: MemberTls | None = None
     operator_secret: str = ""
+    """`etcd-client-ca.crt`, `etcd-client.crt` and `etcd-client.key`: who the operator is to members."""
 
 
-class TlsPolicy(Model):
+class IssuedTls(Model):
+    """The operator makes authorities of its own, issues certificates, and renews them in good time."""
+
+    valid_for_days: Annotated[int, Meta(ge=1, le=3650)] = 365
+    """Of a certificate. It is renewed when a third of that is left."""
+
+
+class TlsPolicy(
+    Model,
+    rules=(
+        Rule("has(self.static) != has(self.issued)", message="expected either static or issued"),
+        Rule(
+            "has(self.static) == has(oldSelf.static)",
+            message="certificates come from where they came from: members would not trust each other in between",
+        ),
+        Rule(
+            "!has(self.static) || !has(oldSelf.static) || ((has(self.static.operatorSecret) && "
+            "self.static.operatorSecret != '') == (has(oldSelf.static.operatorSecret) && "
+            "oldSelf.static.operatorSecret != ''))",
+            message="TLS for clients is chosen when TLS is turned on, and stays as it is",
+        ),
+        Rule(
+            "!has(self.static) || !has(oldSelf.static) || ((has(self.static.member) && "
+            "has(self.static.member.peerSecret) && self.static.member.peerSecret != '') == (has(oldSelf.static.member) && "
+            "has(oldSelf.static.member.peerSecret) && oldSelf.static.member.peerSecret != ''))",
+            message="TLS between members is chosen when TLS is turned on, and stays as it is",
+        ),
+    ),
+):
     """Where certificates come from."""
 
     static: StaticTls | None = None
+    issued: IssuedTls | None = None
+    plain_clients: bool = False
+    """Clients without TLS are served too, for as long as it takes to change them all."""
+
+
+class AuthPolicy(Model):
+    """etcd's own users. Nobody may do anything without a password, and `root` may do everything."""
+
+    root_secret: str = ""
+    """A Secret with the `password` of root. Without a name the operator makes one, `<cluster>-root`."""
+
+
+class Beginning(Place, rules=(ONE_PLACE,)):
+    """A snapshot that a new cluster begins with."""
 
 
 class EtcdClusterSpec(
@@ -131,6 +200,13 @@ class EtcdClusterSpec(
             "has(self.storage) == has(oldSelf.storage)",
             message="storage cannot be added to a cluster, or taken from it: members would lose their data",
         ),
+        Rule(
+            "!has(oldSelf.TLS) || has(self.TLS)", message="TLS cannot be turned off: clients would go on in plain text"
+        ),
+        Rule(
+            "!has(oldSelf.auth) || has(self.auth)",
+            message="auth cannot be turned off: whoever has no password would be let in",
+        ),
     ),
 ):
     size: Annotated[int, Meta(ge=0, le=9), Column("Size", priority=0)] = 3
@@ -143,12 +219,19 @@ class EtcdClusterSpec(
     """The operator looks on, and does nothing."""
     pod: PodPolicy | None = None
     tls: TlsPolicy | None = field(name="TLS", default=None)
+    """May be turned on at any time, and not off again."""
+    auth: AuthPolicy | None = None
+    """As TLS."""
     storage: Storage | None = None
     """Without it, members live on what their pods have, as CoreOS' did: a pod that is deleted takes its data with it."""
     options: EtcdSettings | None = None
     healing: Healing = Healing()
     learners: bool = True
     """New members learn before they vote; false: they vote at once, as CoreOS' did."""
+    backup: ClusterBackup | None = None
+    """Where snapshots are put before upgrades, and by schedule."""
+    restore_from: Beginning | None = None
+    """A new cluster begins with this snapshot. It means nothing to one that has begun."""
 
 
 class MembersStatus(Model):
@@ -180,8 +263,14 @@ class EtcdClusterStatus(Status):
     """The spec with which that was."""
     cluster_id: str = field(name="clusterID", default="")
     """etcd's own name of the cluster. Set once it has formed; from then on nothing is ever started from nothing."""
+    secured: bool = False
+    """All members reach each other with TLS, if that is asked for. From then on nothing is ever started in plain text."""
+    authorities: str = ""
+    """A fingerprint of whom members trust: pods that were started with others are started anew."""
     compared_at: datetime | None = None
     """When the data of members was last compared, and no difference found."""
+    snapshot_before_upgrade: str = ""
+    """The one that was taken before the version was last changed, or why there is none."""
     leader: str = ""
     selector: str = ""
     next_step: str = ""

@@ -50,6 +50,7 @@ async def look(
 ) -> Observation:
     """One value of all that is there now; members first hand, as a quorum knows them, where there is one."""
     voices = await etcd.voices()
+    auth = await etcd.auth()
     agreed = await etcd.members(agreed=True) if any(voice.leader for voice in voices.values()) else None
     remembered = await etcd.members(agreed=False) if voices and agreed is None else None
     seen = Observation(
@@ -59,6 +60,7 @@ async def look(
         voices=voices,
         members=agreed or remembered or (),
         agreed=agreed is not None,
+        auth=auth,
         alarms=await etcd.alarms() if agreed else (),
     )
     return await _compared(cluster, seen, etcd)

@@ -7,8 +7,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
+from etcd_operator.kept import Kept
+
 __all__ = [
     "Alarm",
+    "Auth",
     "ClaimSeen",
     "Fingerprint",
     "Lost",
@@ -24,6 +27,8 @@ Trouble = Literal["", "disk", "image", "crash", "unschedulable"]
 """What keeps a pod from running: its data is lost or corrupt, its image cannot be had, it ends again and again, or there
 is no node for it."""
 Alarm = Literal["NOSPACE", "CORRUPT"]
+Auth = Literal["", "off", "on", "refused"]
+"""Whether etcd asks who one is, where that is asked for: not yet, yes, or yes and it does not know the operator."""
 Lost = Literal["", "gone", "unreachable", "stranded"]
 """What became of a pod's node: it is no node any more, it cannot be reached, or it has the pod's volume and is not there."""
 
@@ -94,6 +99,8 @@ class MemberSeen:
     name: str
     learner: bool = False
     started: bool = True
+    peer_url: str = ""
+    """How the others reach it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,6 +117,10 @@ class Observation:
     members: tuple[MemberSeen, ...] = ()
     agreed: bool = False
     alarms: tuple[tuple[int, Alarm], ...] = ()
+    auth: Auth = ""
+    faults: tuple[str, ...] = ()
+    """What is wrong with Secrets, in words."""
+    kept: Kept = field(default_factory=Kept)
     compared: bool = False
     fingerprints: Mapping[str, Fingerprint] = field(default_factory=dict)
     """Those of voters, at one revision; looked at now and then."""

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from etcd_operator.backup import BackupReconciler, EtcdBackup, Stores
-from etcd_operator.etcd import Connect, plain
+from etcd_operator.backup import BackupReconciler, EtcdBackup, Stores, Trial, tool
+from etcd_operator.etcd import Connect, gateways
 from etcd_operator.kinds import EtcdCluster
+from etcd_operator.reaching import Reach
 from etcd_operator.reconcile import Reconciler
-from etcd_operator.restore import EtcdRestore, RestoreReconciler
+from etcd_operator.restore import EtcdRestore, Keeping, RestoreReconciler
+from etcd_operator.rights import RIGHTS
+from etcd_operator.trust import Keyring
 from navarch import Cached, Endpoints, Operator
 from navarch.k8s.core.v1 import PersistentVolumeClaim, Pod, Service
 from navarch.k8s.policy.v1 import PodDisruptionBudget
@@ -21,30 +24,36 @@ _BACKUP_SECONDS = 4 * 3600.0
 
 
 def etcd_operator(
-    connect: Connect = plain,
+    connect: Connect = gateways,
     *,
     namespaces: tuple[str, ...] = (),
     endpoints: Endpoints | None = None,
     backups: Path | None = None,
     python_image: str = "python:3.12-slim",
+    etcdutl: Path | None = None,
 ) -> Operator:
     """An operator of clusters in these namespaces, or in all; `connect` says how their etcd is reached.
 
     Backups that are asked for in a folder go below `backups`; without it they are refused.
-    `python_image` runs before the first member of a cluster that is restored.
+    `python_image` runs before the first member of a cluster that is restored. Snapshots are tried with `etcdutl`, or
+    with the one that this machine has, if it has one.
     """
-    operator = Operator("etcd-operator", namespaces=namespaces, endpoints=endpoints)
+    operator = Operator("etcd-operator", namespaces=namespaces, endpoints=endpoints, uses=RIGHTS)
     ours = "app=etcd"
     owns = (
         Cached(Pod, labels=ours),
         Cached(PersistentVolumeClaim, labels=ours),
         Cached(Service, labels=ours),
         Cached(PodDisruptionBudget, labels=ours),
+        EtcdBackup,
+        EtcdRestore,
     )
-    reconciler = Reconciler(connect)
+    stores, trial, keyring = Stores(backups), Trial(etcdutl or tool()), Keyring()
+    reach = Reach(keyring)
+    reconciler = Reconciler(connect, keyring, Keeping(stores))
     operator.controller(EtcdCluster, owns=owns, timeout=60)(reconciler.reconcile)
     operator.background(reconciler.forget_gone)
-    stores = Stores(backups)
-    operator.controller(EtcdBackup, timeout=_BACKUP_SECONDS)(BackupReconciler(stores).reconcile)
-    operator.controller(EtcdRestore, timeout=_BACKUP_SECONDS)(RestoreReconciler(stores, python_image).reconcile)
+    operator.controller(EtcdBackup, timeout=_BACKUP_SECONDS)(BackupReconciler(stores, reach, trial).reconcile)
+    restores = RestoreReconciler(stores, reach, trial, python_image)
+    operator.controller(EtcdRestore, timeout=_BACKUP_SECONDS)(restores.reconcile)
     return operator

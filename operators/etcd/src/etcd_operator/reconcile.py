@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
 from etcd_operator.carrying import carry_out
 from etcd_operator.etcd import Connect, Etcd
+from etcd_operator.keeper import Keeper
 from etcd_operator.kinds import EtcdCluster, EtcdClusterStatus
 from etcd_operator.looking import look
+from etcd_operator.manifests import client_urls
+from etcd_operator.manifests.wiring import AUTHORITIES
 from etcd_operator.metrics import RECOVERY, STEPS, MemberCounts
 from etcd_operator.nodes import Nodes
 from etcd_operator.observation import Observation
 from etcd_operator.planning import Plan, decide
 from etcd_operator.status import tell
 from etcd_operator.surroundings import surround
+from etcd_operator.trust import Keyring
 from navarch import Context, Result
 from navarch.client import Client
 from navarch.errors import Conflict, EtcdError
@@ -33,18 +38,24 @@ _SILENT: Final = frozenset({"Remember", "Settle"})
 class Reconciler:
     """Brings clusters of etcd to what is asked for, one step at a time."""
 
-    def __init__(self, connect: Connect) -> None:
+    def __init__(self, connect: Connect, keyring: Keyring, keeper: Keeper) -> None:
         self._connect = connect
+        self._keyring = keyring
+        self._keeper = keeper
         self._nodes = Nodes()
         self._counts = MemberCounts()
 
     async def reconcile(self, cluster: EtcdCluster, ctx: Context) -> Result | None:
         """One step, or none; comes again until nothing is left to do."""
         pods, claims = ctx.owned(Pod), ctx.owned(PersistentVolumeClaim)
-        addresses = {pod.name: pod.status.pod_ip for pod in pods if pod.status.pod_ip}
-        async with self._connect(cluster, addresses) as etcd:
+        keys = await self._keyring.kept_up(cluster, ctx, {pod.annotations.get(AUTHORITIES, "") for pod in pods})
+        cluster.status.authorities = keys.authorities or cluster.status.authorities
+        async with self._connect(cluster, client_urls(pods), keys) as etcd:
             node_lost = partial(self._nodes.lost, ctx)
             seen = await look(cluster, pods, claims, etcd, node_lost=node_lost, now=ctx.now())
+            seen = replace(seen, kept=await self._keeper.seen(cluster, ctx), faults=keys.faults)
+            if not seen.voices:
+                self._keyring.forget(cluster)
             plan = decide(cluster, seen)
             before = cluster.copy().status
             tell(cluster, seen, plan)
@@ -53,7 +64,22 @@ class Reconciler:
             if cluster.spec.paused:
                 return Result(after=plan.after)
             await surround(cluster, ctx, len(seen.voters))
-            return Result(after=await _stepped(plan, cluster, ctx, etcd))
+            await self._keeper.keep(cluster, ctx)
+            return Result(after=await self._stepped(plan, cluster, ctx, etcd))
+
+    async def _stepped(self, plan: Plan, cluster: EtcdCluster, ctx: Context, etcd: Etcd) -> float:
+        """How long until the next look."""
+        if plan.step is None:
+            return plan.after
+        try:
+            await carry_out(plan.step, cluster, ctx, etcd, self._keeper)
+        except EtcdError as error:
+            cluster.status.next_step = f"{plan.words}; etcd does not let it happen yet: {error}"
+            return _AFTER_REFUSAL
+        except Conflict:
+            return _AGAIN
+        _tell_of(plan, ctx)
+        return plan.after or _AGAIN
 
     async def forget_gone(self, client: Client) -> None:
         """Keeps numbers of clusters only while they are there; until it is cancelled."""
@@ -76,17 +102,8 @@ def _announce(ctx: Context, plan: Plan, before: EtcdClusterStatus, now: EtcdClus
         RECOVERY.observe((ctx.now() - was.last_transition_time).total_seconds())
 
 
-async def _stepped(plan: Plan, cluster: EtcdCluster, ctx: Context, etcd: Etcd) -> float:
-    """How long until the next look."""
-    if plan.step is None:
-        return plan.after
-    try:
-        await carry_out(plan.step, cluster, ctx, etcd)
-    except EtcdError as error:
-        cluster.status.next_step = f"{plan.words}; etcd does not let it happen yet: {error}"
-        return _AFTER_REFUSAL
-    except Conflict:
-        return _AGAIN
+def _tell_of(plan: Plan, ctx: Context) -> None:
+    """A step that was taken is counted, and those that somebody may care about are an event."""
     STEPS.labels(type(plan.step).__name__).inc()
     if type(plan.step).__name__ not in _SILENT:
         ctx.event(
@@ -95,4 +112,3 @@ async def _stepped(plan: Plan, cluster: EtcdCluster, ctx: Context, etcd: Etcd) -
             type="Warning" if plan.reason == "Recovering" else "Normal",
         )
         ctx.log.info(plan.words, step=type(plan.step).__name__)
-    return plan.after or _AGAIN

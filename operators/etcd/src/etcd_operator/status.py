@@ -16,6 +16,7 @@ __all__ = ["tell"]
 
 _TROUBLED: Final = frozenset(
     {
+        "AccessRefused",
         "Alarmed",
         "Diverged",
         "Healing",
@@ -24,6 +25,7 @@ _TROUBLED: Final = frozenset(
         "Recovering",
         "RolloutFailed",
         "RolloutRefused",
+        "SecretsWrong",
         "Unsupported",
     }
 )
@@ -37,6 +39,7 @@ _UNDER_WAY: Final = frozenset(
         "RollingOut",
         "ScalingDown",
         "ScalingUp",
+        "Securing",
         "TidyingUp",
         "WakingUp",
     }
@@ -60,6 +63,7 @@ def tell(cluster: EtcdCluster, seen: Observation, plan: Plan) -> None:
     if seen.compared and differing(seen.fingerprints, len(seen.voters)) == ():
         status.compared_at = seen.now.replace(microsecond=0)
     _versions(cluster, seen)
+    _saved(cluster, seen)
     _conditions(cluster, seen, plan)
 
 
@@ -70,7 +74,8 @@ def _serves(seen: Observation, name: str) -> bool:
 
 
 def _phase(cluster: EtcdCluster, plan: Plan) -> tuple[Literal["", "Creating", "Running", "Failed"], str]:
-    if plan.stuck and plan.reason in {"QuorumLost", "IdentityMismatch", "Unsupported"}:
+    never_formed = plan.reason == "SecretsWrong" and not cluster.status.cluster_id
+    if plan.stuck and (plan.reason in {"QuorumLost", "IdentityMismatch", "Unsupported"} or never_formed):
         return "Failed", plan.words
     return ("Running" if cluster.status.cluster_id else "Creating"), ""
 
@@ -86,6 +91,13 @@ def _versions(cluster: EtcdCluster, seen: Observation) -> None:
         status.failed_version, status.failed_generation = "", 0
 
 
+def _saved(cluster: EtcdCluster, seen: Observation) -> None:
+    kept, status = seen.kept, cluster.status
+    if status.target_version and status.cluster_id:
+        none = "none was taken: spec.backup has no place for it, and the operator no folder"
+        status.snapshot_before_upgrade = kept.saved or kept.saving or ("" if kept.can_save else none)
+
+
 def _conditions(cluster: EtcdCluster, seen: Observation, plan: Plan) -> None:
     healthy, voters = len(seen.healthy_voters), len(seen.voters)
     available = "Serving" if seen.agreed else "Asleep" if plan.reason == "Asleep" else "NoQuorum"
@@ -94,6 +106,10 @@ def _conditions(cluster: EtcdCluster, seen: Observation, plan: Plan) -> None:
     moving = plan.reason in _UNDER_WAY and not (plan.reason == "Asleep" and plan.step is None)
     _set(cluster, seen, "Progressing", (moving, plan.reason, plan.words))
     _set(cluster, seen, "Degraded", _degraded(cluster, seen, plan))
+    if seen.kept.scheduled is not None:
+        _set(cluster, seen, "BackupReady", seen.kept.scheduled)
+    else:
+        cluster.status.conditions = [each for each in cluster.status.conditions if each.type != "BackupReady"]
 
 
 def _degraded(cluster: EtcdCluster, seen: Observation, plan: Plan) -> tuple[bool, str, str]:

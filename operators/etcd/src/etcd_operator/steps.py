@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from etcd_operator.kept import Origin
 from etcd_operator.manifests import Start
 from etcd_operator.observation import Alarm, MemberSeen
 
 __all__ = [
     "AddMember",
+    "AskWho",
+    "BackUp",
     "Compact",
     "Defragment",
     "DeleteClaim",
@@ -20,6 +23,9 @@ __all__ = [
     "Promote",
     "Remember",
     "RemoveMember",
+    "Restore",
+    "SecurePeer",
+    "Secured",
     "Settle",
     "StartMember",
     "Step",
@@ -28,9 +34,10 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Remember:
-    """Writes down that the cluster has formed."""
+    """Writes down that the cluster has formed, and whether with TLS."""
 
     cluster: int
+    secured: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +137,36 @@ class GiveUpVersion:
     version: str
 
 
+@dataclass(frozen=True, slots=True)
+class BackUp:
+    """Asks for a snapshot of what there is before an upgrade."""
+
+
+@dataclass(frozen=True, slots=True)
+class Restore:
+    """Asks for a snapshot to take the place of what the members have; `safely` only after that was copied."""
+
+    origin: Origin
+    safely: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SecurePeer:
+    """Tells the other members to reach one with TLS."""
+
+    member: MemberSeen
+
+
+@dataclass(frozen=True, slots=True)
+class Secured:
+    """Writes down that all members reach each other with TLS, so that nothing is started in plain text again."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskWho:
+    """Gives etcd its user root, and lets nobody in without a password."""
+
+
 Step = (
     Remember
     | StartMember
@@ -145,4 +182,9 @@ Step = (
     | Defragment
     | Disarm
     | GiveUpVersion
+    | SecurePeer
+    | Secured
+    | AskWho
+    | BackUp
+    | Restore
 )

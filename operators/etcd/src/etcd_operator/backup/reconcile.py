@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from datetime import timedelta
+from contextlib import AbstractAsyncContextManager
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
 
 from prometheus_client import Gauge
 
 from etcd_operator.backup.archive import Archive, Manifest
+from etcd_operator.backup.due import due_at, following
 from etcd_operator.backup.faults import BackupError
 from etcd_operator.backup.kinds import EtcdBackup
-from etcd_operator.backup.snapshots import take
+from etcd_operator.backup.snapshots import Snapshot, take
 from etcd_operator.backup.stores import Stores
-from etcd_operator.manifests import CLIENT_PORT
+from etcd_operator.backup.trial import Trial
+from etcd_operator.kinds import EtcdCluster
+from etcd_operator.reaching import Reach, Reached
+from etcd_operator.trust import FaultError
 from navarch import Condition, Context, Result, Retry
-from navarch.client import Client
-from navarch.k8s.core.v1 import Pod
 
-__all__ = ["BackupReconciler", "endpoints_of"]
+__all__ = ["BackupReconciler"]
 
 _SECONDS: Final = 60
 _LAST: Final = Gauge(
@@ -33,57 +36,68 @@ _LAST: Final = Gauge(
 class BackupReconciler:
     """Brings `EtcdBackup`s about: once for each spec, or again and again."""
 
-    def __init__(self, stores: Stores) -> None:
+    def __init__(self, stores: Stores, reach: Reach, trial: Trial) -> None:
         self._stores = stores
+        self._reach = reach
+        self._trial = trial
 
     async def reconcile(self, backup: EtcdBackup, ctx: Context) -> Result | None:
         """Makes one if it is due. What does not work is said, and tried again with growing delays."""
-        wait = _due_in(backup, ctx)
-        if wait is None or wait > 0:
-            return Result(after=wait) if wait else None
         try:
+            due = due_at(backup, ctx.now())
+            if due is None or due > ctx.now():
+                return _awaited(backup, ctx, due)
             async with asyncio.timeout(backup.spec.backup_policy.timeout_in_second or _SECONDS):
                 made, kept = await self._make(backup, ctx)
         except TimeoutError:
             raise _failed(backup, ctx, "it took longer than backupPolicy.timeoutInSecond allows") from None
         except BackupError as error:
             raise _failed(backup, ctx, str(error)) from None
-        _tell(backup, ctx, made, kept)
-        interval = backup.spec.backup_policy.backup_interval_in_second
-        return Result(after=interval) if interval else None
+        following_one = following(backup.spec.backup_policy, made.taken)
+        _tell(backup, ctx, made, kept, following_one)
+        return _again(following_one, ctx)
 
     async def _make(self, backup: EtcdBackup, ctx: Context) -> tuple[Manifest, int]:
         policy, taken = backup.spec.backup_policy, ctx.now()
         store, name = await self._stores.open(backup.spec, ctx.client, backup.namespace)
         archive = Archive(store)
-        endpoints = backup.spec.etcd_endpoints or await endpoints_of(
-            ctx.client, backup.spec.cluster_name, backup.namespace
-        )
         with tempfile.TemporaryDirectory(prefix="etcd-backup-") as folder:
-            snapshot = await take(endpoints, Path(folder) / "snapshot.db")
-            if not policy.backup_interval_in_second:
-                return await archive.put(snapshot, name, taken), 1
-            made = await archive.put(snapshot, f"{name}_v{snapshot.revision}_{taken:%Y%m%dT%H%M%S.%fZ}", taken)
+            snapshot = await self._take(backup, ctx, Path(folder) / "snapshot.db")
+            verified = await self._trial.verified(snapshot)
+            if not policy.is_repeated:
+                return await archive.put(snapshot, name, taken, verified), 1
+            own = f"{name}_v{snapshot.revision}_{taken:%Y%m%dT%H%M%S.%fZ}"
+            made = await archive.put(snapshot, own, taken, verified)
         oldest = timedelta(seconds=policy.max_age_in_second)
         return made, len(await archive.thin(f"{name}_v", taken, most=policy.max_backups, oldest=oldest))
 
+    async def _take(self, backup: EtcdBackup, ctx: Context, path: Path) -> Snapshot:
+        try:
+            async with await self._reached(backup, ctx) as reached:
+                return await take(reached, path)
+        except FaultError as fault:
+            raise BackupError(str(fault)) from None
 
-async def endpoints_of(client: Client, cluster: str, namespace: str) -> list[str]:
-    """Where the members of an `EtcdCluster` listen that have an address."""
-    pods = await client.list(Pod, namespace=namespace, labels={"app": "etcd", "etcd_cluster": cluster})
-    return [f"http://{pod.status.pod_ip}:{CLIENT_PORT}" for pod in pods if pod.status.pod_ip]
+    async def _reached(self, backup: EtcdBackup, ctx: Context) -> AbstractAsyncContextManager[Reached]:
+        spec = backup.spec
+        if spec.etcd_endpoints:
+            return self._reach.endpoints(spec.etcd_endpoints, spec.client_tls_secret, ctx)
+        cluster = await ctx.get(EtcdCluster, spec.cluster_name)
+        if cluster is None:
+            raise BackupError(f"there is no EtcdCluster {spec.cluster_name}")
+        return self._reach.cluster(cluster, ctx)
 
 
-def _due_in(backup: EtcdBackup, ctx: Context) -> float | None:
-    """In how many seconds the next one is due; None if never."""
-    status, interval = backup.status, backup.spec.backup_policy.backup_interval_in_second
-    if status.last_success_date is None or not status.succeeded:
-        return 0.0
-    if status.observed_generation != backup.metadata.generation:
-        return 0.0
-    if not interval:
-        return None
-    return max(0.0, interval - (ctx.now() - status.last_success_date).total_seconds())
+def _awaited(backup: EtcdBackup, ctx: Context, due: datetime | None) -> Result | None:
+    """Nothing is due; if nothing was ever made, the condition says when the first one will be."""
+    if backup.status.last_success_date is None:
+        words = f"the first one is due at {due:%Y-%m-%d %H:%M:%SZ}" if due else "its schedule never comes"
+        _condition(backup, ctx, holds=False, reason="NotDueYet", words=words)
+    return _again(due, ctx)
+
+
+def _again(due: datetime | None, ctx: Context) -> Result | None:
+    return Result(after=max(0.0, (due - ctx.now()).total_seconds())) if due else None
 
 
 def _failed(backup: EtcdBackup, ctx: Context, words: str) -> Retry:
@@ -93,13 +107,16 @@ def _failed(backup: EtcdBackup, ctx: Context, words: str) -> Retry:
     return Retry(f"no backup: {words}")
 
 
-def _tell(backup: EtcdBackup, ctx: Context, made: Manifest, kept: int) -> None:
+def _tell(backup: EtcdBackup, ctx: Context, made: Manifest, kept: int, following_one: datetime | None) -> None:
     status = backup.status
     status.succeeded, status.reason = True, ""
     status.etcd_revision, status.etcd_version = made.revision, made.version
     status.last_success_date, status.object = made.taken, made.object
     status.size, status.sha256, status.kept = made.size, made.sha256, kept
-    words = f"revision {made.revision} is in {made.object}, {made.size} bytes, read back"
+    status.verified = made.verified
+    tried = "restored once and read back" if made.verified == "restored" else "read back"
+    next_one = f"; the next is due at {following_one:%Y-%m-%d %H:%M:%SZ}" if following_one else ""
+    words = f"revision {made.revision} is in {made.object}, {made.size} bytes, {tried}{next_one}"
     _condition(backup, ctx, holds=True, reason="Verified", words=words)
     _LAST.labels(backup.namespace, backup.name).set(made.taken.timestamp())
     ctx.event("BackedUp", words)

@@ -11,8 +11,9 @@ from typing import BinaryIO, Final
 
 from etcd_operator.backup.bolt import revision_of
 from etcd_operator.backup.faults import BackupError, DamagedError
+from etcd_operator.reaching import Reached
 from navarch.errors import EtcdError
-from navarch.etcd import EtcdClient, EtcdOptions
+from navarch.etcd import EtcdClient
 
 __all__ = ["Snapshot", "check", "take"]
 
@@ -31,16 +32,14 @@ class Snapshot:
     version: str = ""
 
 
-async def take(endpoints: Sequence[str], path: Path) -> Snapshot:
+async def take(reached: Reached, path: Path) -> Snapshot:
     """A snapshot of the member that knows most; raises `BackupError`."""
-    if not endpoints:
-        raise BackupError("there is no member to take a snapshot from")
+    etcd = reached.etcd
     try:
-        async with EtcdClient(EtcdOptions(endpoints=tuple(endpoints), patience=0)) as etcd:
-            endpoint, version = await _best(etcd, endpoints)
-            with _opened(path) as file:
-                async for piece in etcd.maintenance.snapshot(endpoint):
-                    file.write(piece)
+        endpoint, version = await _best(etcd, reached.endpoints)
+        with _opened(path) as file:
+            async for piece in etcd.maintenance.snapshot(endpoint):
+                file.write(piece)
     except EtcdError as error:
         raise BackupError(f"etcd gave no snapshot: {error}") from error
     return await asyncio.to_thread(check, path, version=version)

@@ -7,22 +7,28 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from etcd_operator.kinds import EtcdCluster
+from etcd_operator.manifests.tls import peers_are_secure
 
 __all__ = [
     "CLIENT_PORT",
     "METRICS_PORT",
     "PEER_PORT",
+    "SECURE_PEER_PORT",
+    "client_host",
     "host_of",
     "labels_of",
     "member_name",
     "ordinal_of",
     "peer_url",
     "pod_of",
+    "secure_peer_url",
 ]
 
 CLIENT_PORT: Final = 2379
 PEER_PORT: Final = 2380
 METRICS_PORT: Final = 2381
+SECURE_PEER_PORT: Final = 2382
+"""Of its own: a member whose cluster turns to TLS is reached in both ways until all others know the new one."""
 
 
 def labels_of(cluster: EtcdCluster) -> dict[str, str]:
@@ -51,9 +57,21 @@ def host_of(cluster: EtcdCluster, name: str) -> str:
     return f"{name}.{cluster.name}.{cluster.namespace}.svc{domain}"
 
 
+def client_host(cluster: EtcdCluster) -> str:
+    """Where clients find the members that serve; the name that the certificate of each of them has."""
+    return f"{cluster.name}-client.{cluster.namespace}.svc"
+
+
 def peer_url(cluster: EtcdCluster, name: str) -> str:
-    """How the other members reach a member; its identity, from before it starts until it is removed."""
+    """How the other members reach a member that is new; its identity, from before it starts."""
+    if peers_are_secure(cluster):
+        return secure_peer_url(cluster, name)
     return f"http://{host_of(cluster, name)}:{PEER_PORT}"
+
+
+def secure_peer_url(cluster: EtcdCluster, name: str) -> str:
+    """How they reach it with TLS."""
+    return f"https://{host_of(cluster, name)}:{SECURE_PEER_PORT}"
 
 
 def pod_of(peer_urls: Iterable[str]) -> str:

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from etcd_operator.kinds import GROUP, EtcdCluster, PodPolicy
+from etcd_operator.manifests import wiring
 from etcd_operator.manifests.claims import keeps_data
-from etcd_operator.manifests.names import CLIENT_PORT, METRICS_PORT, PEER_PORT, host_of, labels_of
+from etcd_operator.manifests.names import CLIENT_PORT, METRICS_PORT, PEER_PORT, SECURE_PEER_PORT, labels_of, peer_url
+from etcd_operator.manifests.tls import secret_names
 from etcd_operator.versions import Version
 from navarch.api import encode
 from navarch.k8s.core.v1 import (
@@ -94,8 +96,8 @@ def pod(cluster: EtcdCluster, name: str, start: Start, *, version: str) -> Pod:
     """The pod of one member, with that version of etcd."""
     made = cluster.copy()
     made.spec.version = version
-    url = f"http://{host_of(cluster, name)}:{PEER_PORT}"
-    return _pod(made, name, {**start.annotations(name, url), TEMPLATE: template_of(made)})
+    notes = start.annotations(name, peer_url(cluster, name))
+    return _pod(made, name, {**notes, TEMPLATE: template_of(made)})
 
 
 def _pod(cluster: EtcdCluster, name: str, annotations: dict[str, str]) -> Pod:
@@ -105,10 +107,10 @@ def _pod(cluster: EtcdCluster, name: str, annotations: dict[str, str]) -> Pod:
     return Pod(
         name=name,
         labels={**policy.labels, **labels, "etcd_node": name},
-        annotations={**policy.annotations, VERSION: version, **annotations},
+        annotations={**policy.annotations, VERSION: version, **wiring.notes(cluster), **annotations},
         spec=PodSpec(
             containers=[_etcd(cluster, policy, name, version)],
-            volumes=[_volume(cluster, name)],
+            volumes=[_volume(cluster, name), *wiring.volumes(cluster)],
             hostname=name or None,
             subdomain=cluster.name,
             restart_policy="Always",
@@ -131,13 +133,14 @@ def _etcd(cluster: EtcdCluster, policy: PodPolicy, name: str, version: str) -> C
         name="etcd",
         image=f"{cluster.spec.repository}:v{version}",
         command=["/usr/local/bin/etcd", *_flags(cluster, name)],
-        env=[*_environment(cluster), *policy.etcd_env],
+        env=[*_environment(cluster), *wiring.environment(cluster, name), *policy.etcd_env],
         ports=[
             ContainerPort(name="client", container_port=CLIENT_PORT),
             ContainerPort(name="peer", container_port=PEER_PORT),
+            *([ContainerPort(name="peer-tls", container_port=SECURE_PEER_PORT)] if secret_names(cluster).peer else []),
             *([ContainerPort(name="metrics", container_port=METRICS_PORT)] if own_port else []),
         ],
-        volume_mounts=[VolumeMount(name="etcd-data", mount_path="/var/etcd")],
+        volume_mounts=[VolumeMount(name="etcd-data", mount_path="/var/etcd"), *wiring.mounts(cluster)],
         resources=policy.resources,
         readiness_probe=_asks("/health", asked, seconds=2, failures=3),
         liveness_probe=_asks("/metrics", asked, seconds=10, failures=6),
@@ -146,15 +149,11 @@ def _etcd(cluster: EtcdCluster, policy: PodPolicy, name: str, version: str) -> C
 
 
 def _flags(cluster: EtcdCluster, name: str) -> list[str]:
-    host = host_of(cluster, name)
     return [
         f"--name={name}",
         f"--data-dir={_DATA}",
-        f"--listen-peer-urls=http://$(POD_IP):{PEER_PORT}",
-        f"--listen-client-urls=http://$(POD_IP):{CLIENT_PORT}",
+        *wiring.flags(cluster, name),
         *_metrics(cluster),
-        f"--initial-advertise-peer-urls=http://{host}:{PEER_PORT}",
-        f"--advertise-client-urls=http://{host}:{CLIENT_PORT}",
         *_settings(cluster),
     ]
 
@@ -188,7 +187,6 @@ def _environment(cluster: EtcdCluster) -> list[EnvVar]:
         EnvVar(name="ETCD_INITIAL_CLUSTER_STATE", value_from=_field(f"metadata.annotations['{STATE}']")),
         EnvVar(name="ETCD_FORCE_NEW_CLUSTER", value_from=_field(f"metadata.annotations['{FORCE}']")),
         EnvVar(name="ETCD_INITIAL_CLUSTER_TOKEN", value=cluster.metadata.uid or cluster.name),
-        EnvVar(name="ETCDCTL_ENDPOINTS", value=f"http://$(POD_IP):{CLIENT_PORT}"),
     ]
 
 

@@ -9,11 +9,13 @@ from etcd_operator.kinds import EtcdCluster
 from etcd_operator.observation import Observation
 from etcd_operator.planning.alarms import corrupt, no_space
 from etcd_operator.planning.comparing import diverged
-from etcd_operator.planning.forming import asleep, forming, identity
+from etcd_operator.planning.forming import asleep, forming, from_snapshot, identity
 from etcd_operator.planning.healing import absent, broken, learning, settling, strays, unstartable
 from etcd_operator.planning.loss import without_quorum
-from etcd_operator.planning.plan import Plan, done, stuck
+from etcd_operator.planning.plan import Plan, done
 from etcd_operator.planning.rolling import failed_rollout, rollout
+from etcd_operator.planning.saving import awaits_snapshot, held_back, save_first
+from etcd_operator.planning.securing import asking_who, secrets_wrong, securing, stranger
 from etcd_operator.planning.sizing import all_healthy, claims_grow, fewer, more
 
 __all__ = ["decide"]
@@ -25,17 +27,13 @@ def _paused(cluster: EtcdCluster, seen: Observation) -> Plan | None:
     return done("Paused", "spec.paused: nothing is done") if cluster.spec.paused else None
 
 
-def _unsupported(cluster: EtcdCluster, seen: Observation) -> Plan | None:
-    if cluster.spec.tls is not None:
-        return stuck("Unsupported", "spec.TLS is not supported yet; nothing is started in plain text instead")
-    return None
-
-
-_CONCERNS: Final[tuple[Concern, ...]] = (
+_NEEDED: Final[tuple[Concern, ...]] = (
     _paused,
-    _unsupported,
     identity,
     asleep,
+    secrets_wrong,
+    stranger,
+    from_snapshot,
     forming,
     unstartable,
     without_quorum,
@@ -50,8 +48,12 @@ _CONCERNS: Final[tuple[Concern, ...]] = (
     learning,
     fewer,
     all_healthy,
+)
+_CHOSEN: Final[tuple[Concern, ...]] = (
     claims_grow,
     rollout,
+    securing,
+    asking_who,
     more,
 )
 
@@ -62,8 +64,11 @@ def decide(cluster: EtcdCluster, seen: Observation) -> Plan:
     It never looks back: a step that was cut off anywhere is gone on from what it left. No step takes away a voter that the
     others cannot do without, and nothing that was ever part of a cluster is started without its data.
     """
-    for concern in _CONCERNS:
-        plan = concern(cluster, seen)
-        if plan is not None:
-            return plan
-    return done("Ready", f"{len(seen.voters)} members serve")
+    if awaits_snapshot(cluster, seen):
+        plan = _first(_NEEDED, held_back(cluster), seen)
+        return plan if plan is not None and (plan.step or plan.stuck) else save_first(cluster, seen)
+    return _first((*_NEEDED, *_CHOSEN), cluster, seen) or done("Ready", f"{len(seen.voters)} members serve")
+
+
+def _first(concerns: tuple[Concern, ...], cluster: EtcdCluster, seen: Observation) -> Plan | None:
+    return next((plan for concern in concerns if (plan := concern(cluster, seen)) is not None), None)

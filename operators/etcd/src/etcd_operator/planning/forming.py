@@ -6,9 +6,10 @@ from etcd_operator.kinds import EtcdCluster
 from etcd_operator.manifests import Start, member_name, template_of
 from etcd_operator.observation import Observation, PodSeen
 from etcd_operator.planning.plan import Plan, done, stuck, wait
-from etcd_operator.steps import DeletePod, Remember, StartMember
+from etcd_operator.planning.securing import all_secure
+from etcd_operator.steps import DeletePod, Remember, Restore, StartMember
 
-__all__ = ["asleep", "forming", "identity"]
+__all__ = ["asleep", "forming", "from_snapshot", "identity"]
 
 
 def identity(cluster: EtcdCluster, seen: Observation) -> Plan | None:
@@ -33,13 +34,29 @@ def asleep(cluster: EtcdCluster, seen: Observation) -> Plan | None:
     return done("Asleep", f"size is 0: {len(seen.claims)} claims keep the data")
 
 
+def from_snapshot(cluster: EtcdCluster, seen: Observation) -> Plan | None:
+    """A cluster that is to begin with given data never begins without it."""
+    if cluster.status.cluster_id or cluster.spec.restore_from is None:
+        return None
+    if seen.kept.begun_from:
+        if seen.voices or seen.pods or seen.claims:
+            return None
+        return stuck(
+            "Forming", "the member that began with the snapshot is gone: delete the cluster, and create it again"
+        )
+    if seen.kept.restoring:
+        return wait("Forming", f"the cluster begins with a snapshot: {seen.kept.restoring}")
+    return Plan("Forming", "the cluster begins with the snapshot of spec.restoreFrom", Restore("given"))
+
+
 def forming(cluster: EtcdCluster, seen: Observation) -> Plan | None:
     """The first member, until it has answered once and that is written down."""
     if cluster.status.cluster_id:
         return None
     if seen.voices:
         number = next(iter(seen.voices.values())).cluster
-        return Plan("Forming", "the first member answers", Remember(number))
+        secured = cluster.spec.tls is not None and all_secure(cluster, seen)
+        return Plan("Forming", "the first member answers", Remember(number, secured=secured))
     if len(seen.pods.keys() | seen.claims.keys()) > 1:
         return None
     return _seed(cluster, seen)

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Final
 
 from etcd_operator.kinds import EtcdCluster
-from etcd_operator.manifests import Start, keeps_data, peer_url
+from etcd_operator.manifests import Start, keeps_data
 from etcd_operator.observation import MemberSeen, Observation, quorum
 from etcd_operator.planning.plan import Plan, stuck, wait
 from etcd_operator.planning.rolling import version_to_run
-from etcd_operator.steps import DeletePod, StartMember
+from etcd_operator.steps import DeletePod, Restore, StartMember
 
 __all__ = ["has_data", "start_again", "without_quorum"]
 
@@ -31,7 +31,7 @@ def without_quorum(cluster: EtcdCluster, seen: Observation) -> Plan | None:
         if member.name not in seen.pods and (not member.started or has_data(cluster, seen, member.name)):
             return start_again(cluster, seen, member)
     if lost or not voters:
-        return stuck("QuorumLost", f"{_story(able, voters)}; {_remedy(cluster, names)}")
+        return _gone(cluster, seen, names, _story(able, voters))
     silent = ", ".join(member.name for member in voters if not seen.is_healthy(member))
     return wait("QuorumLost", f"there is no quorum, but enough members have their data: waiting for {silent}")
 
@@ -47,14 +47,31 @@ def _story(able: Sequence[MemberSeen], voters: Sequence[MemberSeen]) -> str:
     return f"the quorum is lost for good: of {len(voters)} voters {len(voters) - len(able)} have lost their data"
 
 
-def _remedy(cluster: EtcdCluster, able: list[str]) -> str:
-    if not able:
-        return "restore a backup: see EtcdRestore"
-    if not keeps_data(cluster):
-        return f"take the database of {able[0]} out, and restore it: kubectl cp {able[0]}:{_DATABASE} ./db"
-    change = '{"spec":{"healing":{"forceNewCluster":true}}}'
-    command = f"kubectl patch etcd {cluster.name} -n {cluster.namespace} --type merge -p '{change}'"
-    return f"to go on from what {' or '.join(able)} has: {command}"
+def _gone(cluster: EtcdCluster, seen: Observation, able: list[str], story: str) -> Plan:
+    """The newest backup takes the place of what is lost, where that is allowed. Claims that are left keep what they have."""
+    kept = seen.kept
+    if not cluster.spec.healing.restore_from_backup or not kept.newest:
+        return stuck("QuorumLost", f"{story}; {_remedy(cluster, able, kept.newest)}")
+    if kept.restoring:
+        return wait("Recovering", f"{story}; {kept.restoring}")
+    step = Restore("newest", safely=bool(able) and not keeps_data(cluster))
+    return Plan("Recovering", f"{story}; the cluster goes back to {kept.newest}", step)
+
+
+def _remedy(cluster: EtcdCluster, able: list[str], newest: str) -> str:
+    ways = []
+    if able and keeps_data(cluster):
+        ways.append(f"to go on from what {' or '.join(able)} has: {_command(cluster, 'forceNewCluster')}")
+    elif able:
+        ways.append(f"take the database of {able[0]} out, and restore it: kubectl cp {able[0]}:{_DATABASE} ./db")
+    if newest:
+        ways.append(f"to go back to {newest}: {_command(cluster, 'restoreFromBackup')}")
+    return "; ".join(ways) or "no backup of it is known here: restore one with an EtcdRestore"
+
+
+def _command(cluster: EtcdCluster, permission: str) -> str:
+    change = f'{{"spec":{{"healing":{{"{permission}":true}}}}}}'
+    return f"kubectl patch etcd {cluster.name} -n {cluster.namespace} --type merge -p '{change}'"
 
 
 def has_data(cluster: EtcdCluster, seen: Observation, name: str) -> bool:
@@ -72,7 +89,7 @@ def start_again(cluster: EtcdCluster, seen: Observation, member: MemberSeen) -> 
     if member.started:
         step = StartMember(member.name, Start("return"), version_to_run(cluster, member.name))
         return Plan("Healing", f"{member.name} has no pod, but its data: it is started again", step)
-    peers = tuple((each.name, peer_url(cluster, each.name)) for each in seen.members)
+    peers = tuple((each.name, each.peer_url) for each in seen.members)
     step = StartMember(member.name, Start("join", peers), version_to_run(cluster, member.name))
     return Plan("Joining", f"{member.name} is a member and has not started yet", step)
 

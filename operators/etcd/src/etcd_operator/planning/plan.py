@@ -10,6 +10,7 @@ from etcd_operator.steps import Step
 __all__ = ["Plan", "Reason", "done", "stuck", "wait"]
 
 Reason = Literal[
+    "AccessRefused",
     "Alarmed",
     "Asleep",
     "Diverged",
@@ -27,6 +28,8 @@ Reason = Literal[
     "RolloutRefused",
     "ScalingDown",
     "ScalingUp",
+    "SecretsWrong",
+    "Securing",
     "TidyingUp",
     "Unsupported",
     "WakingUp",

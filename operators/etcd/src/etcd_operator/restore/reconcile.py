@@ -8,12 +8,14 @@ from typing import Final
 
 from etcd_operator.backup.archive import Archive
 from etcd_operator.backup.faults import BackupError
-from etcd_operator.backup.reconcile import endpoints_of
 from etcd_operator.backup.snapshots import Snapshot, take
 from etcd_operator.backup.stores import Stores
+from etcd_operator.backup.trial import Trial
 from etcd_operator.kinds import EtcdCluster
+from etcd_operator.reaching import Reach
 from etcd_operator.restore.kinds import EtcdRestore, Phase
-from etcd_operator.restore.seeding import emptied, hand_over, released, seed_name, seeded, started
+from etcd_operator.restore.seeding import emptied, hand_over, released, resumed, seed_name, seeded, started
+from etcd_operator.trust import FaultError
 from etcd_operator.versions import Version
 from navarch import Context, Result, Retry
 
@@ -25,8 +27,10 @@ _SOON: Final = 0.3
 class RestoreReconciler:
     """Brings `EtcdRestore`s about. `image` has a Python, for what happens in the pod before etcd starts."""
 
-    def __init__(self, stores: Stores, image: str) -> None:
+    def __init__(self, stores: Stores, reach: Reach, trial: Trial, image: str) -> None:
         self._stores = stores
+        self._reach = reach
+        self._trial = trial
         self._image = image
 
     async def reconcile(self, restore: EtcdRestore, ctx: Context) -> Result | None:
@@ -51,12 +55,14 @@ class RestoreReconciler:
             case "Seeding":
                 await self._seed(restore, cluster, ctx)
             case _:
+                await resumed(cluster, ctx)
                 _finish(restore, cluster, ctx)
 
     async def _prepare(self, restore: EtcdRestore, cluster: EtcdCluster, ctx: Context) -> None:
         """Nothing of the cluster is touched before this has succeeded."""
         with tempfile.TemporaryDirectory(prefix="etcd-restore-") as folder:
             snapshot = await self._fetch(restore, ctx, Path(folder))
+            await self._trial.verified(snapshot)
             _refuse_older(snapshot, cluster)
             restore.status.safety_copy = await self._safety_copy(restore, cluster, ctx, Path(folder))
         restore.status.sha256, restore.status.etcd_revision = snapshot.sha256, snapshot.revision
@@ -72,18 +78,20 @@ class RestoreReconciler:
         if not cluster.status.cluster_id:
             return ""
         try:
-            now = await take(await endpoints_of(ctx.client, cluster.name, cluster.namespace), folder / "safety.db")
-        except BackupError as error:
+            async with self._reach.cluster(cluster, ctx) as reached:
+                now = await take(reached, folder / "safety.db")
+        except (BackupError, FaultError) as error:
             if restore.spec.without_safety_copy:
                 return ""
             words = f"no safety copy of what {cluster.name} has: {error}; withoutSafetyCopy goes on without one"
             raise BackupError(words) from None
         store, name = await self._stores.open(restore.spec, ctx.client, restore.namespace)
-        return (await Archive(store).put(now, f"{name}.before-{restore.name}", ctx.now())).object
+        verified = await self._trial.verified(now)
+        return (await Archive(store).put(now, f"{name}.before-{restore.name}", ctx.now(), verified)).object
 
     async def _seed(self, restore: EtcdRestore, cluster: EtcdCluster, ctx: Context) -> None:
         pod = await started(cluster, restore, ctx, self._image)
-        if await seeded(pod, restore):
+        if await seeded(self._reach.cluster(cluster, ctx), restore):
             await released(cluster, restore, ctx)
             _enter(restore, ctx, "Joining", f"{restore.status.seed} serves the snapshot; the others join it")
             return

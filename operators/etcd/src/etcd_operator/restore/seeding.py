@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import BinaryIO, Final, TypeVar
 
@@ -11,26 +12,28 @@ import aiohttp
 from etcd_operator.backup.faults import BackupError
 from etcd_operator.backup.snapshots import Snapshot
 from etcd_operator.kinds import EtcdCluster
-from etcd_operator.manifests import CLIENT_PORT, claim, keeps_data, labels_of, ordinal_of
+from etcd_operator.manifests import claim, keeps_data, labels_of, member_name, ordinal_of
+from etcd_operator.reaching import Reached
 from etcd_operator.restore.kinds import EtcdRestore
 from etcd_operator.restore.seeds import PORT, RESTORE, seed
+from etcd_operator.trust import FaultError
 from navarch import Context
 from navarch.api import OwnerReference
 from navarch.client import MergePatch
 from navarch.errors import AlreadyExists, EtcdError
-from navarch.etcd import EtcdClient, EtcdOptions
 from navarch.k8s.core.v1 import PersistentVolumeClaim, Pod
 
-__all__ = ["emptied", "hand_over", "released", "seed_name", "seeded", "started"]
+__all__ = ["emptied", "hand_over", "released", "resumed", "seed_name", "seeded", "started"]
 
 W = TypeVar("W", Pod, PersistentVolumeClaim)
 _FORGET: Final = {"status": {"clusterID": "", "leader": "", "members": {"ready": [], "unready": []}}}
 
 
 async def seed_name(cluster: EtcdCluster, ctx: Context) -> str:
-    """A member that has a claim, if one does: what is in it stays beside the new data."""
+    """A member that has a claim, if one does: what is in it stays beside the new data. Else one whose name is free."""
     claims = await ctx.client.list(PersistentVolumeClaim, namespace=cluster.namespace, labels=labels_of(cluster))
-    return min((each.name for each in claims), key=ordinal_of, default=f"{cluster.name}-0")
+    usable = [each.name for each in claims if not each.metadata.deletion_timestamp and each.status.phase != "Lost"]
+    return min(usable, key=ordinal_of, default=member_name(cluster, (each.name for each in claims)))
 
 
 async def emptied(cluster: EtcdCluster, ctx: Context) -> bool:
@@ -85,15 +88,12 @@ async def _owned(new: W, cluster: EtcdCluster, ctx: Context) -> W:
         return await ctx.client.get(type(new), new.name, namespace=cluster.namespace)
 
 
-async def seeded(pod: Pod, restore: EtcdRestore) -> bool:
-    """Whether etcd serves what the snapshot had."""
-    if not pod.status.pod_ip:
-        return False
-    url = f"http://{pod.status.pod_ip}:{CLIENT_PORT}"
+async def seeded(members: AbstractAsyncContextManager[Reached], restore: EtcdRestore) -> bool:
+    """Whether etcd serves what the snapshot had; it is the only member that there is."""
     try:
-        async with EtcdClient(EtcdOptions(endpoints=(url,), timeout=2.0, patience=0)) as etcd:
-            status = await etcd.maintenance.status(url)
-    except EtcdError:
+        async with members as reached:
+            status = await reached.etcd.maintenance.status(reached.endpoints[0])
+    except (EtcdError, FaultError):
         return False
     return status.leader != 0 and status.header.revision >= restore.status.etcd_revision
 
@@ -126,8 +126,13 @@ def _opened(path: Path) -> BinaryIO:
 
 
 async def released(cluster: EtcdCluster, restore: EtcdRestore, ctx: Context) -> None:
-    """What the other members had is given up, now that the first one serves; the operator goes on from it."""
+    """What the other members had is given up, now that the first one serves."""
     for old in await ctx.client.list(PersistentVolumeClaim, namespace=cluster.namespace, labels=labels_of(cluster)):
         if old.name != restore.status.seed:
             await ctx.delete(PersistentVolumeClaim, old.name)
-    await _paused(cluster, ctx, paused=False)
+
+
+async def resumed(cluster: EtcdCluster, ctx: Context) -> None:
+    """The operator goes on from the first member: after this, claims may be those of new members."""
+    if cluster.spec.paused:
+        await _paused(cluster, ctx, paused=False)

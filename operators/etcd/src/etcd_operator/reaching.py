@@ -1,0 +1,64 @@
+"""Members that snapshots are taken from: where they are, and with what one is let in."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from etcd_operator.etcd import reachable
+from etcd_operator.kinds import EtcdCluster
+from etcd_operator.manifests import client_urls, labels_of
+from etcd_operator.trust import FaultError, Keyring, Keys
+from navarch import Context
+from navarch.errors import ConfigError
+from navarch.etcd import EtcdClient, EtcdOptions
+from navarch.k8s.core.v1 import Pod
+
+__all__ = ["Reach", "Reached"]
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """A client of some members, and the endpoint of each."""
+
+    etcd: EtcdClient
+    endpoints: tuple[str, ...]
+
+
+class Reach:
+    """Reaches members of clusters, and endpoints of anybody's. Both raise `FaultError`, in words for a status."""
+
+    def __init__(self, keyring: Keyring) -> None:
+        self._keyring = keyring
+
+    @asynccontextmanager
+    async def cluster(self, cluster: EtcdCluster, ctx: Context) -> AsyncIterator[Reached]:
+        """All its members that have an address, as root if it has users."""
+        pods = await ctx.client.list(Pod, namespace=cluster.namespace, labels=labels_of(cluster))
+        keys = await self._keyring.keys(cluster, ctx)
+        urls = reachable(client_urls(pods), keys)
+        if client_urls(pods) and not urls:
+            raise FaultError("; ".join(keys.faults))
+        async with _opened(tuple(urls.values()), keys) as reached:
+            yield reached
+
+    @asynccontextmanager
+    async def endpoints(self, endpoints: Sequence[str], secret: str, ctx: Context) -> AsyncIterator[Reached]:
+        """With the certificate in a Secret, if one is named."""
+        async with _opened(tuple(endpoints), await self._keyring.of_secret(secret, ctx)) as reached:
+            yield reached
+
+
+@asynccontextmanager
+async def _opened(endpoints: tuple[str, ...], keys: Keys) -> AsyncIterator[Reached]:
+    if not endpoints:
+        raise FaultError("there is no member to be asked")
+    with keys.tls() as tls:
+        try:
+            options = EtcdOptions(endpoints=endpoints, user=keys.user, password=keys.password, tls=tls, patience=0)
+            client = EtcdClient(options)
+        except ConfigError as error:
+            raise FaultError(str(error)) from None
+    async with client:
+        yield Reached(client, endpoints)

@@ -1,0 +1,193 @@
+"""Secrets of clusters, read not more often than it takes to see that they have changed."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Final
+
+from etcd_operator.kinds import EtcdCluster
+from etcd_operator.manifests import CLIENT, PEER, SERVER, client_host, host_of, labels_of, secret_names
+from etcd_operator.trust.authority import Pair
+from etcd_operator.trust.checking import Credentials, FaultError, read
+from etcd_operator.trust.issuing import Found, issued, own_names, root_secret
+from etcd_operator.trust.keys import Keys
+from navarch import Context
+from navarch.errors import Forbidden
+from navarch.k8s.core.v1 import Secret
+
+__all__ = ["Keyring"]
+
+_KEPT: Final = timedelta(minutes=5)
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    keys: Keys
+    generation: int | None
+    read: datetime
+
+
+class Keyring:
+    """What clusters are reached with.
+
+    What is good is read again after five minutes, and at once when the spec has changed or nobody answers; what is not,
+    each time.
+    """
+
+    def __init__(self) -> None:
+        self._kept: dict[str, _Kept] = {}
+
+    async def keys(self, cluster: EtcdCluster, ctx: Context) -> Keys:
+        """As they are in Secrets."""
+        return self._known(cluster, ctx.now()) or await self._read(cluster, ctx)
+
+    async def kept_up(self, cluster: EtcdCluster, ctx: Context, started_with: Iterable[str]) -> Keys:
+        """The same, after what the operator issues was issued and renewed.
+
+        `started_with` has the fingerprints of the authorities that pods were started with.
+        """
+        if self._known(cluster, ctx.now()) is None and own_names(cluster):
+            try:
+                await _issue(cluster, ctx, set(started_with))
+            except FaultError as fault:
+                return Keys(faults=(str(fault),))
+        return await self.keys(cluster, ctx)
+
+    async def of_secret(self, name: str, ctx: Context) -> Keys:
+        """From one Secret with the files of a client, for endpoints that are nobody's here; raises `FaultError`."""
+        if not name:
+            return Keys()
+        data = (await _secrets(ctx, [name]))[name]
+        read(name, CLIENT, data, ctx.now())
+        return _as_client(data or {})
+
+    def forget(self, cluster: EtcdCluster) -> None:
+        """They were of no use: they are read again."""
+        self._kept.pop(cluster.metadata.uid or "", None)
+
+    def _known(self, cluster: EtcdCluster, now: datetime) -> Keys | None:
+        self._kept = {uid: each for uid, each in self._kept.items() if now - each.read < _KEPT}
+        kept = self._kept.get(cluster.metadata.uid or "")
+        return kept.keys if kept is not None and kept.generation == cluster.metadata.generation else None
+
+    async def _read(self, cluster: EtcdCluster, ctx: Context) -> Keys:
+        names = secret_names(cluster)
+        wanted = [name for name in (names.peer, names.server, names.operator) if name]
+        try:
+            found = await _secrets(ctx, [*wanted, *([root_secret(cluster)] if cluster.spec.auth else [])])
+        except FaultError as fault:
+            return Keys(faults=(str(fault),))
+        keys = examined(cluster, found, ctx.now())
+        if not keys.faults:
+            self._kept[cluster.metadata.uid or ""] = _Kept(keys, cluster.metadata.generation, ctx.now())
+        return keys
+
+
+async def _secrets(ctx: Context, names: Iterable[str]) -> dict[str, Mapping[str, bytes] | None]:
+    found: dict[str, Mapping[str, bytes] | None] = {}
+    for name in names:
+        secret = await _secret(ctx, name)
+        found[name] = (secret.data or {}) if secret is not None else None
+    return found
+
+
+async def _secret(ctx: Context, name: str) -> Secret | None:
+    try:
+        return await ctx.get(Secret, name)
+    except Forbidden:
+        raise FaultError(f"the operator is not allowed to get Secret {name}") from None
+
+
+async def _issue(cluster: EtcdCluster, ctx: Context, started_with: set[str]) -> None:
+    had: dict[str, Secret | None] = {name: await _secret(ctx, name) for name in own_names(cluster)}
+    found = {name: (secret.data or {}) if secret is not None else None for name, secret in had.items()}
+    known = started_with <= {_fingerprint(cluster, found)}
+    for name, data in issued(cluster, found, ctx.now(), known=known).items():
+        _refuse_foreign(cluster, had[name])
+        await ctx.apply(Secret(name=name, labels=labels_of(cluster), data=data))
+
+
+def _refuse_foreign(cluster: EtcdCluster, found: Secret | None) -> None:
+    if found is not None and not labels_of(cluster).items() <= found.labels.items():
+        raise FaultError(f"Secret {found.name} is there, and is not of this cluster: it would be overwritten")
+
+
+def examined(cluster: EtcdCluster, found: Found, now: datetime) -> Keys:
+    """What is in a cluster's Secrets, with all that is wrong with them."""
+    names = secret_names(cluster)
+    faults: list[str] = []
+    keys = Keys(authorities=_fingerprint(cluster, found))
+    if names.server:
+        faults += _clients_faults(cluster, found, now)
+        if not faults:
+            keys = replace(_as_client(found[names.operator] or {}), authorities=keys.authorities)
+            keys = replace(keys, server_name=client_host(cluster))
+    if names.peer:
+        faults += _peer_faults(cluster, found, now)
+    if cluster.spec.auth is not None:
+        password, fault = _password(cluster, found)
+        keys = replace(keys, user="root" if password else "", password=password)
+        faults += fault
+    return replace(keys, faults=tuple(faults))
+
+
+def _as_client(data: Mapping[str, bytes]) -> Keys:
+    return Keys(client=Pair(data[CLIENT.certificate], data[CLIENT.key]), trusted=data[CLIENT.authorities])
+
+
+def _clients_faults(cluster: EtcdCluster, found: Found, now: datetime) -> list[str]:
+    names = secret_names(cluster)
+    try:
+        server = read(names.server, SERVER, found[names.server], now)
+        operator = read(names.operator, CLIENT, found[names.operator], now)
+        server.must_be_for(client_host(cluster))
+        server.must_prove_a_client()
+        _trust_each_other(server, operator)
+        if cluster.spec.auth is not None:
+            operator.must_not_be_a_user()
+    except FaultError as fault:
+        return [str(fault)]
+    return []
+
+
+def _trust_each_other(server: Credentials, operator: Credentials) -> None:
+    server.must_be_trusted_by(operator)
+    server.must_be_trusted_by(server)
+    operator.must_be_trusted_by(server)
+
+
+def _peer_faults(cluster: EtcdCluster, found: Found, now: datetime) -> list[str]:
+    names = secret_names(cluster)
+    try:
+        peer = read(names.peer, PEER, found[names.peer], now)
+        peer.must_be_for(host_of(cluster, f"{cluster.name}-0"))
+        peer.must_prove_a_client()
+        peer.must_be_trusted_by(peer)
+    except FaultError as fault:
+        return [str(fault)]
+    return []
+
+
+def _password(cluster: EtcdCluster, found: Found) -> tuple[str, list[str]]:
+    name = root_secret(cluster)
+    data = found.get(name)
+    if data is None:
+        return "", [f"there is no Secret {name}; expected one with the password of root under `password`"]
+    text = data.get("password", b"")
+    try:
+        return (text.decode(), []) if text else ("", [f"Secret {name} has no password"])
+    except UnicodeDecodeError:
+        return "", [f"Secret {name}: password is no text"]
+
+
+def _fingerprint(cluster: EtcdCluster, found: Found) -> str:
+    """Changes with those whom members trust."""
+    names = secret_names(cluster)
+    texts = [
+        (found.get(names.peer) or {}).get(PEER.authorities, b""),
+        (found.get(names.server) or {}).get(SERVER.authorities, b""),
+    ]
+    return hashlib.sha256(b"\0".join(texts)).hexdigest()[:16] if any(texts) else ""

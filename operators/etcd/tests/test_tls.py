@@ -1,0 +1,215 @@
+"""TLS and users with real etcd processes: on the wire, while somebody writes and reads."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+import tempfile
+from collections.abc import Mapping
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+
+from clusters import NAME, SECONDS, example, serves
+from etcd_operator.backup import EtcdBackup, EtcdBackupSpec, LocalSource
+from etcd_operator.kinds import AuthPolicy, EtcdCluster, IssuedTls, MemberTls, StaticTls, TlsPolicy
+from etcd_operator.operator import etcd_operator
+from etcd_operator.trust.authority import Authority, Pair, Subject
+from etcd_operator.trust.checking import hosts_of
+from navarch._base.clock import SystemClock
+from navarch.errors import EtcdAccessError, EtcdError
+from navarch.k8s.core.v1 import Pod, Secret
+from navarch.testing import Cluster
+from workload import Workload, client_with, endpoints_of, secret_of, workload
+
+HOST = f"{NAME}-client.default.svc"
+ISSUED = TlsPolicy(issued=IssuedTls())
+
+
+@pytest.mark.cluster(nodes=3)
+async def test_tls_and_users_are_turned_on_while_somebody_writes(cluster: Cluster, tmp_path: Path) -> None:
+    """No write is lost; then plain text, strangers and the wrong password are refused, and certificates are renewed."""
+    async with cluster.run(etcd_operator(backups=tmp_path)):
+        await cluster.apply(example(3))
+        await serves(cluster, 3)
+        async with workload(cluster, NAME) as work:
+            await cluster.apply(example(3, tls=ISSUED, auth=AuthPolicy()))
+            await serves(cluster, 3)
+            await nobody_is_let_in_without_certificate_and_password(cluster)
+            await a_certificate_is_renewed_and_nobody_notices(cluster, work)
+            await a_backup_is_made(cluster)
+
+
+async def nobody_is_let_in_without_certificate_and_password(cluster: Cluster) -> None:
+    """Not in plain text, not with TLS alone, not with a certificate alone."""
+    files = await secret_of(cluster, f"{NAME}-client-tls")
+    for pod in await cluster.list(Pod):
+        for port in (2379, 2382):
+            assert not await answers_in_plain_text(str(pod.status.pod_ip), port), (
+                f"{pod.name} serves plain text at {port}"
+            )
+        assert not await is_open(str(pod.status.pod_ip), 2380)
+    endpoints = await endpoints_of(cluster, NAME)
+    assert all(each.startswith("https://") for each in endpoints)
+    trusting = {"etcd-client-ca.crt": files["etcd-client-ca.crt"]}
+    async with client_with(trusting, endpoints, NAME) as stranger:
+        with pytest.raises(EtcdError):
+            await stranger.kv.get(b"/a")
+    async with client_with(files, endpoints, NAME) as nobody:
+        with pytest.raises(EtcdAccessError, match="user name is empty"):
+            await nobody.kv.get(b"/a")
+
+
+async def a_certificate_is_renewed_and_nobody_notices(cluster: Cluster, work: Workload) -> None:
+    """One that is almost over is replaced in all members; none is started anew."""
+    before = {str(pod.metadata.uid) for pod in await cluster.list(Pod)}
+    await put_almost_expired(cluster, f"{NAME}-server-tls")
+    await cluster.eventually(lambda: served(cluster), lambda found: all(map(is_old, found)), timeout=SECONDS)
+    await cluster.apply(example(3, tls=TlsPolicy(issued=IssuedTls(valid_for_days=364)), auth=AuthPolicy()))
+    await cluster.eventually(lambda: served(cluster), lambda found: not any(map(is_old, found)), timeout=SECONDS)
+    written = len(work.acknowledged)
+    await cluster.eventually(lambda: count(work), lambda now: now > written + 10, timeout=SECONDS)
+    assert {str(pod.metadata.uid) for pod in await cluster.list(Pod)} == before
+
+
+async def a_backup_is_made(cluster: Cluster) -> None:
+    """Snapshots are let in too."""
+    spec = EtcdBackupSpec(cluster_name=NAME, local=LocalSource(path="etcd.db"))
+    await cluster.apply(EtcdBackup(name="now", spec=spec))
+    await cluster.eventually(
+        lambda: cluster.get(EtcdBackup, "now"), lambda found: found.status.succeeded, timeout=SECONDS, what="a backup"
+    )
+
+
+@pytest.mark.cluster(nodes=1)
+async def test_a_cluster_waits_for_its_secrets_and_then_serves_with_tls_alone(cluster: Cluster) -> None:
+    """The status names what is missing, and no pod is made; with all three Secrets it serves."""
+    static = TlsPolicy(static=StaticTls(member=MemberTls(peer_secret="p", server_secret="s"), operator_secret="o"))
+    async with cluster.run(etcd_operator()):
+        await cluster.apply(example(1, tls=static))
+        await refused(cluster, "there is no Secret s")
+        peer, server, client = made_by_hand()
+        await cluster.create(Secret(name="s", data={**server, "server.key": client["etcd-client.key"]}))
+        await cluster.create(Secret(name="o", data=client))
+        await refused(cluster, "Secret s: server.key is not the key of server.crt")
+        await cluster.apply(Secret(name="s", data=server), force=True)
+        await refused(cluster, "there is no Secret p")
+        assert not await cluster.list(Pod)
+        await cluster.create(Secret(name="p", data=peer))
+        await serves(cluster, 1)
+        (pod,) = await cluster.list(Pod)
+        assert not await answers_in_plain_text(str(pod.status.pod_ip), 2379)
+        endpoints = await endpoints_of(cluster, NAME)
+        async with client_with(client, endpoints, NAME) as etcd:
+            await etcd.kv.put(b"/a", b"1")
+
+
+@pytest.mark.real
+@pytest.mark.cluster(nodes=3)
+async def test_members_join_and_are_replaced_with_tls(cluster: Cluster) -> None:
+    """From the first moment on nobody listens in plain text; a member that is lost is replaced by one that has TLS too."""
+    async with cluster.run(etcd_operator()):
+        await cluster.apply(example(3, tls=ISSUED, storage=None))
+        await serves(cluster, 3)
+        async with workload(cluster, NAME):
+            await cluster.client.delete(Pod, f"{NAME}-1", grace_seconds=0)
+            await cluster.eventually(
+                lambda: cluster.get(EtcdCluster, NAME),
+                lambda found: len(found.status.members.ready) == 2,
+                timeout=SECONDS,
+            )
+            await serves(cluster, 3)
+            for pod in await cluster.list(Pod):
+                assert not await answers_in_plain_text(str(pod.status.pod_ip), 2379)
+                assert not await is_open(str(pod.status.pod_ip), 2380)
+
+
+async def refused(cluster: Cluster, words: str) -> None:
+    await cluster.eventually(
+        lambda: cluster.get(EtcdCluster, NAME),
+        lambda found: words in found.status.reason,
+        timeout=SECONDS,
+        what=f"a cluster that says: {words}",
+    )
+
+
+def made_by_hand() -> tuple[dict[str, bytes], dict[str, bytes], dict[str, bytes]]:
+    """The files of three Secrets, as CoreOS' guide asks for them."""
+    now, year = SystemClock().now(), timedelta(days=365)
+    authority = Authority.make("by-hand", now, year)
+    trusted = authority.pair.certificate
+    peer = authority.issue(Subject("peer", (f"*.{NAME}.default.svc",)), now, year)
+    server = authority.issue(Subject("server", (f"*.{NAME}.default.svc", HOST, "localhost")), now, year)
+    client = authority.issue(Subject("client"), now, year)
+    return (
+        {"peer-ca.crt": trusted, "peer.crt": peer.certificate, "peer.key": peer.key},
+        {"server-ca.crt": trusted, "server.crt": server.certificate, "server.key": server.key},
+        {"etcd-client-ca.crt": trusted, "etcd-client.crt": client.certificate, "etcd-client.key": client.key},
+    )
+
+
+async def put_almost_expired(cluster: Cluster, name: str) -> None:
+    """As if nobody had looked after the certificate for most of its time."""
+    data = await secret_of(cluster, f"{NAME}-authorities")
+    authority = Authority(Pair(data["client-ca.crt"], data["client-ca.key"]))
+    found = await cluster.get(Secret, name)
+    assert found.data
+    hosts = tuple(hosts_of(x509.load_pem_x509_certificate(found.data["server.crt"])))
+    old = authority.issue(Subject("server", hosts), SystemClock().now() - timedelta(days=300), timedelta(days=365))
+    found.data.update({"server.crt": old.certificate, "server.key": old.key})
+    await cluster.client.replace(found)
+
+
+def is_old(certificate: x509.Certificate) -> bool:
+    return certificate.not_valid_after_utc < SystemClock().now() + timedelta(days=100)
+
+
+async def served(cluster: Cluster) -> list[x509.Certificate]:
+    """The certificate that each member shows now."""
+    addresses = [str(pod.status.pod_ip) for pod in await cluster.list(Pod)]
+    context = known_context(await secret_of(cluster, f"{NAME}-client-tls"))
+    return [x509.load_der_x509_certificate(await asyncio.to_thread(_shown, each, context)) for each in addresses]
+
+
+def known_context(files: Mapping[str, bytes]) -> ssl.SSLContext:
+    """Members talk only to those who have a certificate."""
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    with tempfile.NamedTemporaryFile() as chain:
+        chain.write(files["etcd-client.crt"] + files["etcd-client.key"])
+        chain.flush()
+        context.load_cert_chain(chain.name)
+    return context
+
+
+def _shown(address: str, context: ssl.SSLContext) -> bytes:
+    with socket.create_connection((address, 2379), timeout=5) as plain, context.wrap_socket(plain) as connection:
+        return connection.getpeercert(binary_form=True) or b""
+
+
+async def answers_in_plain_text(address: str, port: int) -> bool:
+    return b" 200 " in await asyncio.to_thread(_asked, address, port)
+
+
+def _asked(address: str, port: int) -> bytes:
+    try:
+        with socket.create_connection((address, port), timeout=5) as connection:
+            connection.sendall(b"GET /version HTTP/1.1\r\nHost: etcd\r\nConnection: close\r\n\r\n")
+            return connection.recv(1000)
+    except OSError:
+        return b""
+
+
+async def is_open(address: str, port: int) -> bool:
+    def tried() -> bool:
+        with socket.socket() as connection:
+            return connection.connect_ex((address, port)) == 0
+
+    return await asyncio.to_thread(tried)
+
+
+async def count(work: Workload) -> int:
+    return len(work.acknowledged)
