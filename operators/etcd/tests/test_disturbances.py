@@ -46,7 +46,7 @@ async def test_what_is_deleted_or_edited_by_hand_is_put_right(cluster: Cluster) 
             await cluster.eventually(
                 lambda: cluster.get(Service, f"{NAME}-client"),
                 lambda found: (
-                    [each.port for each in found.spec.ports] == [2379]
+                    [each.port for each in found.spec.ports or ()] == [2379]
                     and found.spec.selector == {"app": "etcd", "etcd_cluster": NAME}
                 ),
                 timeout=SECONDS,

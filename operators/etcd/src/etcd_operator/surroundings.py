@@ -17,7 +17,8 @@ __all__ = ["surround"]
 
 async def surround(cluster: EtcdCluster, ctx: Context, voters: int) -> None:
     """Brings them about; and back, where somebody has changed them."""
-    for wanted in (*services(cluster), budget(cluster, voters)):
+    everything: list[Service | PodDisruptionBudget] = [*services(cluster), budget(cluster, voters)]
+    for wanted in everything:
         try:
             await ctx.apply(wanted)
         except Invalid:
