@@ -107,6 +107,32 @@ async def test_claims_cannot_be_taken_from_a_cluster(client: Client) -> None:
         await client.patch(EtcdCluster, "example", MergePatch({"spec": {"storage": None}}))
 
 
+STATIC = {"static": {"member": {"peerSecret": "p", "serverSecret": "s"}, "operatorSecret": "o"}}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        ({"TLS": STATIC}, {"TLS": None}, "TLS cannot be turned off"),
+        ({"auth": {}}, {"auth": None}, "auth cannot be turned off"),
+        ({"TLS": STATIC}, {"TLS": {"static": None, "issued": {}}}, "come from where they came from"),
+        ({"TLS": STATIC}, {"TLS": {"static": {"member": {"peerSecret": None}}}}, "TLS between members is chosen"),
+        ({}, {"TLS": {"plainClients": True}}, "either static or issued"),
+        ({}, {"TLS": {"static": {"operatorSecret": "o"}}}, "member.serverSecret and operatorSecret together"),
+        ({}, {"TLS": {"static": {}}}, "expected member.peerSecret"),
+        ({}, {"TLS": {"issued": {"validForDays": 0}}}, "validForDays"),
+    ],
+)
+async def test_tls_and_users_make_sense_and_stay(
+    client: Client, before: Mapping[str, Any], after: Mapping[str, Any], words: str
+) -> None:
+    """They are turned on as a whole, and never off."""
+    await client.create(cluster_of({"size": 3, **before}))
+    with pytest.raises(Invalid, match=words):
+        await client.patch(EtcdCluster, "example", MergePatch({"spec": after}))
+    await client.patch(EtcdCluster, "example", MergePatch({"spec": {"TLS": before.get("TLS", STATIC), "auth": {}}}))
+
+
 async def test_a_version_that_goes_down_or_leaps_is_refused_at_the_door(client: Client) -> None:
     """Against the version that runs."""
     await client.create(cluster_of({"size": 0, "version": "3.5.21", "storage": STORAGE}))

@@ -13,7 +13,7 @@ from etcd_operator.manifests import Start, client_host, host_of, pod
 from etcd_operator.observation import Observation
 from etcd_operator.planning import decide
 from etcd_operator.status import tell
-from etcd_operator.steps import AddMember, AskWho, Remember, Secured, SecurePeer, StartMember
+from etcd_operator.steps import AddMember, AskWho, DeletePod, Remember, Secured, SecurePeer, StartMember
 from etcd_operator.trust.authority import Authority, Pair, Subject
 from etcd_operator.trust.issuing import issued
 from etcd_operator.trust.keyring import examined
@@ -88,6 +88,21 @@ def test_a_member_that_joins_meanwhile_is_one_that_all_can_reach() -> None:
     step = decide(cluster, healthy(a_cluster(storage=None))).step
     assert step == AddMember("c-3", learner=True)
     assert flags_of(cluster, "c-3")["--initial-advertise-peer-urls"] == "http://c-3.c.default.svc:2380"
+
+
+def test_whoever_is_trusted_by_others_than_before_is_started_anew() -> None:
+    """etcd reads whom it trusts only when it starts."""
+    cluster = turned_on(secured=True, authorities="old")
+    seen = healthy(cluster)
+    assert decide(cluster, seen).reason == "Ready"
+    cluster.status.authorities = "new"
+    assert decide(cluster, seen).step == DeletePod("c-2")
+
+
+def test_of_two_members_none_is_started_anew_before_there_is_a_third() -> None:
+    """Nor are the others told a way that it does not serve yet."""
+    cluster = turned_on()
+    assert decide(cluster, healthy(a_cluster(), 2)).step == AddMember("c-2", learner=True)
 
 
 def test_clients_without_tls_are_served_as_long_as_that_is_asked_for() -> None:

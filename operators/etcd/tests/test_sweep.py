@@ -187,6 +187,19 @@ async def test_a_cluster_wakes_up_with_its_members_whenever_the_operator_is_kill
     assert world.etcd.members == members
 
 
+async def test_all_pods_may_be_lost_while_tls_is_turned_on() -> None:
+    """Whenever that is: whoever is started anew is found by the others, in the way that they know."""
+    world = new_world()
+    await world.live()
+    before = len(world.writes)
+    for last in range(before + 1, before + 36, 3):
+        again = copy.deepcopy(world)
+        again.on_write = lambda lost, count, last=last: loses_pods(0, 1, 2)(lost) if count == last else None
+        again.ask(tls=ISSUED)
+        await again.live()
+        is_as_asked(again)
+
+
 async def test_a_quorum_that_is_lost_for_good_is_left_alone_and_said() -> None:
     """Nothing is forced that is not allowed; the command that would is in the status."""
     world = new_world()

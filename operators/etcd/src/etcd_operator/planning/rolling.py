@@ -13,6 +13,7 @@ from etcd_operator.versions import Version, why_not
 
 __all__ = ["failed_rollout", "is_outdated", "joins", "lowest_version", "rollout", "version_to_run", "wanted_version"]
 
+_PAIR: Final = 2
 _PATIENCE: Final = 120.0
 """So long may a member take to serve with what is new."""
 
@@ -51,15 +52,20 @@ def _template(cluster: EtcdCluster) -> str:
 
 
 def failed_rollout(cluster: EtcdCluster, seen: Observation) -> Plan | None:
-    """A member that does not serve with the new version, while the old one is still there to go back to."""
+    """A member that does not serve with the new version, while the old one is still there to go back to.
+
+    Without a quorum it is the new version that is to blame only where there is no other member.
+    """
     wanted = wanted_version(cluster).removeprefix("v")
     current = cluster.status.current_version
     if not current or wanted == current or wanted != cluster.spec.version.removeprefix("v"):
         return None
-    for member in seen.members:
-        pod = seen.pods.get(member.name)
-        if pod is not None and pod.version == wanted and not seen.is_healthy(member) and _has_failed(seen, pod):
-            words = f"{member.name} does not serve with {wanted} ({pod.words or 'it is silent'}): back to {current}"
+    if not seen.agreed and len(seen.pods) > 1:
+        return None
+    well = {member.name for member in seen.members if seen.is_healthy(member)}
+    for name, pod in sorted(seen.pods.items()):
+        if pod.version == wanted and name not in well and _has_failed(seen, pod):
+            words = f"{name} does not serve with {wanted} ({pod.words or 'it is silent'}): back to {current}"
             return Plan("RolloutFailed", words, GiveUpVersion(wanted))
     return None
 
@@ -70,12 +76,16 @@ def _has_failed(seen: Observation, pod: PodSeen) -> bool:
 
 
 def rollout(cluster: EtcdCluster, seen: Observation) -> Plan | None:
-    """The next member whose pod is not what is asked for."""
+    """The next member whose pod is not what is asked for. Of two none can be done without: if there is to be a third, it
+    comes first.
+    """
     old = [
         member for member in seen.members if member.name in seen.pods and is_outdated(cluster, seen.pods[member.name])
     ]
     if not old:
         return _refused(cluster, seen)
+    if len(seen.voters) == _PAIR and len(seen.members) < cluster.spec.size:
+        return None
     unready = [member.name for member in seen.members if not seen.pods[member.name].ready]
     if unready:
         return wait("RollingOut", f"waiting for {', '.join(unready)} to be ready before the next")

@@ -8,6 +8,7 @@ from etcd_operator.kinds import EtcdCluster
 from etcd_operator.manifests import mode_of, secret_names
 from etcd_operator.observation import MemberSeen, Observation
 from etcd_operator.planning.plan import Plan, stuck
+from etcd_operator.planning.rolling import is_outdated
 from etcd_operator.steps import AskWho, Secured, SecurePeer
 from etcd_operator.versions import Version
 
@@ -47,7 +48,8 @@ def _is_plain(cluster: EtcdCluster, member: MemberSeen) -> bool:
 
 def securing(cluster: EtcdCluster, seen: Observation) -> Plan | None:
     """Every pod serves in both ways, and can go both: the others are told the new way to one member after the other."""
-    if mode_of(cluster) != "both":
+    old = any(is_outdated(cluster, pod) for pod in seen.pods.values())
+    if mode_of(cluster) != "both" or old:
         return None
     for member in seen.members:
         if _is_plain(cluster, member):
