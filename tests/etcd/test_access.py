@@ -113,3 +113,20 @@ async def test_a_closed_client_says_so(member: EtcdCluster) -> None:
     await client.close()
     with pytest.raises(ClosedError, match="use it inside its `async with`"):
         await client.kv.get(b"/a")
+
+
+async def test_a_user_is_let_in_where_nobody_is_asked_who_they_are(lone_member: EtcdCluster) -> None:
+    """And known from the moment on that access is enabled; its password can be changed."""
+    options = EtcdOptions(endpoints=lone_member.urls, user="root", password=SECRET)
+    async with EtcdClient(options) as early:
+        assert not await early.access.log_in()
+        await early.kv.put(b"/a", b"1")
+        async with EtcdClient(EtcdOptions(endpoints=lone_member.urls)) as etcd:
+            await etcd.access.add_user("root", "another-secret")
+            await etcd.access.set_password("root", SECRET)
+            await etcd.access.add_role("root")
+            await etcd.access.give_role("root", "root")
+            await etcd.access.enable()
+        await early.kv.put(b"/a", b"2")
+        assert await early.access.log_in()
+        await early.access.disable()
