@@ -32,6 +32,7 @@ SCENARIOS: dict[str, tuple[World, Scenario]] = {
     "a new version, in pods alone": (new_world(kept=False), asks(version="3.5.2")),
     "a new version and two more": (new_world(), asks(version="3.5.2", size=5)),
     "a version that is not there": (new_world(), asks(version="3.5.3")),
+    "a version that is not there, of one": (new_world(size=1), asks(version="3.5.3")),
     "a pod is deleted before the snapshot": (new_world(), asks_and_loses("3.5.2", 1)),
     "all disks are lost": (new_world(), loses_disks(0, 1, 2)),
     "two of three are lost, in pods alone": (new_world(kept=False), loses_pods(0, 1)),

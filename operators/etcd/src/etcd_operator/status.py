@@ -94,7 +94,7 @@ def _versions(cluster: EtcdCluster, seen: Observation) -> None:
 def _saved(cluster: EtcdCluster, seen: Observation) -> None:
     kept, status = seen.kept, cluster.status
     if status.target_version and status.cluster_id:
-        none = "none was taken: spec.backup has no place for it, and the operator no folder"
+        none = "none was taken: neither spec.backup nor the operator has a place for it, or beforeUpgrade is false"
         status.snapshot_before_upgrade = kept.saved or kept.saving or ("" if kept.can_save else none)
 
 

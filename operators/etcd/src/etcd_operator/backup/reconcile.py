@@ -68,8 +68,7 @@ class BackupReconciler:
                 return await archive.put(snapshot, name, taken, verified), 1
             own = f"{name}_v{snapshot.revision}_{taken:%Y%m%dT%H%M%S.%fZ}"
             made = await archive.put(snapshot, own, taken, verified)
-        oldest = timedelta(seconds=policy.max_age_in_second)
-        return made, len(await archive.thin(f"{name}_v", taken, most=policy.max_backups, oldest=oldest))
+        return made, await _thinned(archive, name, backup, ctx)
 
     async def _take(self, backup: EtcdBackup, ctx: Context, path: Path) -> Snapshot:
         try:
@@ -86,6 +85,17 @@ class BackupReconciler:
         if cluster is None:
             raise BackupError(f"there is no EtcdCluster {spec.cluster_name}")
         return self._reach.cluster(cluster, ctx)
+
+
+async def _thinned(archive: Archive, name: str, backup: EtcdBackup, ctx: Context) -> int:
+    """How many stay. Old ones that cannot be deleted do not make the new one count less."""
+    policy = backup.spec.backup_policy
+    oldest = timedelta(seconds=policy.max_age_in_second)
+    try:
+        return len(await archive.thin(f"{name}_v", ctx.now(), most=policy.max_backups, oldest=oldest))
+    except BackupError as error:
+        ctx.event("OldBackupsStay", str(error), type="Warning")
+        return backup.status.kept + 1
 
 
 def _awaited(backup: EtcdBackup, ctx: Context, due: datetime | None) -> Result | None:

@@ -24,17 +24,17 @@ class Keeping:
         self._stores = stores
 
     async def seen(self, cluster: EtcdCluster, ctx: Context) -> Kept:
-        backups = {each.name: each for each in await ctx.list(EtcdBackup) if each.spec.cluster_name == cluster.name}
+        own = {each.name: each for each in ctx.owned(EtcdBackup)}
         restores = [each for each in await ctx.list(EtcdRestore) if each.spec.etcd_cluster.name == cluster.name]
         wanted = self._before_upgrade(cluster)
-        newest = _newest(backups.values())
+        newest = await _newest(cluster, ctx)
         return Kept(
-            scheduled=_health(cluster, backups.get(_scheduled_name(cluster))),
+            scheduled=_health(cluster, own.get(_scheduled_name(cluster))),
             newest=f"{newest.status.object} of {newest.status.last_success_date}" if newest else "",
             can_save=wanted is not None,
             restoring=_under_way(restores),
-            begun_from=any(each.name == _start_name(cluster) and _has_begun(each) for each in restores),
-            **_saving(wanted, backups.get(_upgrade_name(cluster))),
+            begun_from=any(each.name == _start_name(cluster) and _has_begun(each) for each in ctx.owned(EtcdRestore)),
+            **_saving(wanted, own.get(_upgrade_name(cluster))),
         )
 
     async def keep(self, cluster: EtcdCluster, ctx: Context) -> None:
@@ -116,15 +116,24 @@ def _saving(wanted: EtcdBackupSpec | None, found: EtcdBackup | None) -> dict[str
     return {"saving": status.reason or "it is being taken"}
 
 
-def _newest(backups: Iterable[EtcdBackup]) -> EtcdBackup | None:
-    """The one whose last snapshot that counts is the newest."""
-    dated = [(each.status.last_success_date, each.name, each) for each in backups if each.status.object]
-    return max(((date, name, each) for date, name, each in dated if date), default=(None, "", None))[2]
+async def _newest(cluster: EtcdCluster, ctx: Context) -> EtcdBackup | None:
+    """The backup whose last snapshot that counts is the newest; those of an earlier cluster of that name do not count."""
+    dated = [
+        (each.status.last_success_date, each.name, each)
+        for each in await ctx.list(EtcdBackup)
+        if each.spec.cluster_name == cluster.name and each.status.object and _is_of(each, cluster)
+    ]
+    return max(dated)[2] if dated else None
 
 
 async def _newest_place(cluster: EtcdCluster, ctx: Context) -> Place | None:
-    newest = _newest(each for each in await ctx.list(EtcdBackup) if each.spec.cluster_name == cluster.name)
+    newest = await _newest(cluster, ctx)
     return at(newest.spec, newest.status.object) if newest else None
+
+
+def _is_of(backup: EtcdBackup, cluster: EtcdCluster) -> bool:
+    taken, made = backup.status.last_success_date, cluster.metadata.creation_timestamp
+    return taken is not None and (made is None or taken >= made)
 
 
 def _under_way(restores: Iterable[EtcdRestore]) -> str:
