@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
+from collections.abc import Iterator
 from enum import Enum
 from typing import Any, cast
 
@@ -165,7 +166,7 @@ class Informer:
         missing, pages = self._collection.keys(self._namespace), self._listing().pages()
         async with one_ahead(pages.next) as next_page:
             while (page := await next_page()) is not None:
-                for data in page:
+                for data in _handed_over(page):
                     missing.discard(self._take_listed(data))
         self._list_is_complete(missing, pages.resource_version)
         return pages.resource_version
@@ -201,3 +202,10 @@ class Informer:
             labels=cast(Labels, cached.labels),
             fields=cast(Fields, cached.fields),
         )
+
+
+def _handed_over(page: list[bytes]) -> Iterator[bytes]:
+    """The objects in their order. Each leaves the page, which is not to be held beside what is kept of it."""
+    page.reverse()
+    while page:
+        yield page.pop()

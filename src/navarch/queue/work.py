@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from functools import lru_cache
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 import msgspec
@@ -23,6 +24,12 @@ def with_reason(reasons: tuple[str, ...], reason: str) -> tuple[str, ...]:
     if reason in reasons or len(reasons) >= _REASONS_KEPT:
         return reasons
     return (*reasons, reason)
+
+
+@lru_cache(maxsize=64)
+def _alone(reason: str) -> tuple[str, ...]:
+    """One tuple for all keys that have but this reason: when a controller starts, that is every key there is."""
+    return (reason,)
 
 
 class Work(msgspec.Struct, Generic[K], frozen=True):
@@ -56,7 +63,7 @@ class Wanted(msgspec.Struct, Generic[K], eq=False):
     def add_reason(self, reason: str, token: Hashable | None) -> None:
         """One more reason. Beyond a handful, one that could be taken back holds for good: rather once too often."""
         if token is None:
-            self.lasting = with_reason(self.lasting, reason) if self.lasting else (reason,)
+            self.lasting = with_reason(self.lasting, reason) if self.lasting else _alone(reason)
         elif self.tokens is None:
             self.tokens = {token: reason}
         elif token in self.tokens or len(self.tokens) < _REASONS_KEPT:
