@@ -11,23 +11,22 @@ from clusters import NAME, SECONDS, serves
 from clusters import example as usual
 from etcd_operator.backup import EtcdBackup, EtcdBackupSpec, LocalSource
 from etcd_operator.backup.snapshots import check
-from etcd_operator.kinds import EtcdCluster, PodPolicy
+from etcd_operator.kinds import AuthPolicy, EtcdCluster, IssuedTls, PodPolicy, TlsPolicy
 from etcd_operator.operator import etcd_operator
 from etcd_operator.restore import EtcdRestore, EtcdRestoreSpec
 from etcd_operator.restore.kinds import ClusterReference, EtcdRestoreStatus
-from navarch.etcd import EtcdClient, EtcdOptions
 from navarch.k8s.core.v1 import Pod, PodSecurityContext
 from navarch.testing import Cluster
 from object_store import object_store, s3, secret
-from workload import endpoints_of
+from workload import client_of
 
 PLACE = LocalSource(path="some/etcd.db")
 PHASES = ("Emptying", "Seeding", "Joining", "Done")
 
 
-def example(size: int, *, paused: bool = False) -> EtcdCluster:
+def example(size: int, **fields: Any) -> EtcdCluster:
     """Its pods run as whoever runs the tests: nobody else need be able to run this machine's Python."""
-    return usual(size, paused=paused, pod=PodPolicy(security_context=PodSecurityContext()))
+    return usual(size, pod=PodPolicy(security_context=PodSecurityContext()), **fields)
 
 
 def restore(**place: Any) -> EtcdRestore:
@@ -70,12 +69,12 @@ async def refused(cluster: Cluster, words: str) -> None:
 
 
 async def put(cluster: Cluster, key: bytes, value: bytes) -> int:
-    async with EtcdClient(EtcdOptions(endpoints=await endpoints_of(cluster, NAME))) as etcd:
+    async with await client_of(cluster, NAME) as etcd:
         return (await etcd.kv.put(key, value)).header.revision
 
 
 async def get(cluster: Cluster, key: bytes) -> bytes | None:
-    async with EtcdClient(EtcdOptions(endpoints=await endpoints_of(cluster, NAME))) as etcd:
+    async with await client_of(cluster, NAME) as etcd:
         found = await etcd.kv.get(key)
     return found.value if found else None
 
@@ -94,6 +93,20 @@ async def test_a_cluster_goes_back_to_its_snapshot_and_what_it_had_is_kept(clust
         await serves(cluster, 3)
         assert await get(cluster, b"/a") == b"first"
         assert check(tmp_path / "default" / done.safety_copy).revision == later
+
+
+@pytest.mark.cluster(nodes=1)
+async def test_a_cluster_with_tls_and_users_goes_back_to_its_snapshot(cluster: Cluster, tmp_path: Path) -> None:
+    """The snapshot is taken, handed over and served with TLS, and root has the password that it had."""
+    async with cluster.run(etcd_operator(backups=tmp_path)):
+        await cluster.apply(example(1, tls=TlsPolicy(issued=IssuedTls()), auth=AuthPolicy()))
+        await serves(cluster, 1)
+        await put(cluster, b"/a", b"first")
+        await backed_up(cluster)
+        await put(cluster, b"/a", b"second")
+        await cluster.apply(restore())
+        await restored(cluster)
+        assert await get(cluster, b"/a") == b"first"
 
 
 @pytest.mark.cluster(nodes=1)

@@ -97,6 +97,11 @@ async def _client(cluster: Cluster, name: str, endpoints: tuple[str, ...], *, pa
     return client_with(await secret_of(cluster, f"{name}-client-tls"), endpoints, name, password, patience=patience)
 
 
+async def client_of(cluster: Cluster, name: str) -> EtcdClient:
+    """The same, of whoever serves."""
+    return await _client(cluster, name, await endpoints_of(cluster, name), patience=10)
+
+
 async def secret_of(cluster: Cluster, name: str) -> Mapping[str, bytes]:
     """What is in a Secret; nothing if it is not there."""
     try:

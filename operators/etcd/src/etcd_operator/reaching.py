@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from etcd_operator.etcd import reachable
 from etcd_operator.kinds import EtcdCluster
-from etcd_operator.manifests import client_urls, labels_of
+from etcd_operator.manifests import client_urls, labels_of, secret_names
 from etcd_operator.trust import FaultError, Keyring, Keys
 from navarch import Context
 from navarch.errors import ConfigError
 from navarch.etcd import EtcdClient, EtcdOptions
 from navarch.k8s.core.v1 import Pod
 
-__all__ = ["Reach", "Reached"]
+__all__ = ["Reach", "Reached", "Way"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +27,21 @@ class Reached:
     endpoints: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How a member's pod is reached before its etcd runs; in plain text without TLS."""
+
+    tls: ssl.SSLContext | None
+    host: str
+
+    @property
+    def scheme(self) -> str:
+        """Of its URL."""
+        return "https" if self.tls is not None else "http"
+
+
 class Reach:
-    """Reaches members of clusters, and endpoints of anybody's. Both raise `FaultError`, in words for a status."""
+    """Reaches members of clusters, and endpoints of anybody's. All raise `FaultError`, in words for a status."""
 
     def __init__(self, keyring: Keyring) -> None:
         self._keyring = keyring
@@ -42,6 +56,14 @@ class Reach:
             raise FaultError("; ".join(keys.faults))
         async with _opened(tuple(urls.values()), keys) as reached:
             yield reached
+
+    async def way(self, cluster: EtcdCluster, ctx: Context) -> Way:
+        """As members are reached."""
+        keys = await self._keyring.keys(cluster, ctx)
+        if keys.client is None and secret_names(cluster).server:
+            raise FaultError("; ".join(keys.faults))
+        with keys.tls() as tls:
+            return Way(tls.context() if tls is not None else None, keys.server_name)
 
     @asynccontextmanager
     async def endpoints(self, endpoints: Sequence[str], secret: str, ctx: Context) -> AsyncIterator[Reached]:

@@ -11,12 +11,12 @@ from etcd_operator.manifests.tls import PEER, SERVER, Files, mode_of, secret_nam
 from etcd_operator.versions import Version
 from navarch.k8s.core.v1 import EnvVar, Pod, SecretVolumeSource, Volume, VolumeMount
 
-__all__ = ["client_urls", "environment", "flags", "mounts", "notes", "volumes"]
+__all__ = ["SERVER_FOLDER", "client_urls", "environment", "flags", "mounts", "notes", "volumes"]
 
 AUTHORITIES: Final = f"{GROUP}/authorities"
 CLIENTS: Final = f"{GROUP}/clients"
 _PEER_FOLDER: Final = "/etc/etcdtls/member/peer-tls"
-_SERVER_FOLDER: Final = "/etc/etcdtls/member/server-tls"
+SERVER_FOLDER: Final = "/etc/etcdtls/member/server-tls"
 
 
 def client_urls(pods: Iterable[Pod]) -> dict[str, str]:
@@ -65,7 +65,7 @@ def _client_urls(cluster: EtcdCluster, host: str) -> list[str]:
 def _certificates(cluster: EtcdCluster) -> list[str]:
     names = secret_names(cluster)
     peer = _of("peer-", _PEER_FOLDER, PEER) if names.peer else []
-    return [*peer, *(_of("", _SERVER_FOLDER, SERVER) if names.server else [])]
+    return [*peer, *(_of("", SERVER_FOLDER, SERVER) if names.server else [])]
 
 
 def _of(prefix: str, folder: str, files: Files) -> list[str]:
@@ -85,9 +85,9 @@ def environment(cluster: EtcdCluster, name: str) -> list[EnvVar]:
     else:
         tool = [
             EnvVar(name="ETCDCTL_ENDPOINTS", value=f"https://{host_of(cluster, name)}:{CLIENT_PORT}"),
-            EnvVar(name="ETCDCTL_CACERT", value=f"{_SERVER_FOLDER}/{SERVER.authorities}"),
-            EnvVar(name="ETCDCTL_CERT", value=f"{_SERVER_FOLDER}/{SERVER.certificate}"),
-            EnvVar(name="ETCDCTL_KEY", value=f"{_SERVER_FOLDER}/{SERVER.key}"),
+            EnvVar(name="ETCDCTL_CACERT", value=f"{SERVER_FOLDER}/{SERVER.authorities}"),
+            EnvVar(name="ETCDCTL_CERT", value=f"{SERVER_FOLDER}/{SERVER.certificate}"),
+            EnvVar(name="ETCDCTL_KEY", value=f"{SERVER_FOLDER}/{SERVER.key}"),
         ]
     return [*tool, *([_known_by_authority(cluster)] if names.peer else [])]
 
@@ -111,5 +111,5 @@ def volumes(cluster: EtcdCluster) -> list[Volume]:
 def mounts(cluster: EtcdCluster) -> list[VolumeMount]:
     """Read only."""
     names = secret_names(cluster)
-    wanted = (("peer-tls", names.peer, _PEER_FOLDER), ("server-tls", names.server, _SERVER_FOLDER))
+    wanted = (("peer-tls", names.peer, _PEER_FOLDER), ("server-tls", names.server, SERVER_FOLDER))
     return [VolumeMount(name=name, mount_path=path, read_only=True) for name, secret, path in wanted if secret]

@@ -7,6 +7,7 @@ puts what was made of it in the place of the data, which it moves aside. Both do
 import hashlib
 import os
 import shutil
+import ssl
 import sys
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -24,8 +25,19 @@ def receive() -> None:
     if _digest(incoming / "snapshot.db") == WANTED:
         return
     server = HTTPServer((os.environ["POD_IP"], int(os.environ["RESTORE_PORT"])), _Receiver)
+    if os.environ.get("RESTORE_TLS"):
+        server.socket = _tls(Path(os.environ["RESTORE_TLS"])).wrap_socket(server.socket, server_side=True)
     while _digest(incoming / "snapshot.db") != WANTED:
         server.handle_request()
+
+
+def _tls(folder: Path) -> ssl.SSLContext:
+    """As its etcd will have it: whoever has no certificate is not let in."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(folder / "server.crt", folder / "server.key")
+    context.load_verify_locations(folder / "server-ca.crt")
+    context.verify_mode = ssl.CERT_REQUIRED
+    return context
 
 
 class _Receiver(BaseHTTPRequestHandler):

@@ -39,7 +39,7 @@ class RestoreReconciler:
             return None
         try:
             await self._go_on(restore, await _cluster(restore, ctx), ctx)
-        except BackupError as error:
+        except (BackupError, FaultError) as error:
             restore.status.reason = str(error)
             ctx.event("RestoreWaits", str(error), type="Warning")
             raise Retry(str(error)) from None
@@ -96,7 +96,8 @@ class RestoreReconciler:
             _enter(restore, ctx, "Joining", f"{restore.status.seed} serves the snapshot; the others join it")
             return
         with tempfile.TemporaryDirectory(prefix="etcd-restore-") as folder:
-            await hand_over(pod, restore, lambda: self._fetch(restore, ctx, Path(folder)))
+            way = await self._reach.way(cluster, ctx)
+            await hand_over(pod, restore, way, lambda: self._fetch(restore, ctx, Path(folder)))
 
 
 async def _cluster(restore: EtcdRestore, ctx: Context) -> EtcdCluster:

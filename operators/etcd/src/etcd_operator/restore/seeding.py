@@ -13,14 +13,14 @@ from etcd_operator.backup.faults import BackupError
 from etcd_operator.backup.snapshots import Snapshot
 from etcd_operator.kinds import EtcdCluster
 from etcd_operator.manifests import claim, keeps_data, labels_of, member_name, ordinal_of
-from etcd_operator.reaching import Reached
+from etcd_operator.reaching import Reached, Way
 from etcd_operator.restore.kinds import EtcdRestore
 from etcd_operator.restore.seeds import PORT, RESTORE, seed
 from etcd_operator.trust import FaultError
 from navarch import Context
 from navarch.api import OwnerReference
 from navarch.client import MergePatch
-from navarch.errors import AlreadyExists, EtcdError
+from navarch.errors import AlreadyExists, EtcdAccessError, EtcdError
 from navarch.k8s.core.v1 import PersistentVolumeClaim, Pod
 
 __all__ = ["emptied", "hand_over", "released", "resumed", "seed_name", "seeded", "started"]
@@ -93,26 +93,35 @@ async def seeded(members: AbstractAsyncContextManager[Reached], restore: EtcdRes
     try:
         async with members as reached:
             status = await reached.etcd.maintenance.status(reached.endpoints[0])
+    except EtcdAccessError:
+        words = (
+            "the users of the snapshot have other passwords: put the one that its root has into the Secret of spec.auth"
+        )
+        raise BackupError(words) from None
     except (EtcdError, FaultError):
         return False
     return status.leader != 0 and status.header.revision >= restore.status.etcd_revision
 
 
-async def hand_over(pod: Pod, restore: EtcdRestore, fetch: Callable[[], Awaitable[Snapshot]]) -> None:
+async def hand_over(pod: Pod, restore: EtcdRestore, way: Way, fetch: Callable[[], Awaitable[Snapshot]]) -> None:
     """Gives the pod its snapshot, if it waits for it; it takes none but the one that was checked at the beginning."""
     if not _waits(pod):
         return
     snapshot = await fetch()
     if snapshot.sha256 != restore.status.sha256:
         raise BackupError("the snapshot in the store is another one than when the restore began")
-    headers = {"Content-Length": str(snapshot.size)}
     try:
-        with _opened(snapshot.path) as file:
-            async with aiohttp.ClientSession() as session:
-                url = f"http://{pod.status.pod_ip}:{PORT}/"
-                await session.put(url, data=file, headers=headers, raise_for_status=True)
+        await _put(f"{way.scheme}://{pod.status.pod_ip}:{PORT}/", snapshot, way)
     except aiohttp.ClientError:
         raise BackupError(f"{pod.name} did not take the snapshot yet") from None
+
+
+async def _put(url: str, snapshot: Snapshot, way: Way) -> None:
+    headers = {"Content-Length": str(snapshot.size)}
+    tls, host = way.tls or True, way.host or None
+    with _opened(snapshot.path) as file:
+        async with aiohttp.ClientSession() as session:
+            await session.put(url, data=file, headers=headers, raise_for_status=True, ssl=tls, server_hostname=host)
 
 
 def _waits(pod: Pod) -> bool:

@@ -6,7 +6,7 @@ from importlib.resources import files
 from typing import Final
 
 from etcd_operator.kinds import GROUP, EtcdCluster
-from etcd_operator.manifests import Start, peer_url, pod
+from etcd_operator.manifests import Start, peer_url, pod, secret_names, wiring
 from etcd_operator.restore.kinds import EtcdRestore
 from etcd_operator.versions import Version
 from navarch.k8s.core.v1 import Container, EnvVar, EnvVarSource, ObjectFieldSelector, Pod, VolumeMount
@@ -25,10 +25,19 @@ def seed(cluster: EtcdCluster, restore: EtcdRestore, image: str) -> Pod:
     made = pod(cluster, name, Start("seed"), version=cluster.spec.version)
     made.metadata.annotations = {**made.annotations, RESTORE: restore.metadata.uid or ""}
     made.spec.init_containers = [
-        _own("receive", restore, image),
+        _receiving(cluster, restore, image),
         _making(cluster, name),
         _own("install", restore, image),
     ]
+    return made
+
+
+def _receiving(cluster: EtcdCluster, restore: EtcdRestore, image: str) -> Container:
+    """With TLS, if members serve clients with it."""
+    made = _own("receive", restore, image)
+    if secret_names(cluster).server:
+        made.env = [*(made.env or []), EnvVar(name="RESTORE_TLS", value=wiring.SERVER_FOLDER)]
+        made.volume_mounts = [*(made.volume_mounts or []), *wiring.mounts(cluster)]
     return made
 
 
