@@ -116,9 +116,12 @@ async def test_metadata_alone_is_watched(client: Client) -> None:
         assert sorted(await take(watch, 2)) == [("ADDED", "a"), ("ADDED", "b")]
 
 
-async def test_revision_that_is_no_longer_kept_is_gone(client: Client) -> None:
+async def test_revision_that_is_no_longer_kept_is_gone(
+    client: Client, compacting: Callable[[str], Awaitable[None]]
+) -> None:
     """The caller has to list again."""
     await installed(client)
+    await compacting((await client.create(note(client, "a"))).metadata["resourceVersion"])
     with pytest.raises(Gone):
         async with client.watch(Gadget, resource_version="1") as watch:
             await anext(watch)
