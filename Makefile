@@ -4,9 +4,12 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 NAME   ?=
+# One more than there are processors: tests wait more than they compute. WORKERS=0 runs them in the process of pytest itself.
+WORKERS ?= $(shell expr $$(nproc) + 1)
+PYTEST = $(BIN)/python -m pytest --numprocesses=$(WORKERS) --dist=worksteal
 export PYTHONPATH := scripts:operators/etcd/src:examples/demo
 
-.PHONY: help demo demo-memcached test check format e2e bench rig clean
+.PHONY: help demo demo-memcached test check style types imports generated format e2e bench rig clean
 
 help: ## Show the targets
 	@grep -E '^[a-z0-9-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | sort
@@ -28,18 +31,27 @@ demo-memcached: $(STAMP) ## The same with a smaller operator, the one of the REA
 	@PYTHONPATH=examples/demo:examples/memcached $(BIN)/python examples/demo/memcached.py $(ARGS)
 
 test: $(STAMP) ## The fast suite: Python and pip alone
-	$(BIN)/python -m pytest -m "not real"
+	$(PYTEST) -m "not real"
 
 check: $(STAMP) ## Format, lint, types, import contracts, generated files, tests
+	$(MAKE) --no-print-directory --jobs=2 --output-sync=target types style imports generated
+	$(MAKE) --no-print-directory test
+
+style: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+
+types: $(STAMP)
 	$(BIN)/mypy
+
+imports: $(STAMP)
 	$(BIN)/lint-imports
+
+generated: $(STAMP)
 	$(BIN)/python -m kubernetes_api check
 	$(BIN)/python -m fresh_cluster --check
 	$(BIN)/python -m etcd_roles --check
 	$(BIN)/python -m figures --check
-	$(MAKE) test
 
 format: $(STAMP) ## Format the code and mend what ruff can mend
 	$(BIN)/ruff check --fix .
@@ -49,7 +61,7 @@ rig: $(STAMP) ## Build Kubernetes for the real engine (needs Go; says so if it i
 	$(BIN)/python -m rig build
 
 e2e: $(STAMP) rig ## The conformance tests on a real Kubernetes
-	$(BIN)/python -m pytest -m real
+	$(PYTEST) -m real
 
 bench: $(STAMP) $(VENV)/.bench rig ## Benchmarks beside the peers; NAME=runtime for one (client, cluster, etcd, runtime, scale, server, soak)
 	$(BIN)/python -m compileall -q src benchmarks # as pip does for the peers
