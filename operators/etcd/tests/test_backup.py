@@ -11,13 +11,12 @@ from typing import Any
 import pytest
 
 from clusters import NAME, SECONDS, example, serves
-from etcd_operator.backup import BackupPolicy, EtcdBackup, EtcdBackupSpec, GcsSource, LocalSource, Manifest
+from etcd_operator.backup import BackupPolicy, EtcdBackup, EtcdBackupSpec, LocalSource, Manifest
 from etcd_operator.backup.archive import surplus
 from etcd_operator.backup.faults import DamagedError
 from etcd_operator.backup.snapshots import check, take
 from etcd_operator.operator import etcd_operator
 from etcd_operator.reaching import Reached
-from navarch.errors import Invalid
 from navarch.etcd import EtcdClient, EtcdOptions
 from navarch.testing import Cluster
 from object_store import SECRET, object_store, s3, secret
@@ -124,43 +123,6 @@ async def test_a_snapshot_that_was_cut_or_changed_is_noticed(cluster: Cluster, t
         path.write_bytes(bad)
         with pytest.raises(DamagedError):
             check(path)
-
-
-@pytest.mark.cluster(controllers=False)
-@pytest.mark.parametrize(
-    ("fields", "words"),
-    [
-        ({}, "exactly one of s3, gcs, abs and local"),
-        (
-            {"local": LocalSource(path="a/b"), "etcd_endpoints": ["http://a:2379"]},
-            "either clusterName or etcdEndpoints",
-        ),
-        ({"local": LocalSource(path="a/b"), "storage_type": "S3"}, "storageType is another one"),
-        ({"local": LocalSource(path="/etc/passwd")}, "spec.local.path"),
-        (
-            {"local": LocalSource(path="a/b"), "gcs": GcsSource(path="bucket/a")},
-            "exactly one of s3, gcs, abs and local",
-        ),
-        (
-            {"local": LocalSource(path="a/b"), "backup_policy": BackupPolicy(schedule="at noon")},
-            "spec.backupPolicy.schedule",
-        ),
-        (
-            {
-                "local": LocalSource(path="a/b"),
-                "backup_policy": BackupPolicy(schedule="@daily", backup_interval_in_second=1),
-            },
-            "either schedule or backupIntervalInSecond",
-        ),
-    ],
-)
-async def test_backups_that_make_no_sense_are_refused_at_the_door(
-    cluster: Cluster, fields: dict[str, Any], words: str
-) -> None:
-    """With the remedy."""
-    async with cluster.run(etcd_operator()):
-        with pytest.raises(Invalid, match=words):
-            await cluster.create(backup(**fields))
 
 
 @pytest.mark.cluster(controllers=False)
