@@ -16,6 +16,7 @@ from cryptography import x509
 from clusters import NAME, SECONDS, example, serves
 from etcd_operator.backup import EtcdBackup, EtcdBackupSpec, LocalSource
 from etcd_operator.kinds import AuthPolicy, EtcdCluster, IssuedTls, MemberTls, StaticTls, TlsPolicy
+from etcd_operator.manifests.wiring import AUTHORITIES
 from etcd_operator.operator import etcd_operator
 from etcd_operator.trust.authority import Authority, Pair, Subject
 from etcd_operator.trust.checking import hosts_of
@@ -127,6 +128,36 @@ async def test_members_join_and_are_replaced_with_tls(cluster: Cluster) -> None:
                 assert not await is_open(str(pod.status.pod_ip), 2380)
 
 
+@pytest.mark.real
+@pytest.mark.cluster(nodes=3)
+async def test_an_authority_is_followed_by_another_while_somebody_writes(cluster: Cluster) -> None:
+    """Its keys are lost: a new one is made known to all, one by one; then it signs, and nobody is started anew for that."""
+    async with cluster.run(etcd_operator()):
+        await cluster.apply(example(3, tls=ISSUED))
+        await serves(cluster, 3)
+        async with workload(cluster, NAME) as work:
+            first, known = await served(cluster), await trusted(cluster)
+            await cluster.delete(Secret, f"{NAME}-authorities")
+            await cluster.apply(example(3, tls=TlsPolicy(issued=IssuedTls(valid_for_days=300))))
+            await cluster.eventually(
+                lambda: trusted(cluster), lambda found: len(found) == 1 and found != known, timeout=SECONDS
+            )
+            await serves(cluster, 3)
+            assert await served(cluster) == first
+            pods = {str(pod.metadata.uid) for pod in await cluster.list(Pod)}
+            before = await secret_of(cluster, f"{NAME}-server-tls")
+            await cluster.apply(example(3, tls=TlsPolicy(issued=IssuedTls(valid_for_days=301))))
+            await cluster.eventually(
+                lambda: secret_of(cluster, f"{NAME}-server-tls"),
+                lambda found: found["server.crt"] != before["server.crt"],
+                timeout=SECONDS,
+            )
+            written = len(work.acknowledged)
+            await cluster.eventually(lambda: count(work), lambda now: now > written + 50, timeout=SECONDS)
+            assert {str(pod.metadata.uid) for pod in await cluster.list(Pod)} == pods
+        assert work.longest_gap < 5.0
+
+
 async def refused(cluster: Cluster, words: str) -> None:
     await cluster.eventually(
         lambda: cluster.get(EtcdCluster, NAME),
@@ -172,6 +203,11 @@ async def served(cluster: Cluster) -> list[x509.Certificate]:
     addresses = [str(pod.status.pod_ip) for pod in await cluster.list(Pod)]
     context = known_context(await secret_of(cluster, f"{NAME}-client-tls"))
     return [x509.load_der_x509_certificate(await asyncio.to_thread(_shown, each, context)) for each in addresses]
+
+
+async def trusted(cluster: Cluster) -> set[str]:
+    """Fingerprints of those whom members trust."""
+    return {pod.annotations[AUTHORITIES] for pod in await cluster.list(Pod)}
 
 
 def known_context(files: Mapping[str, bytes]) -> ssl.SSLContext:
