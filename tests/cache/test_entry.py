@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from navarch.cache import entry_of
+from navarch.cache import entry_of, only_status_differs
 
 OWNED = [{"manager": "me", "fieldsV1": {"f:spec": {}}}]
 
@@ -58,3 +58,20 @@ def test_uid_is_that_of_the_object() -> None:
     assert entry_of(_bytes(uid="8c1f", managedFields=OWNED)).uid == "8c1f"
     assert entry_of(_bytes()).uid == ""
     assert entry_of(b"{}").uid == ""
+
+
+@pytest.mark.parametrize(
+    ("metadata", "expected"),
+    [
+        ({"resourceVersion": "8"}, True),
+        ({"resourceVersion": "8", "uid": "other"}, False),
+        ({"resourceVersion": "8", "generation": 3}, False),
+        ({"resourceVersion": "8", "labels": {"a": "b"}}, False),
+        ({"resourceVersion": "8", "deletionTimestamp": "2030-01-01T00:00:00Z"}, False),
+    ],
+    ids=["nothing else", "another object", "a new spec", "a label", "its deletion"],
+)
+def test_only_the_status_differs_where_nothing_else_was_asked_for(metadata: dict[str, object], expected: bool) -> None:
+    """Of one object: one of the same name is new as a whole."""
+    known: dict[str, object] = {"uid": "u", "generation": 2}
+    assert only_status_differs(entry_of(_bytes(**known)), entry_of(_bytes(**known | metadata))) is expected

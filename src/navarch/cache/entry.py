@@ -141,8 +141,9 @@ def _without_by_decoding(data: bytes) -> bytes:
 
 
 class _Wanted(msgspec.Struct, rename="camel"):
-    """What an object's owner can ask for beside the spec."""
+    """Which object it is, and what its owner can ask for beside the spec."""
 
+    uid: str = ""
     labels: dict[str, str] | None = None
     annotations: dict[str, str] | None = None
     finalizers: list[str] | None = None
@@ -161,8 +162,6 @@ def only_status_differs(old: Entry, new: Entry) -> bool:
 
     Only kinds that count generations tell; of all others every version is new.
     """
-    if old.uid != new.uid or old.generation != new.generation or not new.generation:
-        return False
-    if old.deleting != new.deleting:
+    if old.generation != new.generation or not new.generation or old.deleting != new.deleting:
         return False
     return bool(_wanted.decode(old.data) == _wanted.decode(new.data))
