@@ -1,0 +1,36 @@
+"""The operator as operators/etcd/deploy has it: its account, and what that may do."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from navarch.api import Dynamic
+from navarch.operator import Operator
+from navarch.testing import Cluster
+
+DEPLOY = Path(__file__).parents[1] / "deploy"
+NAMESPACE = "etcd-operator"
+ACCOUNT = f"system:serviceaccount:{NAMESPACE}:etcd-operator"
+
+
+def manifests(*files: str) -> list[dict[str, Any]]:
+    """All documents of these files."""
+    return [document for file in files for document in yaml.safe_load_all((DEPLOY / file).read_text())]
+
+
+class Deployed(Cluster):
+    """A cluster on which operators run in the name of their account, with its roles and no other right."""
+
+    @asynccontextmanager
+    async def run(self, *operators: Operator) -> AsyncIterator[None]:
+        for manifest in manifests("operator.yaml", "rbac.yaml"):
+            if manifest["kind"] != "Deployment":
+                await self.client.apply(Dynamic(manifest))
+        account = Cluster(self.client_as(ACCOUNT, namespace=NAMESPACE), self._engine, self.access)
+        async with account.run(*operators):
+            yield

@@ -1,0 +1,190 @@
+"""The manifests: the operator runs as they say, and uses every right that they give it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+import etcd_operator
+import navarch
+from clusters import NAME, SECONDS, example
+from deployed import ACCOUNT, NAMESPACE, manifests
+from etcd_operator.backup import EtcdBackup, EtcdBackupSpec
+from etcd_operator.kinds import GROUP, Beginning, EtcdCluster, IssuedTls, PodPolicy, Storage, TlsPolicy
+from etcd_operator.places import BackupPolicy, ClusterBackup, S3Source
+from etcd_operator.restore import EtcdRestore, EtcdRestoreSpec
+from etcd_operator.restore.kinds import ClusterReference
+from navarch.api import Dynamic, Quantity
+from navarch.cluster.embedded.equipment import Equipment
+from navarch.cluster.server.audit import AuditRecord
+from navarch.k8s.core.v1 import PersistentVolumeClaim, Pod, PodSecurityContext
+from navarch.k8s.events.v1 import Event
+from navarch.testing import Cluster
+from navarch.testing.engines import over_https
+from object_store import object_store, s3, secret
+
+SOURCES = [str(Path(package.__file__ or "").parents[1]) for package in (etcd_operator, navarch, msgspec)]
+UNSEEN = {
+    (GROUP, "etcdclusters/finalizers", "update"),  # asked about by an admission plugin that only some clusters have
+    (GROUP, "etcdbackups", "get"),  # read again only after a conflict
+    (GROUP, "etcdrestores", "get"),
+}
+"""Rights that are needed, and of which no request tells."""
+
+
+def granted() -> set[tuple[str, str, str]]:
+    """Group, resource and verb of every right in the roles."""
+    roles = [each for each in manifests("rbac.yaml") if each["kind"] in {"ClusterRole", "Role"}]
+    return {
+        (group, resource, verb)
+        for role in roles
+        for rule in role["rules"]
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+    }
+
+
+def used(cluster: Cluster) -> set[tuple[str, str, str]]:
+    """The same of every request that the operator made; what everybody may ask is left out."""
+    records = cluster.audit.records(user=ACCOUNT, stage="")
+    return {right for record in records if record.info.is_resource for right in _rights(record)} - {
+        ("authorization.k8s.io", "selfsubjectaccessreviews", "create")
+    }
+
+
+def _rights(record: AuditRecord) -> set[tuple[str, str, str]]:
+    """An apply that makes something needs both rights."""
+    info = record.info
+    resource = f"{info.resource}/{info.subresource}" if info.subresource else info.resource
+    verbs = {info.verb} | ({"create"} if info.verb == "patch" and record.code == 201 else set())
+    return {(info.group, resource, verb) for verb in verbs}
+
+
+def small(name: str = NAME, size: int = 1, **fields: Any) -> EtcdCluster:
+    """Its pods run as whoever runs the tests: nobody else need be able to run this machine's Python."""
+    made = example(size, pod=PodPolicy(security_context=PodSecurityContext()), **fields)
+    made.metadata.name = name
+    return made
+
+
+@asynccontextmanager
+async def deployed(folder: Path) -> AsyncIterator[Cluster]:
+    """A cluster with a node that has the operator's image, which is this machine's Python, and the manifests on it."""
+    images = folder / "images.json"
+    anywhere = "127.0.0.1:0"
+    environment = {
+        "PYTHONPATH": ":".join(SOURCES),
+        "ETCD_OPERATOR_METRICS": anywhere,
+        "ETCD_OPERATOR_RUNTIME_METRICS": anywhere,
+    }
+    image = {"name": "etcd-operator", "version": "0.1.0", "argv": [sys.executable], "env": environment}
+    images.write_bytes(msgspec.json.encode([image]))
+    async with over_https(Equipment(nodes=1, images=images)) as cluster:
+        for manifest in manifests("operator.yaml", "rbac.yaml"):
+            await cluster.apply(Dynamic(_here(manifest) if manifest["kind"] == "Deployment" else manifest))
+        yield cluster
+
+
+def _here(deployment: dict[str, Any]) -> dict[str, Any]:
+    """As it runs where pods share the network, the account (see `small`) and the files of one machine, /tmp included."""
+    pod = deployment["spec"]["template"]["spec"]
+    pod["securityContext"] = {}
+    pod["containers"][0]["volumeMounts"] = []
+    pod["containers"][0]["env"] = [
+        {"name": "POD_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}},
+        {"name": "ETCD_OPERATOR_HEALTH", "value": "$(POD_IP):8081"},
+    ]
+    return deployment
+
+
+async def replicas(cluster: Cluster) -> list[str]:
+    """What became of the operator's pods."""
+    pods = await cluster.list(Pod, namespace=NAMESPACE)
+    states = [each for pod in pods for each in pod.status.container_statuses or []]
+    return ["ready" if each.ready else repr(each.last_state or each.state) for each in states]
+
+
+@pytest.mark.real  # too long for the fast suite
+@pytest.mark.timeout(240)
+async def test_the_operator_runs_as_deployed_and_uses_every_right_that_it_has(tmp_path: Path) -> None:
+    """All that it does, as its own account in its own pods: no right is missing, and none is too much."""
+    async with deployed(tmp_path) as cluster, object_store() as store:
+        await cluster.eventually(
+            lambda: replicas(cluster),
+            lambda found: found == ["ready"] * 2,
+            timeout=SECONDS,
+            what="two replicas that are ready",
+        )
+        await cluster.apply(small("secure", tls=TlsPolicy(issued=IssuedTls())))
+        await grows_and_shrinks(cluster)
+        await is_backed_up(cluster, s3(store))
+        await is_restored(cluster, s3(store))
+        await serves(cluster, "secure")
+        refused = {record.uri for record in cluster.audit.records(user=ACCOUNT, code=403)}
+        assert not refused
+        assert used(cluster) == granted() - UNSEEN
+
+
+async def grows_and_shrinks(cluster: Cluster) -> None:
+    """In members and claims; services that somebody edits are put right."""
+    await cluster.apply(small())
+    await serves(cluster)
+    await cluster.apply(small(size=2, storage=Storage(size=Quantity("2Gi"))))
+    await serves(cluster, size=2)
+    await cluster.apply(small(storage=Storage(size=Quantity("2Gi"))))
+    await serves(cluster)
+
+
+async def is_backed_up(cluster: Cluster, place: S3Source) -> None:
+    """First without the Secret, so that the same is said again and again; then by the cluster itself, and no more."""
+    await cluster.apply(EtcdBackup(name="once", spec=EtcdBackupSpec(cluster_name=NAME, s3=place)))
+    await cluster.eventually(
+        lambda: cluster.list(Event), lambda events: any(event.series for event in events), timeout=SECONDS
+    )
+    await cluster.create(secret())
+    await cluster.eventually(
+        lambda: cluster.get(EtcdBackup, "once"), lambda found: found.status.succeeded, timeout=SECONDS
+    )
+    grown = Storage(size=Quantity("2Gi"))
+    own = ClusterBackup(s3=place, policy=BackupPolicy(backup_interval_in_second=3600))
+    await cluster.apply(small(storage=grown, backup=own))
+    await cluster.eventually(lambda: cluster.list(EtcdBackup), lambda found: len(found) == 2, timeout=SECONDS)
+    await cluster.apply(small(storage=grown))
+    await cluster.eventually(lambda: cluster.list(EtcdBackup), lambda found: len(found) == 1, timeout=SECONDS)
+
+
+async def is_restored(cluster: Cluster, place: S3Source) -> None:
+    """In its place, and as another cluster that begins with the data."""
+    spec = EtcdRestoreSpec(s3=place, etcd_cluster=ClusterReference(name=NAME))
+    await cluster.apply(EtcdRestore(name="back", spec=spec))
+    await cluster.apply(small("again", restore_from=Beginning(s3=place)))
+    await cluster.eventually(
+        lambda: cluster.list(EtcdRestore),
+        lambda found: len(found) == 2 and all(restore.status.succeeded for restore in found),
+        timeout=SECONDS,
+        what="two restores that are done",
+    )
+
+
+async def serves(cluster: Cluster, name: str = NAME, *, size: int = 1) -> None:
+    """Returns when so many members serve, and nothing is left of others."""
+    await cluster.eventually(
+        lambda: _told(cluster, name),
+        lambda told: told == (size, size, False),
+        timeout=SECONDS,
+        what=f"{name} with {size} members that serve",
+    )
+
+
+async def _told(cluster: Cluster, name: str) -> tuple[int, int, bool]:
+    """Who serves, how many claims there are, and whether something is being done."""
+    status = (await cluster.get(EtcdCluster, name)).status
+    claims = await cluster.list(PersistentVolumeClaim, labels={"etcd_cluster": name})
+    return len(status.members.ready), len(claims), status.is_true("Progressing")
