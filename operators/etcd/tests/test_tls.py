@@ -13,7 +13,9 @@ from pathlib import Path
 import pytest
 from cryptography import x509
 
+from certificates import sign
 from clusters import NAME, SECONDS, example, serves
+from etcd_members import running_etcd
 from etcd_operator.backup import EtcdBackup, EtcdBackupSpec, LocalSource
 from etcd_operator.kinds import AuthPolicy, EtcdCluster, IssuedTls, MemberTls, StaticTls, TlsPolicy
 from etcd_operator.manifests.wiring import AUTHORITIES
@@ -24,6 +26,7 @@ from navarch._base.clock import SystemClock
 from navarch.errors import EtcdAccessError, EtcdError
 from navarch.k8s.core.v1 import Pod, Secret
 from navarch.testing import Cluster
+from rig import tools
 from workload import Workload, client_with, endpoints_of, secret_of, workload
 
 HOST = f"{NAME}-client.default.svc"
@@ -80,6 +83,10 @@ async def a_backup_is_made(cluster: Cluster) -> None:
     """Snapshots are let in too."""
     spec = EtcdBackupSpec(cluster_name=NAME, local=LocalSource(path="etcd.db"))
     await cluster.apply(EtcdBackup(name="now", spec=spec))
+    await backed_up(cluster)
+
+
+async def backed_up(cluster: Cluster) -> None:
     await cluster.eventually(
         lambda: cluster.get(EtcdBackup, "now"), lambda found: found.status.succeeded, timeout=SECONDS, what="a backup"
     )
@@ -106,6 +113,33 @@ async def test_a_cluster_waits_for_its_secrets_and_then_serves_with_tls_alone(cl
         endpoints = await endpoints_of(cluster, NAME)
         async with client_with(client, endpoints, NAME) as etcd:
             await etcd.kv.put(b"/a", b"1")
+
+
+async def test_a_backup_of_endpoints_shows_the_certificate_of_its_secret(cluster: Cluster, tmp_path: Path) -> None:
+    """Nothing is believed without one, and what is missing is named."""
+    authority = sign("ca")
+    server, client = sign("server", authority), sign("client", authority)
+    for name, content in {"ca": authority.pem, "crt": server.pem, "key": server.key}.items():
+        (tmp_path / name).write_bytes(content)
+    files = [
+        f"--cert-file={tmp_path / 'crt'}",
+        f"--key-file={tmp_path / 'key'}",
+        f"--trusted-ca-file={tmp_path / 'ca'}",
+    ]
+    secret = {"etcd-client-ca.crt": authority.pem, "etcd-client.crt": client.pem, "etcd-client.key": client.key}
+    with running_etcd(tools.old_etcd, tmp_path, flags=[*files, "--client-cert-auth"], tls=True) as elsewhere:
+        async with cluster.run(etcd_operator(backups=tmp_path)):
+            place = LocalSource(path="etcd.db")
+            spec = EtcdBackupSpec(etcd_endpoints=list(elsewhere.urls), client_tls_secret="c", local=place)
+            await cluster.apply(EtcdBackup(name="now", spec=spec))
+            await cluster.eventually(
+                lambda: cluster.get(EtcdBackup, "now"),
+                lambda found: "there is no Secret c" in found.status.reason,
+                timeout=SECONDS,
+                what="a backup that names the Secret",
+            )
+            await cluster.create(Secret(name="c", data=secret))
+            await backed_up(cluster)
 
 
 @pytest.mark.real
