@@ -12,6 +12,7 @@ from navarch.client import Client
 from navarch.cluster.controllers.plane import ControlPlane, PlaneOptions
 from navarch.cluster.controllers.volumes.local import LocalVolumes
 from navarch.cluster.embedded.equipment import Equipment
+from navarch.cluster.embedded.former import node_name, remove_former_nodes
 from navarch.cluster.embedded.switches import Switch, Switches
 from navarch.cluster.nodes.images import Images
 from navarch.cluster.nodes.network.addresses import Block
@@ -62,6 +63,7 @@ class Machinery:
                 group.create_task(self.simulated.run(), name="simulated nodes")
             for switch in self._switches:
                 group.create_task(switch.run(), name=switch.node.name)
+            group.create_task(remove_former_nodes(self._manager(), len(self._switches)), name="former nodes")
 
     def _manager(self) -> Client:
         return self._client_as("system:kube-controller-manager", "system:masters")
@@ -83,7 +85,7 @@ class Machinery:
 
     def _new_switches(self, network: Network) -> Iterator[Switch]:
         for number in range(1, self._equipment.nodes + 1):
-            name = f"node-{number}"
+            name = node_name(number)
             client = self._client_as(f"system:node:{name}", "system:nodes", "system:masters")
             yield Switch(self._new_node(client, name, network), client.clock)
 

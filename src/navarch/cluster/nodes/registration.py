@@ -23,9 +23,11 @@ from navarch.k8s.core.v1 import (
     Taint,
 )
 
-__all__ = ["Profile", "conditions", "machine_capacity", "node_object", "register"]
+__all__ = ["RUNTIME", "Profile", "conditions", "machine_capacity", "node_object", "register"]
 
 KUBELET_VERSION = "v1.36.4"
+RUNTIME = "navarch://1"
+"""What process nodes call that which runs their containers."""
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64", "armv7l": "arm", "i686": "386"}
 _PODS = 110
 _CONDITIONS = (
@@ -45,7 +47,7 @@ class Profile:
 
     name: str
     address: str = "127.0.0.1"
-    runtime: str = "navarch://1"
+    runtime: str = RUNTIME
     capacity: Mapping[str, str] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
