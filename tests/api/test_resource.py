@@ -1,11 +1,11 @@
 """Classes that declare a kind."""
 
-import dataclasses
 import gc
 import types
 from typing import Any, TypeVar
 
 import pytest
+from msgspec.structs import replace
 
 from navarch.api import Column, Kind, Model, Object, ObjectMeta, Resource, Scale, Spec, Status, decode, encode
 from navarch.api.declaration import Declaration
@@ -215,7 +215,7 @@ class MemcachedV1(Memcached, version="v1", storage=False): ...
 def test_second_version_inherits_the_kind() -> None:
     """It says anew only what differs; the wire has its own version."""
     assert MemcachedV1.__kind__ == Kind("cache.example.com", "v1", "Memcached", plural="memcacheds")
-    assert MemcachedV1.__declaration__ == dataclasses.replace(Memcached.__declaration__, storage=False)
+    assert MemcachedV1.__declaration__ == replace(Memcached.__declaration__, storage=False)
     made = MemcachedV1(name="a", spec=MemcachedSpec(size=3))
     assert encode(made).startswith(b'{"apiVersion":"cache.example.com/v1","kind":"Memcached"')
     assert MemcachedV1.from_json(encode(made)) == made

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
-from dataclasses import dataclass, fields
 from typing import Any
+
+import msgspec
+from msgspec.structs import fields
 
 from navarch.api.kind import Kind
 from navarch.api.markers import Column, Scale
@@ -23,8 +24,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Declaration:
+class Declaration(msgspec.Struct, frozen=True, kw_only=True):
     """What a class says about its kind that only a CRD needs; the class keywords of `Object` in one place."""
 
     singular: str = ""
@@ -65,7 +65,9 @@ def refuse_unknown(name: str, keywords: dict[str, Any]) -> None:
 def _hint(keyword: str, known: list[str]) -> str:
     if keyword == "scope":
         return "; for a cluster-scoped kind write namespaced=False"
-    close = difflib.get_close_matches(keyword, known, n=1)
+    from difflib import get_close_matches  # noqa: PLC0415 - most processes make no such mistake
+
+    close = get_close_matches(keyword, known, n=1)
     return f"; did you mean {close[0]}=?" if close else ""
 
 

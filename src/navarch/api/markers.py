@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass
 from typing import Annotated, Any, Literal
 
+import msgspec
+
 __all__ = [
     "Atomic",
     "Column",
@@ -40,8 +42,7 @@ NO_EXAMPLE = _Unset()
 """Tells "no example" from an example that is None."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Meta:
+class Meta(msgspec.Struct, frozen=True, kw_only=True):
     """Validation keywords and documentation of one value.
 
     `min_length` and `max_length` bound strings, lists and maps alike. `description` replaces the docstring and
@@ -83,8 +84,7 @@ class Rule:
     optional_old_self: bool | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Immutable:
+class Immutable(msgspec.Struct, frozen=True):
     """The value may be set once and never changed; it may not be removed either."""
 
     message: str = "is immutable"
@@ -104,28 +104,23 @@ class ListMap:
         object.__setattr__(self, "keys", keys)
 
 
-@dataclass(frozen=True, slots=True)
-class ListSet:
+class ListSet(msgspec.Struct, frozen=True):
     """A list of distinct scalars; server-side apply merges it value by value."""
 
 
-@dataclass(frozen=True, slots=True)
-class Atomic:
+class Atomic(msgspec.Struct, frozen=True):
     """A list, map or struct that has one owner and is replaced as a whole."""
 
 
-@dataclass(frozen=True, slots=True)
-class Preserve:
+class Preserve(msgspec.Struct, frozen=True):
     """Fields the schema does not name are kept by the server instead of being pruned."""
 
 
-@dataclass(frozen=True, slots=True)
-class Embedded:
+class Embedded(msgspec.Struct, frozen=True):
     """The value is a whole Kubernetes object: apiVersion, kind and metadata are required and validated."""
 
 
-@dataclass(frozen=True, slots=True)
-class RawSchema:
+class RawSchema(msgspec.Struct, frozen=True):
     """The schema of the value, written by hand; nothing is derived from the type. `schema` is OpenAPI v3 as a mapping."""
 
     schema: dict[str, Any]
@@ -150,13 +145,11 @@ class Column:
     priority: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Selectable:
+class Selectable(msgspec.Struct, frozen=True):
     """The field can be used in a field selector."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scale:
+class Scale(msgspec.Struct, frozen=True, kw_only=True):
     """The scale subresource: where replicas are asked for, where they are counted, where the pod selector is."""
 
     spec_replicas: str = ".spec.replicas"
@@ -179,8 +172,7 @@ class OneOf:
         object.__setattr__(self, "require", require)
 
 
-@dataclass(frozen=True, slots=True)
-class IntOrStringMarker:
+class IntOrStringMarker(msgspec.Struct, frozen=True):
     """Stands behind `IntOrString`: the value is an integer or a string (a port by number or by name)."""
 
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from navarch.errors import InvalidValueError
 
@@ -30,8 +31,7 @@ _LABEL_VALUE_RE: Final = re.compile(_LABEL_VALUE)
 _ENDS: Final = re.compile("^[^A-Za-z0-9]+|[^A-Za-z0-9]+$")
 
 
-@dataclass(frozen=True, slots=True)
-class NameRule:
+class NameRule(msgspec.Struct, frozen=True):
     """One rule for names, such as `DNS_LABEL`.
 
     >>> DNS_LABEL.allows("web-1")

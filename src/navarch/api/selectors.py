@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final, Generic, Self, TypeVar
+
+import msgspec
 
 from navarch.api.label_grammar import Operator, parse_label_terms
 from navarch.api.names import LABEL_KEY, LABEL_VALUE
@@ -43,8 +44,7 @@ _FIELD_VALUE: Final = re.compile(r"(?:[^\\,=]|\\[\\,=])*")
 _Requirement = TypeVar("_Requirement")
 
 
-@dataclass(frozen=True, slots=True)
-class LabelRequirement:
+class LabelRequirement(msgspec.Struct, frozen=True):
     """One requirement on one label; a selector's requirements must all hold.
 
     Raises InvalidValueError for a key, a value or a number of values that Kubernetes refuses.
@@ -241,8 +241,7 @@ class Labels(_Selector[LabelRequirement]):
         return all(requirement.matches(present) for requirement in self._requirements)
 
 
-@dataclass(frozen=True, slots=True)
-class FieldRequirement:
+class FieldRequirement(msgspec.Struct, frozen=True):
     r"""One requirement on one field; `operator` is `Operator.EQUALS` or `Operator.NOT_EQUALS`.
 
     >>> print(FieldRequirement("metadata.name", Operator.NOT_EQUALS, "a,b"))

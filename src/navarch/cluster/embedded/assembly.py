@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
+
+import msgspec
 
 from navarch._base.background import Background
 from navarch._base.clock import Clock
@@ -54,8 +55,7 @@ _ROLES: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Materials:
+class Materials(msgspec.Struct, frozen=True, kw_only=True):
     """What a server is made of, but for its own code. `tokens` are those that prove somebody from the start; through
     `nodes` it reaches into pods.
     """

@@ -130,6 +130,12 @@ class EmbeddedCluster:
         self._assembled.service_addresses.use(services)
         await fill(self._storage, self.clock, self._rng, services)
         await self._assembled.start()
+        if not equipment.waits:
+            self.equip()
+
+    def equip(self) -> None:
+        """Begins what runs beside the server, for equipment that waits; much is imported for it."""
+        assert self._beside is not None, "the cluster must be running, and have equipment"
         self._beside.start()
 
     async def __aexit__(

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 __all__ = ["Equipment"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Equipment:
+class Equipment(msgspec.Struct, frozen=True, kw_only=True):
     """The built-in controllers and the scheduler, nodes whose pods are processes of this machine, and `simulated` ones.
 
     Logs, volumes and everything else of nodes is in `folder`, a temporary one by default; `images` is the file with the
-    images that were added to those that the machine has anyway.
+    images that were added to those that the machine has anyway. It begins with the server or, if it `waits`, when
+    `EmbeddedCluster.equip` is called.
     """
 
     controllers: bool = True
@@ -21,3 +22,4 @@ class Equipment:
     simulated: int = 0
     folder: Path | None = None
     images: Path | None = None
+    waits: bool = False

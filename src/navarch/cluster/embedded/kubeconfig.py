@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -17,8 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["Access"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Access:
+class Access(msgspec.Struct, frozen=True, kw_only=True):
     """Where a cluster is, whom to believe there, and what proves the administrator: a certificate, or a token."""
 
     name: str

@@ -59,7 +59,7 @@ async def _serve(folder: ClusterFolder, port: int, ready: int) -> None:
             key=key,
             authority=authority,
             audit_file=folder.audit_log,
-            equipment=Equipment(nodes=folder.nodes, folder=folder.machines, images=folder.images),
+            equipment=Equipment(nodes=folder.nodes, folder=folder.machines, images=folder.images, waits=True),
         ) as cluster,
         serving(cluster, name=f"navarch-{folder.name}", port=port) as access,
     ):
@@ -70,6 +70,7 @@ async def _serve(folder: ClusterFolder, port: int, ready: int) -> None:
         _log.info("serving at %s", access.url)
         with os.fdopen(ready, "w") as file:
             file.write("ready\n")
+        cluster.equip()
         collect_seldom()
         await stop.wait()
         _log.info("stopping")

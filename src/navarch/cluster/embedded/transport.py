@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
+from msgspec.structs import replace
 from multidict import CIMultiDict
 
 from navarch._base.clock import Clock

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Literal, NamedTuple, Protocol, Self
+
+import msgspec
 
 __all__ = [
     "Account",
@@ -38,8 +39,7 @@ class Exit(NamedTuple):
     signal: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Mount:
+class Mount(msgspec.Struct, frozen=True):
     """A file or folder of this machine at a place of the container's own tree."""
 
     source: Path
@@ -47,8 +47,7 @@ class Mount:
     read_only: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Account:
+class Account(msgspec.Struct, frozen=True):
     """As whom a program runs; None leaves it to whoever runs the cluster."""
 
     user: int | None = None
@@ -56,8 +55,7 @@ class Account:
     groups: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Launch:
+class Launch(msgspec.Struct, frozen=True, kw_only=True):
     """All that a container begins with. `id` is of this one start; another start is another container."""
 
     id: str
@@ -67,7 +65,7 @@ class Launch:
     folder: str = "/"
     hostname: str = ""
     mounts: tuple[Mount, ...] = ()
-    account: Account = field(default_factory=Account)
+    account: Account = msgspec.field(default_factory=Account)
     stdin: bool = False
     stdin_once: bool = False
     tty: bool = False
@@ -91,8 +89,7 @@ class Started(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProcessOptions:
+class ProcessOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Which streams of a process are wanted. With `tty` there is one terminal for all of them."""
 
     stdin: bool = False
@@ -172,8 +169,7 @@ class Runtime(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogOptions:
+class LogOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Which part of a log, as in Kubernetes' PodLogOptions. `previous` is the container before the present one."""
 
     follow: bool = False

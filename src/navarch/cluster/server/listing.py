@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import re
-from dataclasses import dataclass
 
 import msgspec
 
@@ -39,8 +38,7 @@ class _Token(msgspec.Struct):
     start: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Listed:
+class Listed(msgspec.Struct, frozen=True):
     """One page of objects, and the metadata of the list."""
 
     items: list[Stored]
@@ -92,8 +90,7 @@ async def list_page(
     return Listed(found, metadata)
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
+class _Place(msgspec.Struct, frozen=True):
     prefix: str
     revision: int = 0
     after: str = ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from navarch.cluster.server.refusal import Refusal
 
@@ -14,8 +14,7 @@ _MEDIA_TYPES = (_JSON, _YAML)
 _SUPPORTED = "application/json, application/yaml"
 
 
-@dataclass(frozen=True, slots=True)
-class Form:
+class Form(msgspec.Struct, frozen=True):
     """`kind` is `Table`, `PartialObjectMetadata`, `PartialObjectMetadataList` or empty for the object itself."""
 
     media_type: str = _JSON

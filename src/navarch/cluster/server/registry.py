@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeVar
 
 import msgspec
@@ -71,8 +70,7 @@ class Found(NamedTuple):
     stored: Stored
 
 
-@dataclass(frozen=True, slots=True)
-class Registry:
+class Registry(msgspec.Struct, frozen=True):
     """Reads and writes objects of any resource, in the version they are stored in."""
 
     storage: Storage

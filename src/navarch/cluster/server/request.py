@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
+
+import msgspec
 
 __all__ = ["ApiRequest", "Json", "Reply", "RequestInfo", "Socket", "Upgrade", "User", "request_info"]
 
@@ -14,18 +15,16 @@ _NAMESPACE_SUBRESOURCES = frozenset({"status", "finalize"})
 _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 
 
-@dataclass(frozen=True, slots=True)
-class User:
+class User(msgspec.Struct, frozen=True):
     """Who asks."""
 
     name: str
     uid: str = ""
     groups: tuple[str, ...] = ()
-    extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    extra: Mapping[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ApiRequest:
+class ApiRequest(msgspec.Struct, frozen=True, kw_only=True):
     """One request. Header names are in lower case; the values of a repeated header are joined by line breaks.
 
     `certificate` is the client's, in DER, verified by TLS; `source` is its address.
@@ -33,8 +32,8 @@ class ApiRequest:
 
     method: str
     path: str
-    query: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    headers: Mapping[str, str] = field(default_factory=dict)
+    query: Mapping[str, Sequence[str]] = msgspec.field(default_factory=dict)
+    headers: Mapping[str, str] = msgspec.field(default_factory=dict)
     body: bytes = b""
     certificate: bytes | None = None
     source: str = ""
@@ -61,8 +60,7 @@ class Socket(Protocol):
         ...
 
 
-@dataclass(slots=True)
-class Upgrade:
+class Upgrade(msgspec.Struct):
     """What a connection becomes. `serve` talks on it to the end and is cancelled when the client is gone.
 
     `protocol` is what is spoken inside; the messages of a WebSocket are text if `text` says so.
@@ -74,8 +72,7 @@ class Upgrade:
     text: bool = False
 
 
-@dataclass(slots=True)
-class Reply:
+class Reply(msgspec.Struct):
     """An answer: `body` as a whole, or `stream` chunk by chunk until it ends or the reader leaves, or an `upgrade`.
 
     The reader of a stream that is `patient` may take any time; others are given up when they read nothing for long.
@@ -84,15 +81,14 @@ class Reply:
     status: int = 200
     body: bytes = b""
     content_type: str = "application/json"
-    headers: dict[str, str] = field(default_factory=dict)
-    warnings: list[str] = field(default_factory=list)
+    headers: dict[str, str] = msgspec.field(default_factory=dict)
+    warnings: list[str] = msgspec.field(default_factory=list)
     stream: AsyncIterator[bytes] | None = None
     patient: bool = False
     upgrade: Upgrade | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class RequestInfo:
+class RequestInfo(msgspec.Struct, frozen=True):
     """What a request is about, in the words of RBAC and audit. `resource` is empty for what is no resource."""
 
     verb: str

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import msgspec
 
 from navarch.api import Fields, Labels
@@ -29,8 +27,7 @@ class _Head(msgspec.Struct, gc=False):
 _head = msgspec.json.Decoder(_Head)
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(msgspec.Struct, frozen=True):
     """A label selector and a field selector; both must match."""
 
     resource: ResourceType

@@ -5,11 +5,11 @@ from __future__ import annotations
 import logging
 import random
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol
 
 import msgspec
+from msgspec.structs import replace
 
 from navarch._base.clock import Clock
 from navarch.cluster.server.access.attributes import attributes_of
@@ -87,8 +87,7 @@ class Audit(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parts:
+class Parts(msgspec.Struct, frozen=True, kw_only=True):
     """What a server is put together from. `endpoints` are by group, resource and subresource: those of subresources,
     and, with an empty one, those of resources that are never stored.
     """

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Protocol
+
+import msgspec
 
 from navarch.cluster.server.request import Json, User
 from navarch.errors import Cause
@@ -12,8 +13,7 @@ from navarch.errors import Cause
 __all__ = ["Catalog", "Column", "Operation", "ResourceType", "Schema", "Strategy", "Subresource"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Operation:
+class Operation(msgspec.Struct, frozen=True, kw_only=True):
     """What a strategy may want to know about the request it is called for."""
 
     user: User
@@ -81,8 +81,7 @@ class Strategy(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(msgspec.Struct, frozen=True):
     """A column of a table."""
 
     name: str
@@ -102,8 +101,7 @@ class Column:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Subresource:
+class Subresource(msgspec.Struct, frozen=True, kw_only=True):
     """A part of an object with a path of its own. `strategy` is None where an endpoint of its own serves it."""
 
     name: str
@@ -114,8 +112,7 @@ class Subresource:
     strategy: Strategy | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ResourceType:
+class ResourceType(msgspec.Struct, frozen=True, kw_only=True):
     """One resource in one version."""
 
     group: str
@@ -131,7 +128,7 @@ class ResourceType:
     short_names: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
     columns: tuple[Column, ...] = ()
-    subresources: Mapping[str, Subresource] = field(default_factory=dict)
+    subresources: Mapping[str, Subresource] = msgspec.field(default_factory=dict)
     storage_version: str = ""
     storage_prefix: str = ""
     """`/registry/pods/`: objects are under it by namespace and name."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 
 import msgspec
 
@@ -51,8 +50,7 @@ def _line(kind: str, data: bytes) -> bytes:
     return b'{"type":"%b","object":%b}\n' % (kind.encode(), data)
 
 
-@dataclass(frozen=True, slots=True)
-class WatchRequest:
+class WatchRequest(msgspec.Struct, frozen=True):
     """What a watch was asked to be. `after` is the revision it begins at, None to begin with what is there."""
 
     resource: ResourceType

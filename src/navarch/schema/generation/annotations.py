@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import types
 import typing
-from dataclasses import dataclass, fields, replace
 from typing import Any, TypeVar
 
 import msgspec
+from msgspec.structs import fields, replace
 
 from navarch.api.markers import Meta
 
@@ -18,8 +18,7 @@ _UNSET_TYPES = (types.NoneType, msgspec.UnsetType)
 _META_FIELDS = [(entry.name, entry.default) for entry in fields(Meta)]
 
 
-@dataclass(frozen=True, slots=True)
-class Annotation:
+class Annotation(msgspec.Struct, frozen=True):
     """`core` is the type without None and without markers; a union of several types stays a union."""
 
     core: Any

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from navarch.api.selectors import Fields, Operator
 from navarch.cluster.server.request import ApiRequest, RequestInfo

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from navarch.cluster.server.access.authorization import Authorizer
 from navarch.cluster.server.access.policy import RBAC_GROUP, MissingRoleError

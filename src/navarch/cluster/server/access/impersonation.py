@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from typing import Final, NamedTuple
 from urllib.parse import unquote
+
+from msgspec.structs import replace
 
 from navarch.api.names import DNS_SUBDOMAIN
 from navarch.cluster.server.access.attributes import attributes_of

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
 from typing import Any, Final
+
+import msgspec
 
 from navarch.cluster.server.access.aggregation import aggregated_rules
 from navarch.cluster.server.access.rules import Rule
@@ -25,20 +26,18 @@ class MissingRoleError(Exception):
         self.name = name
 
 
-@dataclass(frozen=True, slots=True)
-class Grant:
+class Grant(msgspec.Struct, frozen=True):
     """A rule that somebody has, and the sentence that says why."""
 
     rule: Rule
     why: str
 
 
-@dataclass(slots=True)
-class Granted:
+class Granted(msgspec.Struct):
     """What bindings give somebody, and the roles that they name but that are not there."""
 
-    grants: list[Grant] = field(default_factory=list)
-    missing: list[MissingRoleError] = field(default_factory=list)
+    grants: list[Grant] = msgspec.field(default_factory=list)
+    missing: list[MissingRoleError] = msgspec.field(default_factory=list)
 
 
 class Policy:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Self
+
+import msgspec
 
 from navarch.cluster.server.request import Json
 
 __all__ = ["Rule"]
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(msgspec.Struct, frozen=True):
     """A PolicyRule. `names` is empty where every name is meant."""
 
     verbs: tuple[str, ...] = ()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
+
+import msgspec
 
 from navarch.cluster.server.request import Json, User
 from navarch.cluster.server.types import ResourceType
@@ -13,8 +14,7 @@ __all__ = ["Admission", "Attributes", "Warnings"]
 Warnings = list[str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Attributes:
+class Attributes(msgspec.Struct, frozen=True, kw_only=True):
     """One request that wants to change something.
 
     `operation` is CREATE, UPDATE, DELETE or CONNECT. `value` is the object as it would be stored (None for DELETE), `old`

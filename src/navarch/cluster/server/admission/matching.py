@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
+
+import msgspec
 
 from navarch.api.selectors import Labels
 from navarch.cluster.server.admission.attributes import Attributes
@@ -63,8 +64,7 @@ def _is_equivalent(one: ResourceType, other: ResourceType) -> bool:
     return one.storage_prefix == other.storage_prefix and (one.group, one.version) != (other.group, other.version)
 
 
-@dataclass(frozen=True, slots=True)
-class _Rule:
+class _Rule(msgspec.Struct, frozen=True):
     """One rule; an asterisk stands for everything."""
 
     operations: frozenset[str]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from navarch._base.clock import Clock
 from navarch.cluster.server.access.authorization import Authorizer
@@ -36,8 +38,7 @@ from navarch.cluster.server.types import Catalog
 __all__ = ["StandardAdmission", "Surroundings"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
+class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
     """What admission needs of the server around it. `resolve_service` finds webhooks behind services; by default they are
     where kube-apiserver looks for them: at the cluster IP, or at the name of an ExternalName service.
     """

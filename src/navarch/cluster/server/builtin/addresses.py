@@ -5,8 +5,9 @@ from __future__ import annotations
 import ipaddress
 import random
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from navarch._base.clock import Clock
 from navarch.cluster.server.builtin.rules import Rules

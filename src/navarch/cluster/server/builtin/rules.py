@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from navarch.api.names import DNS_SUBDOMAIN
 from navarch.cluster.server.request import Json
@@ -45,8 +46,7 @@ def path_segment_faults(name: str) -> Sequence[str]:
     return [f"may not contain '{mark}'" for mark in ("/", "%") if mark in name]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rules:
+class Rules(msgspec.Struct, frozen=True, kw_only=True):
     """The rules of a kind; what is not given is what most kinds do."""
 
     default: Callable[[Json], None] = nothing

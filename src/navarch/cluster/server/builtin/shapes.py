@@ -10,8 +10,9 @@ import base64
 import binascii
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
+
+import msgspec
 
 from navarch.api.quantity import Quantity
 from navarch.api.times import MicroTime, format_time, parse_time
@@ -71,8 +72,7 @@ class Shape(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Scalar:
+class Scalar(msgspec.Struct, frozen=True):
     """A type without parts."""
 
     fits: Callable[[Any], bool]
@@ -207,8 +207,7 @@ MICRO_TIME = Scalar(
 ANYTHING = Scalar(lambda _: True, lambda _value, _where: "")
 
 
-@dataclass(frozen=True, slots=True)
-class ListOf:
+class ListOf(msgspec.Struct, frozen=True):
     """A slice."""
 
     element: Shape
@@ -243,8 +242,7 @@ class ListOf:
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class MapOf:
+class MapOf(msgspec.Struct, frozen=True):
     """A map with strings for keys."""
 
     element: Shape
@@ -279,8 +277,7 @@ class MapOf:
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(msgspec.Struct, frozen=True):
     """A field of a struct, and when Go writes it."""
 
     shape: Shape
@@ -304,13 +301,12 @@ class Field:
         return None if self.is_pointer else self.shape.zero()
 
 
-@dataclass(slots=True)
-class Struct:
+class Struct(msgspec.Struct):
     """A struct. Its fields are filled in after it was made: some structs contain themselves."""
 
     name: str
     go_type: str
-    fields: dict[str, Field] = field(default_factory=dict)
+    fields: dict[str, Field] = msgspec.field(default_factory=dict)
     _always: list[tuple[str, Field]] | None = None
 
     def unknown(self, value: Any, path: str, found: list[str]) -> None:

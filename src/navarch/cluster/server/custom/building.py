@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from navarch.cluster.server.builtin.cells.age import Ages
 from navarch.cluster.server.custom.columns import cells_of, columns_of

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from navarch.cluster.server.custom.schema import CustomSchema
 from navarch.cluster.server.refusal import Refusal
@@ -16,8 +17,7 @@ AskWebhook = Callable[[Json, Json, Sequence[Json], str], Awaitable[list[Json]]]
 """Asks the webhook of a CRD (its `spec.conversion.webhook`) to bring objects into a version."""
 
 
-@dataclass(frozen=True, slots=True)
-class Conversion:
+class Conversion(msgspec.Struct, frozen=True):
     """How versions are converted. Without `ask`, CRDs with a webhook cannot be read in another version."""
 
     ask: AskWebhook | None = None

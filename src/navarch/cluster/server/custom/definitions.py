@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
+
+from msgspec.structs import replace
 
 from navarch.cluster.server.causes import forbidden, invalid, required
 from navarch.cluster.server.custom.conditions import ESTABLISHED, TERMINATING, condition, is_true, with_condition

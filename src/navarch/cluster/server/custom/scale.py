@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any, Final
 
 import msgspec
+from msgspec.structs import replace
 
 from navarch.cluster.server.bodies import decode_json
 from navarch.cluster.server.custom.scale_paths import AccessError, ScalePaths, integer_at, put_at, text_at

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Final
+
+import msgspec
 
 from navarch.cluster.server.causes import invalid
 from navarch.cluster.server.request import Json
@@ -27,8 +28,7 @@ class AccessError(Exception):
     """A path leads into something of another type."""
 
 
-@dataclass(frozen=True, slots=True)
-class ScalePaths:
+class ScalePaths(msgspec.Struct, frozen=True):
     """Where the wanted and the actual number of replicas are, and the selector (empty: nowhere)."""
 
     spec: str

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, field, replace
 
 import msgspec
+from msgspec.structs import replace
 
 from navarch._base.clock import Clock
 from navarch.api import format_time, truncate_to_seconds
@@ -22,8 +22,7 @@ from navarch.cluster.storage import Stored
 __all__ = ["Call", "Kernel"]
 
 
-@dataclass(frozen=True, slots=True)
-class Kernel:
+class Kernel(msgspec.Struct, frozen=True):
     """What all requests share."""
 
     registry: Registry
@@ -34,8 +33,7 @@ class Kernel:
     rng: random.Random
 
 
-@dataclass(slots=True)
-class Call:
+class Call(msgspec.Struct):
     """A request on `resource` by `user`."""
 
     kernel: Kernel
@@ -43,7 +41,7 @@ class Call:
     info: RequestInfo
     resource: ResourceType
     user: User
-    warnings: list[str] = field(default_factory=list)
+    warnings: list[str] = msgspec.field(default_factory=list)
     dry_run: bool = False
     """Whether nothing is to be stored."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -52,8 +51,7 @@ class _Options(msgspec.Struct, rename="camel"):
     dry_run: list[str] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Deletion:
+class _Deletion(msgspec.Struct, frozen=True):
     options: _Options
     document: Json
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from navarch.cluster.server.bodies import decode_json, duplicate_faults, strict_faults
 from navarch.cluster.server.builtin.schema import schema_of
@@ -55,8 +56,7 @@ def warn_of_fields(call: Call, asked: Json, refused: Callable[[str], Refusal]) -
     call.warnings += strict_faults(call.request, asked, schema_of(SCALE), refused, found=doubled)
 
 
-@dataclass(frozen=True, slots=True)
-class Scaled:
+class Scaled(msgspec.Struct, frozen=True):
     """An object with its Scale: `entries` are its managed fields, `replicas` where its versions have their replicas."""
 
     call: Call

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from navarch.api.json_patch import copy_json
 from navarch.cluster.server.fields import lastapplied
@@ -58,8 +59,7 @@ def _check_kind(patch: Json, shape: KindShape) -> None:
         raise bad_request(f"invalid object type: {group}/{version}, Kind={kind}")
 
 
-@dataclass(slots=True)
-class _Apply:
+class _Apply(msgspec.Struct):
     """One application of a patch."""
 
     live: Json | None

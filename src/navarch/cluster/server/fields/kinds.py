@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, Final, Protocol
+
+import msgspec
+from msgspec.structs import replace
 
 from navarch.cluster.server.fields.resets import Reset, reset_of
 from navarch.cluster.server.fields.shapes import META, REFERENCE, Shape, Shapes
@@ -28,8 +30,7 @@ class Versions(Protocol):
         ...
 
 
-@dataclass(slots=True, kw_only=True)
-class KindShape:
+class KindShape(msgspec.Struct, kw_only=True):
     """The shape of a kind's objects in one version.
 
     `versions` gives the shapes of the versions that are served, by apiVersion: what is owned in others is forgotten. If
@@ -41,13 +42,13 @@ class KindShape:
     version: str
     kind: str
     root: Shape
-    zero: Json = field(default_factory=dict)
+    zero: Json = msgspec.field(default_factory=dict)
     """An object in which nothing is set, as the server sees it: some members are there nevertheless."""
     is_custom: bool = False
     has_status: bool = True
     versions: Versions | None = None
     convert: Callable[[Json, str], Json] | None = None
-    resets: dict[str, Reset] = field(default_factory=dict)
+    resets: dict[str, Reset] = msgspec.field(default_factory=dict)
 
     @property
     def api_version(self) -> str:

@@ -5,8 +5,9 @@ status, and what some kinds add to that.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
+
+import msgspec
 
 from navarch.cluster.server.fields.sets import LEAF, Tree, recursive_difference
 
@@ -56,8 +57,7 @@ _ONLY: Final[Mapping[tuple[str, str, str], Tree]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Reset:
+class Reset(msgspec.Struct, frozen=True):
     """What is left out of a set. `dropped` are names of members of the object: they need not be looked at at all."""
 
     dropped: frozenset[str]

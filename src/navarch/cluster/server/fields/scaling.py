@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
+
+import msgspec
 
 from navarch.cluster.server.fields.applying import applied
 from navarch.cluster.server.fields.entries import Holders, Holding, encoded, held
@@ -65,8 +66,7 @@ def updated_scale(live: Json, wanted: Json, *, manager: str, now: str) -> list[J
     )
 
 
-@dataclass(frozen=True, slots=True)
-class ScaleApply:
+class ScaleApply(msgspec.Struct, frozen=True):
     """Who applies a Scale, and how."""
 
     manager: str

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
+
+import msgspec
 
 from navarch._base.clock import Clock
 from navarch.cluster.server.endpoints.call import Call
@@ -30,8 +31,7 @@ _MESSAGES: Final = ("v4.channel.k8s.io", "v4.base64.channel.k8s.io", "channel.k8
 _SPDY: Final = ("v4.channel.k8s.io", "v3.channel.k8s.io", "v2.channel.k8s.io", "channel.k8s.io")
 
 
-@dataclass(frozen=True, slots=True)
-class _Command:
+class _Command(msgspec.Struct, frozen=True):
     """What is to be talked with, and how its end is told."""
 
     start: Callable[[], Awaitable[Process]]

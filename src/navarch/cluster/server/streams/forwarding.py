@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Final, Protocol
+
+import msgspec
 
 from navarch.cluster.server.streams.nodes import PodStreams
 from navarch.errors import ContainerError
@@ -31,8 +32,7 @@ class Peer(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Forwarder:
+class Forwarder(msgspec.Struct, frozen=True):
     """Connects clients with one pod."""
 
     node: PodStreams

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Protocol
+
+import msgspec
 
 __all__ = ["NO_NODES", "LogOptions", "Nodes", "PodStreams", "Process", "ProcessOptions"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogOptions:
+class LogOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Which part of a log. `previous` is the container before the present one."""
 
     follow: bool = False
@@ -23,8 +23,7 @@ class LogOptions:
     limit_bytes: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProcessOptions:
+class ProcessOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Which streams of a process are wanted. With `tty` there is one terminal for all of them."""
 
     stdin: bool = False

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from navarch.cluster.server.endpoints.call import Call
 from navarch.cluster.server.refusal import Refusal, bad_request, not_found
@@ -16,8 +17,7 @@ _PREFERRED: Final = ("Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "Ex
 _PORT: Final = 10250
 
 
-@dataclass(frozen=True, slots=True)
-class Host:
+class Host(msgspec.Struct, frozen=True):
     """The node of a pod, and where Kubernetes would reach it."""
 
     name: str

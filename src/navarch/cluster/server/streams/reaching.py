@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Protocol
+
+import msgspec
+from msgspec.structs import replace
 
 from navarch.cluster.server.access.attributes import attributes_of
 from navarch.cluster.server.endpoints.call import Call
@@ -24,8 +26,7 @@ class Authorizer(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Reaching:
+class Reaching(msgspec.Struct, frozen=True):
     """The way to the nodes of a cluster."""
 
     nodes: Nodes

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Protocol, TypeVar
+
+from msgspec.structs import replace
 
 from navarch.cluster.server.admission.attributes import Attributes, Warnings
 from navarch.cluster.server.request import Json

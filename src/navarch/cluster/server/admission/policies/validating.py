@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from typing import Final, NamedTuple
+
+import msgspec
 
 from navarch.cluster.server.access.authorization import Authorizer
 from navarch.cluster.server.admission.attributes import Attributes, Warnings
@@ -37,8 +38,7 @@ _NEVER_JUDGED: Final = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Judging:
+class Judging(msgspec.Struct, frozen=True):
     """What it takes to judge by policies."""
 
     objects: Objects

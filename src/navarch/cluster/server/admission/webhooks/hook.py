@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import uuid
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import msgspec
@@ -36,8 +35,7 @@ _SECONDS: Final = 10
 _HARMLESS: Final = frozenset({"None", "NoneOnDryRun"})
 
 
-@dataclass(frozen=True, slots=True)
-class Asking:
+class Asking(msgspec.Struct, frozen=True):
     """What it takes to ask webhooks."""
 
     caller: Caller

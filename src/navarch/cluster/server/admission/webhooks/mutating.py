@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from typing import Any
+
+import msgspec
+from msgspec.structs import replace
 
 from navarch.api import apply_json_patch
 from navarch.api.json_patch import same_json
@@ -20,12 +22,11 @@ from navarch.schema.values.violations import go_quoted
 __all__ = ["MutatingWebhooks"]
 
 
-@dataclass(slots=True)
-class _Round:
+class _Round(msgspec.Struct):
     """What has been asked about one request: the places of webhooks that want to be asked again if need be."""
 
-    asked: set[int] = field(default_factory=set)
-    to_ask_again: set[int] = field(default_factory=set)
+    asked: set[int] = msgspec.field(default_factory=set)
+    to_ask_again: set[int] = msgspec.field(default_factory=set)
 
     def changed(self) -> None:
         """The object is no longer what those who were asked have seen."""

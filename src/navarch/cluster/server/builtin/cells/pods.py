@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from navarch.cluster.server.builtin.cells.age import Ages
 from navarch.cluster.server.builtin.cells.texts import NONE, name
@@ -14,8 +15,7 @@ __all__ = ["pod_cells"]
 _ENDED = frozenset({"Succeeded", "Failed"})
 
 
-@dataclass(slots=True)
-class _Summary:
+class _Summary(msgspec.Struct):
     """What a pod's containers say together."""
 
     reason: str

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from typing import Final
+
+from msgspec.structs import replace
 
 from navarch.cluster.server.builtin.endpoints.bodies import sent, success
 from navarch.cluster.server.endpoints.call import Call

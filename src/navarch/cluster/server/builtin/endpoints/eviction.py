@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
 from navarch.cluster.server.builtin.checks.common import selects
 from navarch.cluster.server.builtin.endpoints.bodies import sent, success

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
 from navarch.cluster.server.builtin.cells.texts import selector as selector_text
 from navarch.cluster.server.builtin.endpoints.bodies import checked, sent

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from navarch.cluster.server.builtin import creating, selecting
 from navarch.cluster.server.builtin.checks import admission, networking, policies, rbac
