@@ -7,6 +7,7 @@ import shutil
 import signal
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from clusters import NAME, SECONDS, claims, example, processes_of, serves
@@ -105,14 +106,17 @@ async def test_three_become_five_and_three_again_with_the_newest_etcd() -> None:
 
 
 async def test_a_version_is_rolled_out_and_one_that_is_not_there_is_taken_back(tmp_path: Path) -> None:
-    """Two etcds of PyPI, one member after the other; then one that no machine has."""
-    async with machines({"3.5.0": older_etcd(tmp_path)}) as cluster, cluster.run(etcd_operator()):
+    """Two etcds of PyPI, one member after the other, after a snapshot; then one that no machine has."""
+    operator = etcd_operator(backups=tmp_path / "backups")
+    async with machines({"3.5.0": older_etcd(tmp_path)}) as cluster, cluster.run(operator):
         await cluster.apply(example(3, version="3.5.0"))
         await serves(cluster, 3)
         async with workload(cluster, NAME):
             await cluster.apply(example(3, version="3.5.1"))
             found = await serves(cluster, 3)
             assert found.status.current_version == "3.5.1"
+            saved = tmp_path / "backups" / "default" / f"{found.status.snapshot_before_upgrade}.manifest.json"
+            assert msgspec.json.decode(saved.read_bytes())["version"] == "3.5.0"
             await cluster.apply(example(3, version="3.5.99"))
             await cluster.eventually(
                 lambda: cluster.get(EtcdCluster, NAME),
