@@ -35,6 +35,7 @@ SCENARIOS: dict[str, tuple[World, Scenario]] = {
     "a version that is not there, of one": (new_world(size=1), asks(version="3.5.3")),
     "a pod is deleted before the snapshot": (new_world(), asks_and_loses("3.5.2", 1)),
     "all disks are lost": (new_world(), loses_disks(0, 1, 2)),
+    "two disks of three are lost": (new_world(), loses_disks(0, 2)),
     "two of three are lost, in pods alone": (new_world(kept=False), loses_pods(0, 1)),
 }
 
