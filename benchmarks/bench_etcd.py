@@ -74,7 +74,7 @@ async def _hurt(etcds: Etcds) -> list[Row]:
             {},
         ),
         within("a member that has lost its disk votes again", "s", max(returns), 15, {}),
-        row("acknowledged writes lost", "", float(lost), {"acknowledged": written}, 0.0, beside="acknowledged"),
+        row("acknowledged writes lost", "writes", float(lost), {"acknowledged": written}, 0.0, beside="acknowledged"),
     ]
 
 
@@ -111,7 +111,7 @@ async def _many(etcds: Etcds) -> list[Row]:
     each = calls / CLUSTERS * 60 / WATCHED_SECONDS
     return [
         within(f"peak memory of the operator with {CLUSTERS} clusters of three", "MB", peak, 100, {}),
-        within("API calls a minute of a healthy cluster, lease renewals aside", "", each, 5, {"of all": calls}),
+        within("API calls a minute of a healthy cluster, lease renewals aside", "calls", each, 5, {"of all": calls}),
     ]
 
 

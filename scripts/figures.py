@@ -44,8 +44,18 @@ def _line(row: dict[str, Any]) -> str:
     name, target = (name, f"{target} x") if is_beside else (next(iter(row["peers"]), ""), target)
     verdict = f"{target}, {'met' if row['met'] else 'missed'}"
     unit = row["unit"]
-    peer = f"{name} {row['peers'][name]:.3g} {unit}" if name else "-"
-    return f"| {row['claim']} | {row['ours']:.3g} {unit} | {peer} | {row['ratio']:.2f} | {verdict} |"
+    peer = f"{name} {_figure(row['peers'][name], unit)}" if name else "-"
+    return f"| {row['claim']} | {_figure(row['ours'], unit)} | {peer} | {row['ratio']:.2f} | {verdict} |"
+
+
+def _figure(value: float, unit: str) -> str:
+    """As people write it.
+
+    >>> _figure(1860.4, "ms"), _figure(0.4119, "s"), _figure(0.0, "")
+    ('1,860 ms', '0.412 s', '0')
+    """
+    text = f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
+    return f"{text} {unit}".rstrip()
 
 
 if __name__ == "__main__":
