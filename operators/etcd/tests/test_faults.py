@@ -13,7 +13,7 @@ import pytest
 from clusters import NAME, SECONDS, claims, example, processes_of, serves
 from etcd_operator.kinds import EtcdCluster, EtcdSettings, Healing
 from etcd_operator.operator import etcd_operator
-from etcds import debians_etcd, machines, older_etcd
+from etcds import built_etcd, debians_etcd, machines, older_etcd
 from navarch.errors import Invalid
 from navarch.k8s.core.v1 import PersistentVolumeClaim, Pod
 from navarch.testing import Cluster
@@ -126,17 +126,24 @@ async def test_a_version_is_rolled_out_and_one_that_is_not_there_is_taken_back(t
             )
 
 
-async def test_a_minor_version_is_rolled_out(tmp_path: Path) -> None:
-    """From Debian's etcd 3.4 to 3.5, one member after the other, while somebody writes; a leap is refused at the door."""
-    async with machines({"3.4.23": debians_etcd(tmp_path)}) as cluster, cluster.run(etcd_operator()):
-        await cluster.apply(example(3, version="3.4.23"))
+async def test_minor_versions_are_rolled_out_one_after_the_other(tmp_path: Path) -> None:
+    """From Debian's etcd 3.4 to 3.5 and to 3.6, a member at a time, while somebody writes; a leap is refused at the door."""
+    versions = {
+        "3.4.23": debians_etcd(tmp_path),
+        programs.OLDER_ETCD.version.removeprefix("v"): built_etcd(programs.OLDER_ETCD),
+        programs.ETCD_VERSION.removeprefix("v"): programs.ETCD.path,
+    }
+    first, *later = versions
+    async with machines(versions) as cluster, cluster.run(etcd_operator()):
+        await cluster.apply(example(3, version=first))
         await serves(cluster, 3)
         with pytest.raises(Invalid, match="one minor version at a time"):
-            await cluster.apply(example(3, version="3.6.8"))
+            await cluster.apply(example(3, version=later[-1]))
         async with workload(cluster, NAME) as work:
-            await cluster.apply(example(3, version="3.5.1"))
-            found = await serves(cluster, 3)
-        assert found.status.current_version == "3.5.1"
+            for version in later:
+                await cluster.apply(example(3, version=version))
+                found = await serves(cluster, 3)
+                assert found.status.current_version == version
         assert work.longest_gap < 5.0
 
 
