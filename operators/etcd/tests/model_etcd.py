@@ -181,6 +181,9 @@ class ModelEtcd:
     async def alarms(self) -> tuple[tuple[int, Alarm], ...]:
         return tuple(self.alarmed)
 
+    async def agreed_version(self) -> str:
+        return min((each.version for each in self.processes.values()), default="")
+
     async def fingerprints(self, names: Sequence[str], revision: int) -> Mapping[str, Fingerprint]:
         members = {name: self.processes[name].member for name in names if name in self.processes}
         return {name: Fingerprint(number if number in self.differ else 0, revision) for name, number in members.items()}
@@ -274,6 +277,7 @@ class Asked:
     def __init__(self, model: ModelEtcd) -> None:
         self._model = model
         self.voices, self.alarms, self.fingerprints = model.voices, model.alarms, model.fingerprints
+        self.agreed_version = model.agreed_version
         self.add, self.promote, self.remove, self.move_leader = (
             model.add,
             model.promote,

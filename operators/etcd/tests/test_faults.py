@@ -127,7 +127,10 @@ async def test_a_version_is_rolled_out_and_one_that_is_not_there_is_taken_back(t
 
 
 async def test_minor_versions_are_rolled_out_one_after_the_other(tmp_path: Path) -> None:
-    """From Debian's etcd 3.4 to 3.5 and to 3.6, a member at a time, while somebody writes; a leap is refused at the door."""
+    """From Debian's etcd 3.4 to 3.5 and to 3.6, a member at a time, while somebody writes; a leap is refused at the door.
+
+    3.6 does not start with what 3.4 has left in the log: in between, members forget it.
+    """
     versions = {
         "3.4.23": debians_etcd(tmp_path),
         programs.OLDER_ETCD.version.removeprefix("v"): built_etcd(programs.OLDER_ETCD),
@@ -141,7 +144,7 @@ async def test_minor_versions_are_rolled_out_one_after_the_other(tmp_path: Path)
             await cluster.apply(example(3, version=later[-1]))
         async with workload(cluster, NAME) as work:
             for version in later:
-                await cluster.apply(example(3, version=version))
+                await cluster.apply(example(3, version=version, options=EtcdSettings(snapshot_count=50)))
                 found = await serves(cluster, 3)
                 assert found.status.current_version == version
         assert work.longest_gap < 5.0

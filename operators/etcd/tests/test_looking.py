@@ -14,7 +14,7 @@ from etcd_operator.kinds import EtcdCluster, Healing
 from etcd_operator.looking import look, pod_seen
 from etcd_operator.metrics import MemberCounts
 from etcd_operator.nodes import Nodes
-from etcd_operator.observation import Fingerprint, Lost, MemberSeen, Observation, Voice
+from etcd_operator.observation import Auth, Fingerprint, Lost, MemberSeen, Observation, Voice
 from navarch import Context
 from navarch.k8s.core.v1 import (
     ContainerState,
@@ -43,8 +43,14 @@ class Said:
     async def members(self, *, agreed: bool) -> tuple[MemberSeen, ...]:
         return self._seen.members
 
+    async def auth(self) -> Auth:
+        return ""
+
     async def alarms(self) -> tuple[()]:
         return ()
+
+    async def agreed_version(self) -> str:
+        return "3.5.0"
 
     async def fingerprints(self, names: Sequence[str], revision: int) -> Mapping[str, Fingerprint]:
         self.asked.append(revision)

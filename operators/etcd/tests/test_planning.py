@@ -97,6 +97,17 @@ def test_a_roll_out_waits_for_members_that_are_not_ready() -> None:
     assert "c-1" in plan.words
 
 
+def test_the_next_minor_version_waits_until_members_agree_on_the_last() -> None:
+    """They do some seconds after the last of them has it; a newer one would not start with them before."""
+    cluster = a_cluster(version="3.5.21")
+    seen = healthy(cluster)
+    cluster.spec.version = "3.6.8"
+    early = decide(cluster, replace(seen, agreed_version="3.4.0"))
+    assert (early.reason, early.step) == ("RollingOut", None)
+    assert "agree that all of them have 3.5" in early.words
+    assert decide(cluster, replace(seen, agreed_version="3.5.0")).step == DeletePod("c-2")
+
+
 @pytest.mark.parametrize(
     ("running", "asked", "words"),
     [

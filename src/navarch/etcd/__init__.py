@@ -3,7 +3,7 @@
 from navarch.etcd.client import EtcdClient
 from navarch.etcd.kv import Operation
 from navarch.etcd.leases import Lease, LeaseTime
-from navarch.etcd.maintenance import HashKv
+from navarch.etcd.maintenance import HashKv, Versions
 from navarch.etcd.messages import (
     AlarmMember,
     Compare,
@@ -49,6 +49,7 @@ __all__ = [
     "RangeResponse",
     "Status",
     "TxnResponse",
+    "Versions",
     "WatchEvent",
     "WatchRequest",
     "WatchResponse",

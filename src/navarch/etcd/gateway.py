@@ -52,8 +52,11 @@ class Method(Generic[T]):
     usual ones.
     """
 
-    def __init__(self, path: str, answer: type[T], *, repeatable: bool, seconds: float = 0.0) -> None:
+    def __init__(
+        self, path: str, answer: type[T], *, repeatable: bool, seconds: float = 0.0, verb: str = "POST"
+    ) -> None:
         self.path = path
+        self.verb = verb
         self.seconds = seconds
         self.repeatable = repeatable
         self.decode = msgspec.json.Decoder(answer, strict=False).decode
@@ -135,6 +138,8 @@ class Gateway:
 
     async def _call(self, method: Method[T], body: bytes, endpoint: str) -> T:
         async def attempt(at: str) -> T:
+            if not method.path.startswith("/v3/"):
+                return await self._attempt(at, method, method.path, body)
             return await self._found(at, method.path, lambda path: self._attempt(at, method, path, body))
 
         return await self._persist(attempt, endpoint, repeatable=method.repeatable)
@@ -184,7 +189,7 @@ class Gateway:
     async def _attempt(self, at: str, method: Method[T], path: str, body: bytes) -> T:
         session = self._short = self._short or _new_session(_MAX_CONNECTIONS)
         seconds = method.seconds or self.options.timeout
-        answer = await self._answer(at, path, self._post(session, at, path, body, seconds))
+        answer = await self._answer(at, path, self._send(session, method.verb, at + path, body, seconds))
         try:
             return method.decode(answer)
         except msgspec.MsgspecError as error:
@@ -206,18 +211,19 @@ class Gateway:
         session = self._long = self._long or _new_session(0)
         try:
             async with asyncio.timeout(self.options.timeout):
-                response = await self._post(session, at, path, body, None)
+                response = await self._send(session, "POST", at + path, body, None)
                 if response.status == 200:
                     return at, response
                 raise error_of_answer(at, path, response.status, await response.read())
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
             raise _failure(at, path, error) from error
 
-    def _post(self, session: aiohttp.ClientSession, at: str, path: str, body: bytes, seconds: float | None) -> Any:
+    def _send(self, session: aiohttp.ClientSession, verb: str, url: str, body: bytes, seconds: float | None) -> Any:
         if self._closed:
             raise ClosedError("expected an open client, got one that was closed; use it inside its `async with`")
-        return session.post(
-            at + path,
+        return session.request(
+            verb,
+            url,
             data=body if len(body) <= _LARGE_BODY else BytesIO(body),
             headers={"Authorization": self._token} if self._token else {},
             timeout=aiohttp.ClientTimeout(total=seconds, sock_connect=self.options.connect_timeout),

@@ -11,7 +11,7 @@ from navarch.errors import EtcdUncertainError
 from navarch.etcd.gateway import Gateway, Method, Streaming
 from navarch.etcd.messages import AlarmMember, Header, Status
 
-__all__ = ["HashKv", "Maintenance"]
+__all__ = ["HashKv", "Maintenance", "Versions"]
 
 _LONG = 600.0  # a member with gigabytes needs minutes
 _DIGEST_SIZE = hashlib.sha256().digest_size
@@ -23,6 +23,13 @@ class HashKv(msgspec.Struct, frozen=True, kw_only=True):
     header: Header = Header()
     hash: int = 0
     compact_revision: int = 0
+
+
+class Versions(msgspec.Struct, frozen=True, kw_only=True):
+    """The member's own version, and that of the whole cluster: what its oldest member had when they last agreed on it."""
+
+    etcdserver: str = ""
+    etcdcluster: str = ""
 
 
 class _Alarms(msgspec.Struct):
@@ -39,6 +46,7 @@ class _Piece(msgspec.Struct):
 
 
 _STATUS = Method("/v3/maintenance/status", Status, repeatable=True)
+_VERSIONS = Method("/version", Versions, repeatable=True, verb="GET")
 _DEFRAGMENT = Method("/v3/maintenance/defragment", _Nothing, repeatable=False, seconds=_LONG)
 _ALARM = Method("/v3/maintenance/alarm", _Alarms, repeatable=True)
 _HASH_KV = Method("/v3/maintenance/hash", HashKv, repeatable=True, seconds=_LONG)
@@ -55,6 +63,10 @@ class Maintenance:
     async def status(self, endpoint: str) -> Status:
         """What the member at that endpoint says of itself."""
         return await self._gateway.call(_STATUS, {}, endpoint=endpoint)
+
+    async def versions(self, endpoint: str) -> Versions:
+        """What the member at that endpoint has, and what the cluster has agreed on, some seconds after its oldest member."""
+        return await self._gateway.call(_VERSIONS, {}, endpoint=endpoint)
 
     async def defragment(self, endpoint: str) -> None:
         """Gives unused space back to the disk. The member serves nobody meanwhile."""

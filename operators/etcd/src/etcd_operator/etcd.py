@@ -44,6 +44,10 @@ class Etcd(Protocol):
         """The alarms of all members; none if nobody can say."""
         ...
 
+    async def agreed_version(self) -> str:
+        """The version of the whole cluster; empty if nobody can say."""
+        ...
+
     async def fingerprints(self, names: Sequence[str], revision: int) -> Mapping[str, Fingerprint]:
         """What members have up to that revision; of those that can say."""
         ...
@@ -212,6 +216,14 @@ class Gateways:
         except EtcdError:
             return ()
         return tuple((each.member_id, each.alarm) for each in found if each.alarm != "NONE")
+
+    async def agreed_version(self) -> str:
+        for name in self._voices:
+            try:
+                return (await (await self._at(name)).maintenance.versions(self._urls[name])).etcdcluster
+            except EtcdError:
+                continue
+        return ""
 
     async def fingerprints(self, names: Sequence[str], revision: int) -> Mapping[str, Fingerprint]:
         said = await asyncio.gather(*(self._fingerprint(name, revision) for name in names))

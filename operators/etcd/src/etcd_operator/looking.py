@@ -62,8 +62,14 @@ async def look(
         agreed=agreed is not None,
         auth=auth,
         alarms=await etcd.alarms() if agreed else (),
+        agreed_version=await etcd.agreed_version() if agreed and _is_upgraded(cluster, voices) else "",
     )
     return await _compared(cluster, seen, etcd)
+
+
+def _is_upgraded(cluster: EtcdCluster, voices: Mapping[str, Voice]) -> bool:
+    wanted = Version.of(cluster.spec.version)
+    return any(Version.of(voice.version).minor != wanted.minor for voice in voices.values() if voice.version)
 
 
 async def _with_node(pod: Pod, voices: Mapping[str, Voice], node_lost: NodeLost) -> PodSeen:

@@ -121,6 +121,8 @@ class Observation:
     faults: tuple[str, ...] = ()
     """What is wrong with Secrets, in words."""
     kept: Kept = field(default_factory=Kept)
+    agreed_version: str = ""
+    """What members take for the version of all of them; looked at while another one is asked for."""
     compared: bool = False
     fingerprints: Mapping[str, Fingerprint] = field(default_factory=dict)
     """Those of voters, at one revision; looked at now and then."""

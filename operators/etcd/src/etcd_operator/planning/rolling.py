@@ -89,6 +89,10 @@ def rollout(cluster: EtcdCluster, seen: Observation) -> Plan | None:
     unready = [member.name for member in seen.members if not seen.pods[member.name].ready]
     if unready:
         return wait("RollingOut", f"waiting for {', '.join(unready)} to be ready before the next")
+    lowest = lowest_version(cluster, seen)
+    if seen.agreed_version and Version.of(seen.agreed_version).minor < lowest.minor:
+        words = f"waiting for members to agree that all of them have {lowest.major}.{lowest.minor}"
+        return wait("RollingOut", f"{words}: with the next version they would not start before")
     leader = seen.leader
     member = min(old, key=lambda each: (leader is not None and each.id == leader.id, -ordinal_of(each.name)))
     if not keeps_data(cluster):
