@@ -10,7 +10,7 @@ import pytest
 from certificates import sign
 from etcd_members import EtcdCluster, running_etcd
 from navarch.errors import ClosedError, ConfigError, EtcdAccessError, EtcdUnavailableError
-from navarch.etcd import EtcdClient, EtcdOptions, EtcdTls, WatchRequest, prefix_end
+from navarch.etcd import EtcdClient, EtcdOptions, EtcdSession, EtcdTls, WatchRequest, prefix_end
 
 SECRET = "the-secret"
 
@@ -130,3 +130,18 @@ async def test_a_user_is_let_in_where_nobody_is_asked_who_they_are(lone_member: 
         await early.kv.put(b"/a", b"2")
         assert await early.access.log_in()
         await early.access.disable()
+
+
+async def test_clients_that_share_a_session_log_in_once(lone_member: EtcdCluster) -> None:
+    """The second one is known by the first one's token: it would not be let in with its own password."""
+    await _with_users(lone_member)
+    session = EtcdSession()
+    options = EtcdOptions(endpoints=lone_member.urls, user="root", password=SECRET)
+    async with EtcdClient(options, session=session) as first:
+        await first.kv.put(b"/a", b"1")
+        other = EtcdOptions(endpoints=lone_member.urls, user="root", password="another-secret")
+        async with EtcdClient(other, session=session) as second:
+            assert await second.kv.get(b"/a") is not None
+        assert SECRET not in repr(session)
+        assert session.token not in repr(session)
+        await first.access.disable()

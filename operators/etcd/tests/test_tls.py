@@ -22,11 +22,12 @@ from etcd_operator.manifests.wiring import AUTHORITIES
 from etcd_operator.operator import etcd_operator
 from etcd_operator.trust.authority import Authority, Pair, Subject
 from etcd_operator.trust.checking import hosts_of
+from etcds import machines
 from navarch._base.clock import SystemClock
 from navarch.errors import EtcdAccessError, EtcdError
 from navarch.k8s.core.v1 import Pod, Secret
 from navarch.testing import Cluster
-from rig import tools
+from rig import programs, tools
 from workload import Workload, client_with, endpoints_of, secret_of, workload
 
 HOST = f"{NAME}-client.default.svc"
@@ -143,11 +144,11 @@ async def test_a_backup_of_endpoints_shows_the_certificate_of_its_secret(cluster
 
 
 @pytest.mark.real
-@pytest.mark.cluster(nodes=3)
-async def test_members_join_and_are_replaced_with_tls(cluster: Cluster) -> None:
+async def test_members_of_the_newest_etcd_join_and_are_replaced_with_tls() -> None:
     """From the first moment on nobody listens in plain text; a member that is lost is replaced by one that has TLS too."""
-    async with cluster.run(etcd_operator()):
-        await cluster.apply(example(3, tls=ISSUED, storage=None))
+    version = programs.ETCD_VERSION.removeprefix("v")
+    async with machines({version: programs.ETCD.path}) as cluster, cluster.run(etcd_operator()):
+        await cluster.apply(example(3, version=version, tls=ISSUED, auth=AuthPolicy(), storage=None))
         await serves(cluster, 3)
         async with workload(cluster, NAME):
             await cluster.client.delete(Pod, f"{NAME}-1", grace_seconds=0)

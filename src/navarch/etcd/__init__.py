@@ -26,6 +26,7 @@ from navarch.etcd.messages import (
     version_is,
 )
 from navarch.etcd.options import EtcdOptions, EtcdTls
+from navarch.etcd.session import EtcdSession
 from navarch.etcd.watch import WatchRequest
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "DeleteResponse",
     "EtcdClient",
     "EtcdOptions",
+    "EtcdSession",
     "EtcdTls",
     "HashKv",
     "Header",

@@ -17,6 +17,7 @@ from navarch.etcd.leases import Leases
 from navarch.etcd.maintenance import Maintenance
 from navarch.etcd.messages import WatchResponse
 from navarch.etcd.options import EtcdOptions
+from navarch.etcd.session import EtcdSession
 from navarch.etcd.watch import WatchRequest, watching
 
 __all__ = ["EtcdClient"]
@@ -28,10 +29,17 @@ class EtcdClient:
     Opens nothing before the first call; after the block it is closed for good.
     """
 
-    def __init__(self, options: EtcdOptions, *, clock: Clock | None = None, rng: random.Random | None = None) -> None:
+    def __init__(
+        self,
+        options: EtcdOptions,
+        *,
+        session: EtcdSession | None = None,
+        clock: Clock | None = None,
+        rng: random.Random | None = None,
+    ) -> None:
         # Only so that clients that fail at the same time do not all try again at the same time.
         rng = rng or random.Random()  # noqa: S311
-        self._gateway = Gateway(options, clock or SystemClock(), rng)
+        self._gateway = Gateway(options, session or EtcdSession(), clock or SystemClock(), rng)
         self.kv = Kv(self._gateway)
         self.leases = Leases(self._gateway)
         self.cluster = Cluster(self._gateway)

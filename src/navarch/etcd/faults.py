@@ -94,7 +94,8 @@ def _error(where: str, code: int, message: str) -> EtcdError:
         return EtcdCompactedError(text)
     if _WRONG_PASSWORD in message or is_stale_token(EtcdError(message)):
         return EtcdAccessError(text)
+    if any(words in message for words in _NOTHING_WAS_DONE):
+        return EtcdUnavailableError(text)
     if code in {_UNAVAILABLE, _DEADLINE_EXCEEDED}:
-        nothing_was_done = any(words in message for words in _NOTHING_WAS_DONE)
-        return EtcdUnavailableError(text) if nothing_was_done else EtcdUncertainError(text)
+        return EtcdUncertainError(text)
     return _KINDS.get(code, EtcdError)(text)

@@ -34,6 +34,7 @@ from navarch.etcd.faults import (
 from navarch.etcd.lines import lines_of
 from navarch.etcd.options import EtcdOptions
 from navarch.etcd.prefixes import Prefixes
+from navarch.etcd.session import EtcdSession
 
 __all__ = ["Gateway", "Method", "Streaming"]
 
@@ -85,15 +86,14 @@ _AUTHENTICATE = Method("/v3/auth/authenticate", _Token, repeatable=True)
 class Gateway:
     """Sends requests to the endpoints of some options. Opens nothing before the first request."""
 
-    def __init__(self, options: EtcdOptions, clock: Clock, rng: random.Random) -> None:
+    def __init__(self, options: EtcdOptions, session: EtcdSession, clock: Clock, rng: random.Random) -> None:
         self.options = options
         self._clock = clock
         self._random = rng
         self._endpoints = [endpoint.rstrip("/") for endpoint in options.endpoints]
         self._prefixes = Prefixes()
         self._preferred = 0
-        self._token = ""
-        self._knows_nobody = False
+        self._session = session
         self._tls = options.tls.context() if options.tls else None
         self._short: aiohttp.ClientSession | None = None
         self._long: aiohttp.ClientSession | None = None
@@ -225,7 +225,7 @@ class Gateway:
             verb,
             url,
             data=body if len(body) <= _LARGE_BODY else BytesIO(body),
-            headers={"Authorization": self._token} if self._token else {},
+            headers={"Authorization": self._session.token} if self._session.token else {},
             timeout=aiohttp.ClientTimeout(total=seconds, sock_connect=self.options.connect_timeout),
             allow_redirects=False,
             ssl=self._tls or True,
@@ -236,27 +236,38 @@ class Gateway:
         """A token that etcd no longer knows is renewed once; it expires, and a member that restarts forgets it."""
         if not self.options.user:
             return await work()
-        if not self._token and not self._knows_nobody:
+        if not self._session.token and not self._session.is_open:
             await self.log_in()
+        used = self._session.token
         try:
             return await work()
         except (EtcdAccessError, EtcdRefusedError) as error:
             if not is_stale_token(error):
                 raise
-            await self.log_in()
+            await self.log_in(used)
             return await work()
 
-    async def log_in(self) -> bool:
-        """Gets a token for the options' user; False if etcd asks nobody who they are. Raises `EtcdAccessError`."""
-        self._token = ""
+    async def log_in(self, stale: str = "") -> bool:
+        """Gets a token for the options' user, unless there is one by now that is not the stale one.
+
+        False if etcd asks nobody who they are. Raises `EtcdAccessError`.
+        """
+        session = self._session
+        async with session.changing:
+            if session.token in {"", stale}:
+                session.token = ""
+                session.token = await self._new_token()
+                session.is_open = not session.token
+        return not session.is_open
+
+    async def _new_token(self) -> str:
         body = msgspec.json.encode({"name": self.options.user, "password": self.options.password})
         try:
-            self._token = (await self._call(_AUTHENTICATE, body, "")).token
+            return (await self._call(_AUTHENTICATE, body, "")).token
         except EtcdRefusedError as error:
-            if not is_open_to_all(error):
-                raise
-        self._knows_nobody = not self._token
-        return not self._knows_nobody
+            if is_open_to_all(error):
+                return ""
+            raise
 
 
 async def _results(at: str, method: Streaming[T], response: aiohttp.ClientResponse) -> AsyncIterator[T]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from etcd_operator.backup import BackupReconciler, EtcdBackup, Stores, Trial, tool
-from etcd_operator.etcd import Connect, gateways
+from etcd_operator.etcd import Connect
+from etcd_operator.gateways import Connections
 from etcd_operator.kinds import EtcdCluster
 from etcd_operator.reaching import Reach
 from etcd_operator.reconcile import Reconciler
@@ -24,7 +25,7 @@ _BACKUP_SECONDS = 4 * 3600.0
 
 
 def etcd_operator(
-    connect: Connect = gateways,
+    connect: Connect | None = None,
     *,
     namespaces: tuple[str, ...] = (),
     endpoints: Endpoints | None = None,
@@ -32,7 +33,8 @@ def etcd_operator(
     python_image: str = "python:3.12-slim",
     etcdutl: Path | None = None,
 ) -> Operator:
-    """An operator of clusters in these namespaces, or in all; `connect` says how their etcd is reached.
+    """An operator of clusters in these namespaces, or in all; `connect` says how their etcd is reached, if otherwise
+    than over its gateways.
 
     Backups that are asked for in a folder go below `backups`; without it they are refused.
     `python_image` runs before the first member of a cluster that is restored. Snapshots are tried with `etcdutl`, or
@@ -50,7 +52,7 @@ def etcd_operator(
     )
     stores, trial, keyring = Stores(backups), Trial(etcdutl or tool()), Keyring()
     reach = Reach(keyring)
-    reconciler = Reconciler(connect, keyring, Keeping(stores))
+    reconciler = Reconciler(connect or Connections(), keyring, Keeping(stores))
     operator.controller(EtcdCluster, owns=owns, timeout=60)(reconciler.reconcile)
     operator.background(reconciler.forget_gone)
     operator.controller(EtcdBackup, timeout=_BACKUP_SECONDS)(BackupReconciler(stores, reach, trial).reconcile)

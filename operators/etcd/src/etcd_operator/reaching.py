@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from etcd_operator.etcd import reachable
+from etcd_operator.gateways import reachable
 from etcd_operator.kinds import EtcdCluster
 from etcd_operator.manifests import client_urls, labels_of, secret_names
 from etcd_operator.trust import FaultError, Keyring, Keys
