@@ -6,8 +6,9 @@ import asyncio
 import gzip
 import re
 import ssl
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from types import TracebackType
 from typing import Any, Final, Self
 from urllib.parse import unquote, unquote_plus
@@ -27,6 +28,7 @@ from multidict import CIMultiDict
 from navarch._base.clock import SystemClock
 from navarch.cluster.embedded.transport import warning_header
 from navarch.cluster.embedded.upgrades import switched
+from navarch.cluster.embedded.whole import AtOnce, is_plain
 from navarch.cluster.embedded.wire import BACKLOG, Connection, listening, plain_answer
 from navarch.cluster.server.bodies import LIMIT_BYTES
 from navarch.cluster.server.refusal import Refusal
@@ -45,6 +47,8 @@ _LONGEST_HEAD: Final = 2**20
 _MOST_HEADERS: Final = 10_000
 _BODY_SECONDS: Final = 60.0
 """What a body may take to come; Kubernetes gives a whole request that long."""
+_KNOWN_QUERIES: Final = 1024
+_SHORT_QUERY: Final = 200
 _CONTINUE: Final = "100-continue"
 _READING: Final = frozenset({"GET", "HEAD"})
 _ABSOLUTE: Final = re.compile("^https?://[^/?]*(?=/)")
@@ -121,7 +125,7 @@ class HttpServer:
         asked = _asked(request, body)
         reply = await self._server.handle(asked)
         if reply.stream is None and reply.upgrade is None:
-            return _whole(asked, reply)
+            return _whole(request, asked, reply)
         assert self._web is not None
         with self._web.ended_with(request.protocol):
             return await (_streamed if reply.upgrade is None else switched)(request, reply)
@@ -164,7 +168,7 @@ async def _streamed(request: BaseRequest, reply: Reply) -> StreamResponse:
         response = StreamResponse(status=reply.status, headers=_headers(reply))
         await response.prepare(request)
         async for chunk in reply.stream:
-            await (response.write(chunk) if reply.patient else _written(request, response, chunk))
+            await (response.write(chunk) if reply.patient else _written(request, chunk))
     finally:
         await reply.stream.aclose()
     return response
@@ -174,7 +178,7 @@ def _not_taken(request: BaseRequest) -> Response | None:
     """What Go's server does not hand on."""
     if request.version.major != 1:
         return plain_answer(505, "unsupported protocol version")
-    if _BROKEN_ESCAPE.search(request.raw_path.partition("?")[0]):
+    if "%" in request.raw_path and _BROKEN_ESCAPE.search(request.raw_path.partition("?")[0]):
         return plain_answer(400)
     if request.headers.get("Expect", _CONTINUE).lower() != _CONTINUE:
         return plain_answer(417)
@@ -218,10 +222,16 @@ async def _aborted(transports: Sequence[asyncio.Transport | None]) -> None:
         await SystemClock().sleep(0)
 
 
-async def _written(request: BaseRequest, response: StreamResponse, chunk: bytes) -> None:
+async def _written(request: BaseRequest, chunk: bytes) -> None:
+    """A time limit would cost more than the rest, so that there is one only for readers who do not keep up."""
+    writer = request.writer
+    assert isinstance(writer, StreamWriter)
+    await writer.write(chunk, drain=False)
+    if not request.protocol.writing_paused:
+        return
     try:
         async with asyncio.timeout(_PATIENCE):
-            await response.write(chunk)
+            await writer.drain()
     except TimeoutError:
         if request.transport is not None:
             request.transport.abort()
@@ -243,7 +253,7 @@ def _asked(request: BaseRequest, body: bytes) -> ApiRequest:
     return ApiRequest(
         method=request.method,
         path=unquote(path),
-        query=_parameters(query) if query else {},
+        query=_known_parameters(query) if len(query) <= _SHORT_QUERY else _parameters(query),
         headers=_lower_headers(request),
         body=body,
         certificate=_certificate(request),
@@ -251,7 +261,13 @@ def _asked(request: BaseRequest, body: bytes) -> ApiRequest:
     )
 
 
-def _parameters(text: str) -> dict[str, list[str]]:
+@lru_cache(_KNOWN_QUERIES)
+def _known_parameters(text: str) -> Mapping[str, Sequence[str]]:
+    """Many requests have the same ones."""
+    return _parameters(text)
+
+
+def _parameters(text: str) -> Mapping[str, Sequence[str]]:
     """As Go reads them: what is no parameter is passed over.
 
     >>> _parameters("a=1&b=x+y&a=%32&c;d=3&%zz=4&e")
@@ -279,7 +295,9 @@ def _certificate(request: BaseRequest) -> bytes | None:
     return secured.getpeercert(binary_form=True) if secured is not None else None
 
 
-def _whole(asked: ApiRequest, reply: Reply) -> Response:
+def _whole(request: BaseRequest, asked: ApiRequest, reply: Reply) -> StreamResponse:
+    if len(reply.body) < _COMPRESSED_FROM and is_plain(request, reply):
+        return AtOnce(reply)
     body, headers = reply.body, _headers(reply)
     if len(body) >= _COMPRESSED_FROM and _is_compressed(asked):
         body = gzip.compress(body, compresslevel=1)

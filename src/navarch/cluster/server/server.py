@@ -17,6 +17,7 @@ from navarch.cluster.server.endpoints import read, removal, write
 from navarch.cluster.server.endpoints.call import Call, Kernel
 from navarch.cluster.server.endpoints.patch import patch
 from navarch.cluster.server.publishing.layout import laid_out
+from navarch.cluster.server.random_ids import random_uuid
 from navarch.cluster.server.refusal import Refusal, forbidden, unauthorized
 from navarch.cluster.server.request import ApiRequest, Reply, RequestInfo, Socket, User, request_info
 from navarch.cluster.server.routing import check_route, has_route, refuse_unknown_part
@@ -141,7 +142,7 @@ class ApiServer:
     def _audit_id(self, request: ApiRequest) -> str:
         """What the answer and the records of the request have in common; a client may choose it."""
         given = request.headers.get("audit-id", "")
-        return given or _random_uuid(self._audit_ids)
+        return given or random_uuid(self._audit_ids)
 
     async def _answer(self, exchange: _Exchange) -> Reply:
         request, info, authenticator = exchange.request, exchange.info, self._parts.authenticator
@@ -170,12 +171,6 @@ class ApiServer:
         if own is None and subresource:
             own = self._parts.endpoints.get(("*", "*", subresource))
         return own or _VERBS[call.info.verb]
-
-
-def _random_uuid(rng: random.Random) -> str:
-    """Of version 4, in a sixth of the time that the standard library takes: every request has one."""
-    digits = f"{rng.getrandbits(128):032x}"
-    return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-a{digits[17:20]}-{digits[20:]}"
 
 
 def _placed(info: RequestInfo, namespaced: bool) -> RequestInfo:

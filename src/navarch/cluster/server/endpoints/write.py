@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
-
 from navarch.api.json_patch import copy_json
 from navarch.cluster.server.admission.attributes import Attributes
 from navarch.cluster.server.bodies import decode_object, refuse_other_kind
@@ -11,6 +9,7 @@ from navarch.cluster.server.endpoints.call import Call
 from navarch.cluster.server.endpoints.options import write_options
 from navarch.cluster.server.endpoints.removal import is_ripe, removed
 from navarch.cluster.server.fields import settled, shape_of, updated
+from navarch.cluster.server.random_ids import random_uuid
 from navarch.cluster.server.refusal import Refusal, bad_request, conflict, invalid, not_found
 from navarch.cluster.server.registry import CHANGED, Found, retried
 from navarch.cluster.server.request import Json, Reply
@@ -145,7 +144,7 @@ async def _refuse_existing(call: Call, metadata: Json) -> None:
 def _begin(call: Call, value: Json) -> None:
     """What only the server sets."""
     metadata = value["metadata"]
-    metadata["uid"] = str(uuid.UUID(int=call.kernel.rng.getrandbits(128), version=4))
+    metadata["uid"] = random_uuid(call.kernel.rng)
     metadata["creationTimestamp"] = call.now()
 
 
