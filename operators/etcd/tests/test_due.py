@@ -24,6 +24,7 @@ def backup(**policy: Any) -> EtcdBackup:
 
 def succeeded(made: EtcdBackup, when: datetime) -> EtcdBackup:
     made.status.succeeded, made.status.last_success_date, made.status.observed_generation = True, when, 1
+    made.status.path = "a/b"
     return made
 
 
@@ -47,6 +48,13 @@ def test_a_backup_that_failed_is_due_at_once() -> None:
     made = succeeded(backup(schedule="@daily"), NOON)
     made.status.succeeded, made.status.reason = False, "the store refuses"
     assert due_at(made, NOON + timedelta(minutes=1)) == NOON + timedelta(minutes=1)
+
+
+def test_a_backup_that_is_to_go_elsewhere_is_due_at_once() -> None:
+    """So that it is known whether that works."""
+    made = succeeded(backup(schedule="@daily"), NOON)
+    made.spec.local = LocalSource(path="c/d")
+    assert due_at(made, NOON) == NOON
 
 
 def test_one_backup_is_made_for_each_spec_and_more_by_interval() -> None:

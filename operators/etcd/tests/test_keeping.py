@@ -30,7 +30,6 @@ def backed_up(world: World) -> World:
 SCENARIOS: dict[str, tuple[World, Scenario]] = {
     "a new version": (new_world(), asks(version="3.5.2")),
     "a new version, in pods alone": (new_world(kept=False), asks(version="3.5.2")),
-    "a new version and two more": (new_world(), asks(version="3.5.2", size=5)),
     "a version that is not there": (new_world(), asks(version="3.5.3")),
     "a version that is not there, of one": (new_world(size=1), asks(version="3.5.3")),
     "a pod is deleted before the snapshot": (new_world(), asks_and_loses("3.5.2", 1)),

@@ -20,6 +20,7 @@ __all__ = [
     "Source",
     "at",
     "object_of",
+    "path_of",
     "source_of",
     "sources",
 ]
@@ -135,6 +136,12 @@ def source_of(place: Place) -> Source | None:
     return place.s3 or place.gcs or place.abs or place.local
 
 
+def path_of(place: Place) -> str:
+    """The path as it is given, which tells where a backup went from where it is to go now."""
+    source = source_of(place)
+    return source.path if source is not None else ""
+
+
 def sources(place: Place) -> dict[str, Any]:
     """The fields of the place, for another object that has them."""
     return {"s3": place.s3, "gcs": place.gcs, "abs": place.abs, "local": place.local}
@@ -146,10 +153,7 @@ def object_of(place: Place) -> str:
     >>> object_of(Place(s3=S3Source(path="bucket/some/etcd.db")))
     'some/etcd.db'
     """
-    source = source_of(place)
-    if source is None:
-        return ""
-    return source.path if place.local is not None else source.path.partition("/")[2]
+    return path_of(place) if place.local is not None else path_of(place).partition("/")[2]
 
 
 def at(place: Place, name: str) -> Place:

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from etcd_operator.backup.faults import PlaceError
 from etcd_operator.backup.kinds import EtcdBackup
-from etcd_operator.places import BackupPolicy
+from etcd_operator.places import BackupPolicy, path_of
 from navarch.api.schedules import schedule_of, zone_of
 from navarch.errors import InvalidValueError
 
@@ -18,7 +18,8 @@ def due_at(backup: EtcdBackup, now: datetime) -> datetime | None:
     status, policy = backup.status, backup.spec.backup_policy
     if policy.schedule:
         since = status.last_success_date or backup.metadata.creation_timestamp or now
-        return now if status.reason else following(policy, since)
+        moved = status.path not in {"", path_of(backup.spec)}
+        return now if status.reason or moved else following(policy, since)
     if status.last_success_date is None or not status.succeeded:
         return now
     if status.observed_generation != backup.metadata.generation:

@@ -52,6 +52,8 @@ class EtcdBackupStatus(Status):
     """When the snapshot was taken that counts."""
     object: str = ""
     """Its name in the store."""
+    path: str = ""
+    """The path that the spec had when it was taken."""
     size: int = 0
     sha256: str = ""
     verified: str = ""

@@ -19,6 +19,7 @@ from etcd_operator.backup.snapshots import Snapshot, take
 from etcd_operator.backup.stores import Stores
 from etcd_operator.backup.trial import Trial
 from etcd_operator.kinds import EtcdCluster
+from etcd_operator.places import path_of
 from etcd_operator.reaching import Reach, Reached
 from etcd_operator.trust import FaultError
 from navarch import Condition, Context, Result, Retry
@@ -121,7 +122,7 @@ def _tell(backup: EtcdBackup, ctx: Context, made: Manifest, kept: int, following
     status = backup.status
     status.succeeded, status.reason = True, ""
     status.etcd_revision, status.etcd_version = made.revision, made.version
-    status.last_success_date, status.object = made.taken, made.object
+    status.last_success_date, status.object, status.path = made.taken, made.object, path_of(backup.spec)
     status.size, status.sha256, status.kept = made.size, made.sha256, kept
     status.verified = made.verified
     tried = "restored once and read back" if made.verified == "restored" else "read back"

@@ -9,7 +9,7 @@ from etcd_operator.backup.stores import Stores
 from etcd_operator.kept import Kept, Origin
 from etcd_operator.kinds import EtcdCluster
 from etcd_operator.manifests import labels_of
-from etcd_operator.places import BackupPolicy, LocalSource, Place, at, object_of, sources
+from etcd_operator.places import BackupPolicy, LocalSource, Place, at, object_of, path_of, sources
 from etcd_operator.restore.kinds import ClusterReference, EtcdRestore, EtcdRestoreSpec
 from navarch import Context
 from navarch.errors import AlreadyExists
@@ -117,7 +117,10 @@ def _saving(wanted: EtcdBackupSpec | None, found: EtcdBackup | None) -> dict[str
 
 
 async def _newest(cluster: EtcdCluster, ctx: Context) -> EtcdBackup | None:
-    """The backup whose last snapshot that counts is the newest; those of an earlier cluster of that name do not count."""
+    """The backup whose last snapshot that counts is the newest.
+
+    Those of an earlier cluster of that name do not count, nor those that are where the spec does not say any more.
+    """
     dated = [
         (each.status.last_success_date, each.name, each)
         for each in await ctx.list(EtcdBackup)
@@ -133,7 +136,8 @@ async def _newest_place(cluster: EtcdCluster, ctx: Context) -> Place | None:
 
 def _is_of(backup: EtcdBackup, cluster: EtcdCluster) -> bool:
     taken, made = backup.status.last_success_date, cluster.metadata.creation_timestamp
-    return taken is not None and (made is None or taken >= made)
+    there = backup.status.path == path_of(backup.spec)
+    return there and taken is not None and (made is None or taken >= made)
 
 
 def _under_way(restores: Iterable[EtcdRestore]) -> str:
