@@ -56,6 +56,13 @@ async def test_a_member_says_how_it_is(etcd: EtcdClient, member: EtcdCluster) ->
     assert await etcd.maintenance.alarms() == []
 
 
+async def test_a_member_says_which_version_the_cluster_has(etcd: EtcdClient, member: EtcdCluster) -> None:
+    """Its own, and the one that all have agreed on."""
+    said = await etcd.maintenance.versions(member.urls[0])
+    assert said.etcdserver.rpartition(".")[0] == said.etcdcluster.rpartition(".")[0]
+    assert said.etcdserver == (await etcd.maintenance.status(member.urls[0])).version
+
+
 async def test_space_is_given_back(etcd: EtcdClient, member: EtcdCluster, prefix: bytes) -> None:
     """After compaction and defragmentation the database is smaller."""
     for _ in range(20):
