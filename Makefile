@@ -61,7 +61,7 @@ rig: $(STAMP) ## Build Kubernetes for the real engine (needs Go; says so if it i
 	$(BIN)/python -m rig build
 
 e2e: $(STAMP) rig ## The conformance tests on a real Kubernetes
-	$(PYTEST) -m real
+	$(PYTEST) -m real tests operators
 
 bench: $(STAMP) $(VENV)/.bench rig ## Benchmarks beside the peers; NAME=runtime for one (client, cluster, etcd, runtime, scale, server, soak)
 	$(BIN)/python -m compileall -q src benchmarks # as pip does for the peers

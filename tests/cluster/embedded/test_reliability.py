@@ -32,7 +32,7 @@ from navarch.k8s.core.v1 import Node, Pod, Service
 from navarch.testing import Cluster
 from navarch.testing.engines import in_process
 
-IN_A_ROW = int(os.environ.get("NAVARCH_CLUSTERS_IN_A_ROW", "20"))
+IN_A_ROW = int(os.environ.get("NAVARCH_CLUSTERS_IN_A_ROW", "8"))
 """200 take some minutes."""
 SECONDS = 60.0
 HURRIED = HealthOptions(look=0.1, silence=2.0, startup=5.0, sweep=0.1, quarantine=0.2)
