@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -12,10 +13,13 @@ from xml.sax.saxutils import escape
 
 from aiohttp import web
 from aiohttp.test_utils import TestServer
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from navarch.k8s.core.v1 import Secret
 
 TOKEN = "not-to-be-told"
+EMAIL = "backups@project.iam.gserviceaccount.com"
 ACCOUNT, KEY = "account", base64.b64encode(b"not-to-be-told-either").decode()
 _DATES = {"ETag": '"1"', "Last-Modified": "Mon, 01 Jan 2024 00:00:00 GMT"}
 
@@ -79,10 +83,13 @@ class Store:
 
 
 class Google(Store):
-    """As storage.googleapis.com."""
+    """As storage.googleapis.com. A service account signs for itself; its name is enough here."""
 
     def knows(self, authorization: str) -> bool:
-        return authorization == f"Bearer {TOKEN}"
+        _, _, token = authorization.partition(" ")
+        parts = token.split(".")
+        signed = base64.urlsafe_b64decode(parts[1] + "==") if len(parts) == 3 else b""
+        return token == TOKEN or EMAIL.encode() in signed
 
     def copied_from(self, request: web.Request) -> str:
         return unquote(request.headers.get("x-goog-copy-source", "")).lstrip("/")
@@ -134,6 +141,14 @@ async def serving(store: Store) -> AsyncIterator[None]:
     async with TestServer(app) as server:
         store.url = str(server.make_url("")).rstrip("/")
         yield
+
+
+def service_account() -> Secret:
+    """With a key of its own, as Google hands it out."""
+    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
+    fields = {"type": "service_account", "client_email": EMAIL, "private_key": pem, "private_key_id": "1"}
+    return Secret(name="keys", data={"credentials.json": json.dumps(fields).encode()})
 
 
 def secret(name: str, **data: str) -> Secret:

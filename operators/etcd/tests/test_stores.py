@@ -16,7 +16,7 @@ from etcd_operator.places import AbsSource, GcsSource, Place, S3Source, at
 from navarch.k8s.core.v1 import Secret
 from navarch.testing import Cluster
 from snapshot_files import a_snapshot
-from stores import ACCOUNT, KEY, TOKEN, Azure, Google, Store, secret, serving
+from stores import ACCOUNT, KEY, TOKEN, Azure, Google, Store, secret, service_account, serving
 
 pytestmark = pytest.mark.cluster(controllers=False)
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -102,6 +102,14 @@ async def test_a_store_that_refuses_is_said_to(cluster: Cluster, kind: Kind, tmp
             await archive.put(a_snapshot(tmp_path / "snapshot.db"), name, NOW, "structure")
         with pytest.raises(BackupError, match="the store refuses"):
             await archive.fetch(name, tmp_path / "back.db")
+
+
+async def test_a_service_account_signs_for_itself(cluster: Cluster, tmp_path: Path) -> None:
+    """With the key that is in its Secret."""
+    snapshot = a_snapshot(tmp_path / "snapshot.db")
+    async with opened(cluster, GOOGLE, service_account()) as (_, archive, name):
+        await archive.put(snapshot, name, NOW, "structure")
+        assert [each.sha256 for each in await archive.series(name)] == [snapshot.sha256]
 
 
 GCS = Place(gcs=GcsSource(path="bucket/a", gcp_secret="keys"))
