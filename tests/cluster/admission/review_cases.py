@@ -94,7 +94,14 @@ _VARYING = {"uid": "UID", "resourceVersion": "VERSION"}
 
 def _steady(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _VARYING.get(key) or _steady(each) for key, each in sorted(value.items())}
+        return {key: _VARYING.get(key) or _steady(_ordered(key, each)) for key, each in sorted(value.items())}
     if isinstance(value, list):
         return [_steady(each) for each in value]
     return re.sub(r"^\d{4}-\d\d-\d\dT.*Z$", "TIME", value) if isinstance(value, str) else value
+
+
+def _ordered(key: str, value: Any) -> Any:
+    """Managers by their names: they come by the second of their last write."""
+    if key != "managedFields":
+        return value
+    return sorted(value, key=lambda each: (each["manager"], each["operation"], each.get("subresource", "")))
