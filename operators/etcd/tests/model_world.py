@@ -34,7 +34,7 @@ from navarch.k8s.core.v1 import (
 START = datetime(2030, 1, 1, tzinfo=UTC)
 LIMIT = 400.0
 TICK = 0.25
-FORSAKEN = 70.0
+FORSAKEN = 10.0
 
 
 class Killed(BaseException):

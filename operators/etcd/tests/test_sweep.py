@@ -18,7 +18,11 @@ Scenario = Callable[[World], None]
 def new_world(*, size: int = 3, kept: bool = True, learners: bool = True, force: bool = False) -> World:
     storage = Storage(size=Quantity("1Gi")) if kept else None
     spec = EtcdClusterSpec(
-        size=size, version="3.5.1", storage=storage, learners=learners, healing=Healing(force_new_cluster=force)
+        size=size,
+        version="3.5.1",
+        storage=storage,
+        learners=learners,
+        healing=Healing(force_new_cluster=force, replace_lost_after_seconds=5),
     )
     return World(EtcdCluster(name="example", spec=spec))
 
