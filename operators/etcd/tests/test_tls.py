@@ -34,6 +34,7 @@ HOST = f"{NAME}-client.default.svc"
 ISSUED = TlsPolicy(issued=IssuedTls())
 
 
+@pytest.mark.timeout(400)
 @pytest.mark.cluster(nodes=3)
 async def test_tls_and_users_are_turned_on_while_somebody_writes(cluster: Cluster, tmp_path: Path) -> None:
     """No write is lost; then plain text, strangers and the wrong password are refused, and certificates are renewed."""
@@ -42,6 +43,12 @@ async def test_tls_and_users_are_turned_on_while_somebody_writes(cluster: Cluste
         await serves(cluster, 3)
         async with workload(cluster, NAME) as work:
             await cluster.apply(example(3, tls=ISSUED, auth=AuthPolicy()))
+            await cluster.eventually(
+                lambda: cluster.get(EtcdCluster, NAME),
+                lambda found: found.status.secured,
+                timeout=2 * SECONDS,
+                what="members that reach each other with TLS",
+            )
             await serves(cluster, 3)
             await nobody_is_let_in_without_certificate_and_password(cluster)
             await a_certificate_is_renewed_and_nobody_notices(cluster, work)
@@ -144,6 +151,7 @@ async def test_a_backup_of_endpoints_shows_the_certificate_of_its_secret(cluster
 
 
 @pytest.mark.real
+@pytest.mark.timeout(400)
 async def test_members_of_the_newest_etcd_join_and_are_replaced_with_tls() -> None:
     """From the first moment on nobody listens in plain text; a member that is lost is replaced by one that has TLS too."""
     version = programs.ETCD_VERSION.removeprefix("v")
@@ -164,6 +172,7 @@ async def test_members_of_the_newest_etcd_join_and_are_replaced_with_tls() -> No
 
 
 @pytest.mark.real
+@pytest.mark.timeout(400)
 @pytest.mark.cluster(nodes=3)
 async def test_an_authority_is_followed_by_another_while_somebody_writes(cluster: Cluster) -> None:
     """Its keys are lost: a new one is made known to all, one by one; then it signs, and nobody is started anew for that."""
