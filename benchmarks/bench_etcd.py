@@ -9,7 +9,8 @@ import asyncio
 import time
 from datetime import datetime
 
-from etcds import OPERATOR, Etcds, kill, running
+from crash import kill
+from etcds import OPERATOR, Etcds, running
 from measuring import Report, Row, console, row, within
 from navarch._base.clock import SystemClock
 from writer import Writer

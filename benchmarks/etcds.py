@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -24,7 +22,7 @@ from navarch.testing import Cluster
 from navarch.testing.engines import over_https
 from rig import programs
 
-__all__ = ["OPERATOR", "Etcds", "kill", "running"]
+__all__ = ["OPERATOR", "Etcds", "running"]
 
 T = TypeVar("T")
 
@@ -134,18 +132,6 @@ async def _leader_according_to(pod: Pod) -> tuple[int, int]:
     except EtcdError:
         return 0, 0
     return status.header.member_id, status.leader
-
-
-def kill(pod: Pod) -> None:
-    """Kills its etcd, as a crash does."""
-    address = f"--listen-client-urls=http://{pod.status.pod_ip}:2379".encode()
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            found = address in (folder / "cmdline").read_bytes().split(b"\0")
-        except OSError:
-            continue
-        if found:
-            os.kill(int(folder.name), signal.SIGKILL)
 
 
 @asynccontextmanager

@@ -18,6 +18,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from crash import kill
 from etcd_operator.backup import EtcdBackup, EtcdBackupSpec, LocalSource
 from etcd_operator.kinds import EtcdCluster, EtcdClusterSpec, PodPolicy, Storage
 from etcd_operator.operator import etcd_operator
@@ -85,7 +86,10 @@ class Story:
         """
         with self.stage.step("a cluster is there, and its nodes join it") as step:
             nodes = await self._cluster.eventually(
-                lambda: self._cluster.list(Node), lambda found: len(found) == NODES, timeout=SECONDS
+                lambda: self._cluster.list(Node),
+                lambda found: len(found) == NODES,
+                timeout=SECONDS,
+                what=f"{NODES} nodes",
             )
             step.note = ", ".join(sorted(node.name for node in nodes))
         with self.stage.step("the etcd operator runs, and has brought its CRDs"):
@@ -125,6 +129,7 @@ class Story:
             leader = (await self._told()).leader
             lost = await self._cluster.get(PersistentVolumeClaim, leader)
             await self._cluster.delete(PersistentVolumeClaim, leader)
+            kill(await self._cluster.get(Pod, leader))
             await self._cluster.client.delete(Pod, leader, grace_seconds=0)
             await self._cluster.eventually(
                 self._claims,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -24,7 +25,7 @@ def told(demo: str, *folders: str) -> list[str]:
         check=False,
     )
     assert run.returncode == 0, run.stdout + run.stderr
-    return [line.split(" s  ")[1] for line in run.stdout.splitlines() if " s  " in line]
+    return re.findall(r"^ *\d+\.\d\d s  (.*)$", run.stdout, re.MULTILINE)
 
 
 @pytest.mark.timeout(240)
