@@ -54,8 +54,8 @@ def number_check(schema: JsonSchema, json_type: str | None) -> Check | None:
             _bound_check(schema["maximum"], json_type, "Maximum", exclusive=bool(schema.get("exclusiveMaximum")))
         )
     needed = [check for check in checks if check is not None]
-    if not needed:
-        return None
+    if len(needed) <= 1:
+        return needed[0] if needed else None
     return lambda number: [violation for check in needed for violation in check(number)]
 
 

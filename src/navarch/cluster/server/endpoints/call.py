@@ -44,6 +44,7 @@ class Call(msgspec.Struct):
     warnings: list[str] = msgspec.field(default_factory=list)
     dry_run: bool = False
     """Whether nothing is to be stored."""
+    _now: str = ""
 
     def __post_init__(self) -> None:
         self.dry_run = "All" in self.request.query.get("dryRun", ())
@@ -66,8 +67,10 @@ class Call(msgspec.Struct):
         return asked_form(self.request.headers.get("accept", ""))
 
     def now(self) -> str:
-        """The time, as objects have it."""
-        return format_time(truncate_to_seconds(self.kernel.clock.now()))
+        """The time of the request, as objects have it."""
+        if not self._now:
+            self._now = format_time(truncate_to_seconds(self.kernel.clock.now()))
+        return self._now
 
     async def answer(self, stored: Stored, status: int = 200) -> Reply:
         """A stored object as the answer."""

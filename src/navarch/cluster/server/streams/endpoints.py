@@ -1,4 +1,4 @@
-"""The subresources of pods that lead to their nodes."""
+"""The subresources of pods that lead to their nodes. What serves them is imported when it is first asked for."""
 
 from __future__ import annotations
 
@@ -8,10 +8,7 @@ from functools import partial
 from navarch.cluster.server.endpoints.call import Call
 from navarch.cluster.server.refusal import Refusal
 from navarch.cluster.server.request import Reply
-from navarch.cluster.server.streams.commands import attach, execute
-from navarch.cluster.server.streams.logs import log
 from navarch.cluster.server.streams.nodes import Nodes
-from navarch.cluster.server.streams.ports import forward
 from navarch.cluster.server.streams.reaching import Authorizer, Reaching
 
 __all__ = ["stream_endpoints"]
@@ -23,12 +20,36 @@ def stream_endpoints(nodes: Nodes, authorizer: Authorizer) -> dict[tuple[str, st
     """What serves them, by group, resource and subresource."""
     reaching = Reaching(nodes, authorizer)
     return {
-        ("", "pods", "log"): partial(log, nodes),
-        ("", "pods", "exec"): partial(execute, reaching),
-        ("", "pods", "attach"): partial(attach, reaching),
-        ("", "pods", "portforward"): partial(forward, reaching),
+        ("", "pods", "log"): partial(_log, nodes),
+        ("", "pods", "exec"): partial(_execute, reaching),
+        ("", "pods", "attach"): partial(_attach, reaching),
+        ("", "pods", "portforward"): partial(_forward, reaching),
         **{("", plural, "proxy"): _no_proxy for plural in ("pods", "services", "nodes")},
     }
+
+
+async def _log(nodes: Nodes, call: Call) -> Reply:
+    from navarch.cluster.server.streams.logs import log  # noqa: PLC0415 - see above
+
+    return await log(nodes, call)
+
+
+async def _execute(reaching: Reaching, call: Call) -> Reply:
+    from navarch.cluster.server.streams.commands import execute  # noqa: PLC0415 - see above
+
+    return await execute(reaching, call)
+
+
+async def _attach(reaching: Reaching, call: Call) -> Reply:
+    from navarch.cluster.server.streams.commands import attach  # noqa: PLC0415 - see above
+
+    return await attach(reaching, call)
+
+
+async def _forward(reaching: Reaching, call: Call) -> Reply:
+    from navarch.cluster.server.streams.ports import forward  # noqa: PLC0415 - see above
+
+    return await forward(reaching, call)
 
 
 async def _no_proxy(call: Call) -> Reply:  # noqa: ARG001 - whatever it is about
