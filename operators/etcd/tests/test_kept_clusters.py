@@ -15,6 +15,8 @@ from etcd_operator.backup import BackupPolicy, EtcdBackup, LocalSource, Manifest
 from etcd_operator.kinds import Beginning, EtcdCluster, Healing, PodPolicy
 from etcd_operator.operator import etcd_operator
 from etcd_operator.places import ClusterBackup
+from etcd_operator.restore import EtcdRestore, EtcdRestoreSpec
+from etcd_operator.restore.kinds import ClusterReference
 from navarch.etcd import EtcdClient, EtcdOptions
 from navarch.k8s.core.v1 import PersistentVolumeClaim, Pod, PodSecurityContext
 from navarch.testing import Cluster
@@ -90,6 +92,31 @@ async def test_a_cluster_keeps_backups_and_upgrades_only_after_one(cluster: Clus
         generation = (await told(cluster)).metadata.generation
         taken = [name for name in manifests(store) if f"etcd.db.before-3.5.99-{generation}" in name]
         assert len(taken) == 1
+
+
+@pytest.mark.cluster(controllers=False)
+async def test_a_cluster_waits_for_a_restore_that_is_not_its_own_to_go(cluster: Cluster, tmp_path: Path) -> None:
+    """No member starts without the data that it is to begin with."""
+    done = EtcdRestore(
+        name=f"{NAME}-start",
+        spec=EtcdRestoreSpec(local=LocalSource(path="other"), etcd_cluster=ClusterReference(name=NAME)),
+    )
+    async with cluster.run(etcd_operator(backups=tmp_path)):
+        made = await cluster.create(done)
+        made.status.phase = "Done"
+        await cluster.client.replace_status(made)
+        await cluster.apply(example(restore_from=Beginning(local=LocalSource(path="some/etcd.db"))))
+        await cluster.eventually(
+            lambda: told(cluster), lambda found: "not of this cluster" in found.status.next_step, timeout=SECONDS
+        )
+        assert not await cluster.list(Pod)
+        await cluster.delete(EtcdRestore, f"{NAME}-start")
+        await cluster.eventually(
+            lambda: cluster.list(EtcdRestore),
+            lambda found: [each.spec.local for each in found] == [LocalSource(path="some/etcd.db")],
+            timeout=SECONDS,
+            what="a restore of the cluster's own",
+        )
 
 
 @pytest.mark.cluster(nodes=1)

@@ -11,7 +11,7 @@ from etcd_operator.kinds import EtcdCluster
 from etcd_operator.manifests import labels_of
 from etcd_operator.places import BackupPolicy, LocalSource, Place, at, object_of, path_of, sources
 from etcd_operator.restore.kinds import ClusterReference, EtcdRestore, EtcdRestoreSpec
-from navarch import Context
+from navarch import Context, Retry
 from navarch.errors import AlreadyExists
 
 __all__ = ["Keeping"]
@@ -75,7 +75,8 @@ class Keeping:
         try:
             await ctx.create(EtcdRestore(name=name, labels=labels_of(cluster), spec=spec))
         except AlreadyExists:
-            return
+            cluster.status.next_step = f"the EtcdRestore {name} is there, and not of this cluster: delete it"
+            raise Retry(cluster.status.next_step) from None
 
 
 def _scheduled_name(cluster: EtcdCluster) -> str:
