@@ -95,6 +95,7 @@ async def test_a_cluster_goes_back_to_its_snapshot_and_what_it_had_is_kept(clust
         assert check(tmp_path / "default" / done.safety_copy).revision == later
 
 
+@pytest.mark.real  # too long for the fast suite
 @pytest.mark.cluster(nodes=1)
 async def test_a_cluster_with_tls_and_users_goes_back_to_its_snapshot(cluster: Cluster, tmp_path: Path) -> None:
     """The snapshot is taken, handed over and served with TLS, and root has the password that it had."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -14,9 +14,13 @@ from etcd_operator.observation import Observation
 from etcd_operator.planning import decide
 from etcd_operator.status import tell
 from etcd_operator.steps import AddMember, AskWho, DeletePod, Remember, Secured, SecurePeer, StartMember
+from etcd_operator.trust import Keyring
 from etcd_operator.trust.authority import Authority, Pair, Subject
 from etcd_operator.trust.issuing import issued
 from etcd_operator.trust.keyring import examined
+from navarch import Context
+from navarch.errors import Forbidden
+from navarch.k8s.core.v1 import Secret
 from observed import NOW, a_cluster, healthy
 
 ISSUED = TlsPolicy(issued=IssuedTls())
@@ -276,3 +280,70 @@ def test_an_authority_whose_key_is_lost_is_followed_by_one_that_all_know() -> No
 
 def signer_of(found: Secrets) -> bytes:
     return (found["c-authorities"] or {})["peer-ca.crt"]
+
+
+# How often Secrets are looked at
+
+
+class Shelf:
+    """Secrets, and how often they were asked for."""
+
+    def __init__(self, **secrets: Secret) -> None:
+        self.secrets, self.asked, self.elapsed = secrets, 0, timedelta()
+        self.forbidden = False
+
+    def now(self) -> datetime:
+        return NOW + self.elapsed
+
+    async def get(self, kind: Any, name: str) -> Secret | None:
+        self.asked += 1
+        if self.forbidden:
+            raise Forbidden("no", code=403)
+        return self.secrets.get(name)
+
+    async def apply(self, secret: Secret) -> Secret:
+        self.secrets[secret.name] = secret
+        return secret
+
+
+def on(shelf: Shelf) -> Context:
+    return cast("Context", shelf)
+
+
+async def test_secrets_are_read_again_after_a_while_and_when_they_are_of_no_use() -> None:
+    """Not at each look; but soon enough that what was renewed is seen."""
+    cluster, shelf, keyring = a_cluster(tls=STATIC), Shelf(), Keyring()
+    for name, data in secrets_of(cluster).items():
+        shelf.secrets[name] = Secret(name=name, data=data)
+    first = await keyring.keys(cluster, on(shelf))
+    assert (await keyring.keys(cluster, on(shelf)), shelf.asked) == (first, 3)
+    keyring.doubt(cluster, shelf.now())
+    await keyring.keys(cluster, on(shelf))
+    assert shelf.asked == 3
+    shelf.elapsed = timedelta(seconds=20)
+    keyring.doubt(cluster, shelf.now())
+    await keyring.keys(cluster, on(shelf))
+    assert shelf.asked == 6
+    shelf.elapsed += timedelta(minutes=6)
+    del shelf.secrets["p"]
+    assert (await keyring.keys(cluster, on(shelf))).faults[0].startswith("there is no Secret p")
+
+
+async def test_a_secret_of_somebody_else_is_not_overwritten() -> None:
+    """And one that may not be read is named."""
+    cluster, shelf = a_cluster(tls=ISSUED), Shelf()
+    shelf.secrets["c-peer-tls"] = Secret(name="c-peer-tls", data={"mine": b"1"})
+    keys = await Keyring().kept_up(cluster, on(shelf), ())
+    assert "c-peer-tls is there, and is not of this cluster" in keys.faults[0]
+    assert shelf.secrets["c-peer-tls"].data == {"mine": b"1"}
+    shelf.forbidden = True
+    assert "not allowed to get Secret" in (await Keyring().kept_up(cluster, on(shelf), ())).faults[0]
+
+
+async def test_nothing_of_a_key_is_shown() -> None:
+    """Neither of what is read, nor of what is issued."""
+    cluster, shelf = a_cluster(tls=ISSUED, auth=AuthPolicy()), Shelf()
+    keys = await Keyring().kept_up(cluster, on(shelf), ())
+    assert keys.faults == ()
+    assert keys.password not in repr(keys)
+    assert "PRIVATE" not in f"{keys!r} {keys.client!r}"

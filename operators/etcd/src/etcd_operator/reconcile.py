@@ -55,7 +55,7 @@ class Reconciler:
             seen = await look(cluster, pods, claims, etcd, node_lost=node_lost, now=ctx.now())
             seen = replace(seen, kept=await self._keeper.seen(cluster, ctx), faults=keys.faults)
             if not seen.voices:
-                self._keyring.forget(cluster)
+                self._keyring.doubt(cluster, ctx.now())
             plan = decide(cluster, seen)
             before = cluster.copy().status
             tell(cluster, seen, plan)

@@ -21,6 +21,7 @@ from navarch.k8s.core.v1 import Secret
 __all__ = ["Keyring"]
 
 _KEPT: Final = timedelta(minutes=5)
+_MOMENT: Final = timedelta(seconds=10)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,19 +43,21 @@ class Keyring:
 
     async def keys(self, cluster: EtcdCluster, ctx: Context) -> Keys:
         """As they are in Secrets."""
-        return self._known(cluster, ctx.now()) or await self._read(cluster, ctx)
+        return self._known(cluster, ctx.now()) or await self._read(cluster, ctx, {})
 
     async def kept_up(self, cluster: EtcdCluster, ctx: Context, started_with: Iterable[str]) -> Keys:
         """The same, after what the operator issues was issued and renewed.
 
         `started_with` has the fingerprints of the authorities that pods were started with.
         """
-        if self._known(cluster, ctx.now()) is None and own_names(cluster):
-            try:
-                await _issue(cluster, ctx, set(started_with))
-            except FaultError as fault:
-                return Keys(faults=(str(fault),))
-        return await self.keys(cluster, ctx)
+        known = self._known(cluster, ctx.now())
+        if known is not None:
+            return known
+        try:
+            found = await _issue(cluster, ctx, set(started_with)) if own_names(cluster) else {}
+        except FaultError as fault:
+            return Keys(faults=(str(fault),))
+        return await self._read(cluster, ctx, found)
 
     async def of_secret(self, name: str, ctx: Context) -> Keys:
         """From one Secret with the files of a client, for endpoints that are nobody's here; raises `FaultError`."""
@@ -64,20 +67,23 @@ class Keyring:
         read(name, CLIENT, data, ctx.now())
         return _as_client(data or {})
 
-    def forget(self, cluster: EtcdCluster) -> None:
-        """They were of no use: they are read again."""
-        self._kept.pop(cluster.metadata.uid or "", None)
+    def doubt(self, cluster: EtcdCluster, now: datetime) -> None:
+        """They were of no use: they are read again, unless that was done a moment ago."""
+        kept = self._kept.get(cluster.metadata.uid or "")
+        if kept is not None and now - kept.read >= _MOMENT:
+            del self._kept[cluster.metadata.uid or ""]
 
     def _known(self, cluster: EtcdCluster, now: datetime) -> Keys | None:
         self._kept = {uid: each for uid, each in self._kept.items() if now - each.read < _KEPT}
         kept = self._kept.get(cluster.metadata.uid or "")
         return kept.keys if kept is not None and kept.generation == cluster.metadata.generation else None
 
-    async def _read(self, cluster: EtcdCluster, ctx: Context) -> Keys:
+    async def _read(self, cluster: EtcdCluster, ctx: Context, known: Found) -> Keys:
+        """Those that are not known yet are read."""
         names = secret_names(cluster)
-        wanted = [name for name in (names.peer, names.server, names.operator) if name]
+        wanted = {names.peer, names.server, names.operator, root_secret(cluster) if cluster.spec.auth else ""} - {""}
         try:
-            found = await _secrets(ctx, [*wanted, *([root_secret(cluster)] if cluster.spec.auth else [])])
+            found = {**known, **await _secrets(ctx, sorted(wanted - known.keys()))}
         except FaultError as fault:
             return Keys(faults=(str(fault),))
         keys = examined(cluster, found, ctx.now())
@@ -101,13 +107,16 @@ async def _secret(ctx: Context, name: str) -> Secret | None:
         raise FaultError(f"the operator is not allowed to get Secret {name}") from None
 
 
-async def _issue(cluster: EtcdCluster, ctx: Context, started_with: set[str]) -> None:
+async def _issue(cluster: EtcdCluster, ctx: Context, started_with: set[str]) -> Found:
+    """All that the operator issues, as it is then."""
     had: dict[str, Secret | None] = {name: await _secret(ctx, name) for name in own_names(cluster)}
     found = {name: (secret.data or {}) if secret is not None else None for name, secret in had.items()}
     known = started_with <= {_fingerprint(cluster, found)}
-    for name, data in issued(cluster, found, ctx.now(), known=known).items():
+    fresh = issued(cluster, found, ctx.now(), known=known)
+    for name, data in fresh.items():
         _refuse_foreign(cluster, had[name])
         await ctx.apply(Secret(name=name, labels=labels_of(cluster), data=data))
+    return {**found, **fresh}
 
 
 def _refuse_foreign(cluster: EtcdCluster, found: Secret | None) -> None:
