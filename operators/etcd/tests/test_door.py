@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Mapping
-from typing import Any
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
 
 import pytest
 
 import rig
+from etcd_operator.backup import EtcdBackup
 from etcd_operator.kinds import EtcdCluster
+from etcd_operator.operator import etcd_operator
+from etcd_operator.restore import EtcdRestore
 from namespaces import in_new_namespace
+from navarch._base.clock import SystemClock
 from navarch.api import Dynamic
 from navarch.client import Client, MergePatch, connect, load
-from navarch.errors import Invalid
+from navarch.errors import Invalid, NotFound
+from navarch.k8s.core.v1 import PersistentVolumeClaim, Pod, Service
+from navarch.k8s.policy.v1 import PodDisruptionBudget
+from navarch.operator import serve
 from navarch.operator.crds import prepare_crds
 from navarch.testing.engines import in_process
 
 STORAGE = {"size": "1Gi"}
+SECONDS = 60.0
+
+T = TypeVar("T")
 
 
 @pytest.fixture(scope="module")
@@ -143,3 +155,64 @@ async def test_a_version_that_goes_down_or_leaps_is_refused_at_the_door(client: 
         with pytest.raises(Invalid, match="one minor version at a time"):
             await client.patch(EtcdCluster, "example", MergePatch({"spec": {"version": version}}))
     await client.patch(EtcdCluster, "example", MergePatch({"spec": {"version": "v3.6.8"}}))
+
+
+async def test_an_old_manifest_becomes_a_seed_and_what_is_edited_is_put_right(client: Client) -> None:
+    """With the flags of its version, a claim, two services and a budget, which somebody edits."""
+    async with running(client):
+        await client.create(cluster_of({"size": 3, "version": "3.2.13", "storage": STORAGE}, "old"))
+        seed = await eventually("a seed", lambda: client.get(Pod, "old-0"), lambda _: True)
+        assert seed.spec.containers[0].image == "quay.io/coreos/etcd:v3.2.13"
+        assert not [flag for flag in seed.spec.containers[0].command or [] if "metrics" in flag]
+        await client.get(PersistentVolumeClaim, "old-0")
+        await is_put_right(client)
+        told = await client.get(EtcdCluster, "old")
+        assert (told.status.phase, told.status.is_true("Available")) == ("Creating", False)
+        assert told.status.next_step.startswith("waiting for old-0 to answer")
+
+
+async def is_put_right(client: Client) -> None:
+    """What does not go together with what is wanted goes."""
+    ports = {"ports": [{"name": "client", "port": 1}], "selector": {"app": "other"}}
+    await client.patch(Service, "old-client", MergePatch({"spec": ports}))
+    budget = {"minAvailable": None, "maxUnavailable": 3}
+    await client.patch(PodDisruptionBudget, "old", MergePatch({"spec": budget}))
+    await eventually(
+        "the service as it was",
+        lambda: client.get(Service, "old-client"),
+        lambda found: [each.port for each in found.spec.ports or ()] == [2379],
+    )
+    await eventually(
+        "the budget as it was",
+        lambda: client.get(PodDisruptionBudget, "old"),
+        lambda found: found.spec.min_available == 2 and found.spec.max_unavailable is None,
+    )
+
+
+@asynccontextmanager
+async def running(client: Client) -> AsyncIterator[None]:
+    """The operator, while the block lasts."""
+    operator = etcd_operator()
+    await prepare_crds(client, [EtcdCluster, EtcdBackup, EtcdRestore], "install")
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(serve(client, operator))
+        try:
+            yield
+        finally:
+            task.cancel()
+
+
+async def eventually(what: str, read: Callable[[], Awaitable[T]], holds: Callable[[T], bool]) -> T:
+    """What is read, once it holds; looked at until it does."""
+    try:
+        async with asyncio.timeout(SECONDS):
+            while True:
+                try:
+                    found = await read()
+                    if holds(found):
+                        return found
+                except NotFound:
+                    pass
+                await SystemClock().sleep(0.1)
+    except TimeoutError:
+        raise AssertionError(f"expected {what} within {SECONDS:g} s") from None
