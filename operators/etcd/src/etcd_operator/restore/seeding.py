@@ -26,6 +26,8 @@ from navarch.k8s.core.v1 import PersistentVolumeClaim, Pod
 __all__ = ["emptied", "hand_over", "released", "resumed", "seed_name", "seeded", "started"]
 
 W = TypeVar("W", Pod, PersistentVolumeClaim)
+_GRACE: Final = 2
+"""A leader would wait for seven seconds, to hand over to members that are stopped too."""
 _FORGET: Final = {"status": {"clusterID": "", "leader": "", "members": {"ready": [], "unready": []}}}
 
 
@@ -46,7 +48,7 @@ async def emptied(cluster: EtcdCluster, ctx: Context) -> bool:
     pods = await ctx.client.list(Pod, namespace=cluster.namespace, labels=labels_of(cluster))
     for pod in pods:
         if pod.metadata.deletion_timestamp is None:
-            await ctx.delete(Pod, pod.name)
+            await ctx.delete(Pod, pod.name, grace_seconds=_GRACE)
     if not pods and cluster.status.cluster_id:
         patch = MergePatch(_FORGET)
         await ctx.client.patch(EtcdCluster, cluster.name, patch, namespace=cluster.namespace, subresource="status")
