@@ -10,7 +10,7 @@ import time
 from datetime import datetime
 
 from crash import kill
-from etcds import OPERATOR, Etcds, running
+from etcd_clusters import OPERATOR, Etcds, running
 from measuring import Report, Row, console, row, within
 from navarch._base.clock import SystemClock
 from writer import Writer
