@@ -116,10 +116,19 @@ class Campaign:
         return "; ".join(informer.error for informer in self.cache.informers() if informer.error)
 
     async def until_error(self, text: str, *, seconds: float = 60.0, meanwhile: Callable[[], object] = bool) -> None:
-        """Waits until the cache is waiting because of what says `text`; without that a fault has not been felt."""
+        """Waits until the cache is waiting because of what says `text`; without that a fault has not been felt.
+
+        `meanwhile` is done less and less often, so that what it disturbs gets its turn on a slow machine too.
+        """
+        clock, pause = SystemClock(), 0.05
+        due = clock.monotonic()
 
         async def look() -> str | None:
-            meanwhile()
+            nonlocal pause, due
+            if clock.monotonic() >= due:
+                meanwhile()
+                pause = min(2 * pause, 5.0)
+                due = clock.monotonic() + pause
             return None if text in self.error() else f"expected the cache to feel {text!r}, got {self.error()!r}"
 
         await until_none(look, seconds=seconds)

@@ -71,7 +71,7 @@ async def test_events_go_by_themselves(find_etcd: Callable[[], Path], tmp_path: 
 async def test_a_large_list_comes_whole(find_etcd: Callable[[], Path], tmp_path: Path) -> None:
     """It is read in several pieces of one revision."""
     with running_etcd(find_etcd, tmp_path) as cluster:
-        storage = EtcdStorage(EtcdOptions(endpoints=cluster.urls))
+        storage = EtcdStorage(EtcdOptions(endpoints=cluster.urls, timeout=SECONDS))
         keys = [f"/p/{number:04d}" for number in range(2500)]
         for some in range(0, len(keys), 100):
             await asyncio.gather(*(storage.put(key, b"{}", expected=0) for key in keys[some : some + 100]))
@@ -114,7 +114,7 @@ async def test_nothing_acknowledged_is_lost_when_etcd_is_killed(tmp_path: Path) 
     rng = random.Random(9)
     with running_etcd(lambda: programs.ETCD.path, tmp_path) as cluster:
         (member,) = cluster.members
-        async with opened(EtcdOptions(endpoints=cluster.urls, patience=0.1)) as storage:
+        async with opened(EtcdOptions(endpoints=cluster.urls, timeout=SECONDS, patience=0.1)) as storage:
             lost_nothing: set[str] = set()
             for kill in range(KILLS):
                 acknowledged: list[str] = []
