@@ -34,3 +34,8 @@ class Deployed(Cluster):
         account = Cluster(self.client_as(ACCOUNT, namespace=NAMESPACE), self._engine, self.access)
         async with account.run(*operators):
             yield
+
+
+def with_rights(cluster: Cluster) -> Cluster:
+    """The same cluster, as `Deployed`."""
+    return Deployed(cluster.client, cluster._engine, cluster.access)
