@@ -45,9 +45,9 @@ def rig_cluster() -> Iterator[rig.Cluster]:
         yield cluster
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def rig_cluster_with_scheduler() -> Iterator[rig.Cluster]:
-    """A real Kubernetes with a scheduler, and no nodes but those that tests write, for the whole session."""
+    """A real Kubernetes with a scheduler, and no nodes but those that tests write: for the few modules that need it."""
     with rig.running(scheduler=True) as cluster:
         yield cluster
 
