@@ -10,6 +10,7 @@ import gc
 import logging
 import os
 import signal
+import sys
 from pathlib import Path
 from typing import Final
 
@@ -31,11 +32,14 @@ __all__ = ["collect_seldom", "main"]
 _log = logging.getLogger("navarch.cluster")
 
 _COLLECTION: Final = (50_000, 20, 50)
+_SWITCH_SECONDS: Final = 0.001
+"""How long the loop waits for a thread that computes. One imports all that is beside the server while it answers."""
 
 
 def main(folder: str, port: str, ready: str) -> int:
     """Returns the exit code when the cluster has ended."""
     logs.setup()
+    sys.setswitchinterval(_SWITCH_SECONDS)
     path = Path(folder)
     try:
         with asyncio.Runner(loop_factory=new_loop) as runner:
