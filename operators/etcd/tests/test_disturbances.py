@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from clusters import NAME, SECONDS, example, serves
+from clusters import NAME, SECONDS, example, processes_of, serves
 from etcd_operator.kinds import EtcdCluster, Healing
 from etcd_operator.operator import etcd_operator
 from navarch._base.clock import SystemClock
@@ -117,10 +117,12 @@ async def test_a_member_whose_node_is_gone_is_replaced_in_seconds(cluster: Clust
         await cluster.apply(example(3))
         await serves(cluster, 3)
         async with workload(cluster, NAME):
-            lost = (await cluster.get(Pod, f"{NAME}-1")).spec.node_name
+            victim = await cluster.get(Pod, f"{NAME}-1")
+            lost = victim.spec.node_name
             assert lost
             await cluster.client.patch(Node, lost, MergePatch({"metadata": {"annotations": {POWER: POWER_OFF}}}))
             await cluster.delete(Node, lost)
+            await cluster.eventually(lambda: running(victim), lambda found: not found, timeout=SECONDS)
             await cluster.apply(example(3, healing=Healing(replace_lost_after_seconds=2)))  # it looks at once
             found = await cluster.eventually(
                 lambda: cluster.get(EtcdCluster, NAME),
@@ -129,6 +131,11 @@ async def test_a_member_whose_node_is_gone_is_replaced_in_seconds(cluster: Clust
                 what="another member in place of the one whose node is gone",
             )
         assert not found.status.is_true("Degraded")
+
+
+async def running(pod: Pod) -> list[int]:
+    """The processes of its etcd."""
+    return processes_of(pod)
 
 
 async def test_an_operator_that_is_killed_again_and_again_gets_there(http_cluster: Cluster, tmp_path: Path) -> None:
