@@ -20,6 +20,8 @@ KILLS, LOSSES, ROUNDS = 3, 2, 2
 CLUSTERS = 10
 ELECTION_SECONDS = 1.0
 """etcd's own; the clusters are left as they come."""
+SETTLED_SECONDS = 6.0
+"""etcd takes a new member only when its voters have been connected for five seconds."""
 WATCHED_SECONDS = 60.0
 
 
@@ -93,6 +95,7 @@ async def _killed(etcds: Etcds, writer: Writer) -> float:
 async def _disk_lost(etcds: Etcds) -> float:
     with console.status("a disk is lost"):
         leader = await etcds.leader("hurt")
+        await SystemClock().sleep(SETTLED_SECONDS)
         began = time.monotonic()
         await etcds.lose_disk("hurt", leader)
         await etcds.serves("hurt", 3)
