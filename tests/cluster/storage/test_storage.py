@@ -252,6 +252,8 @@ async def test_a_watch_is_refused_if_its_revision_is_forgotten(storage: Storage)
 async def test_a_watch_that_waits_survives_that_the_past_is_forgotten(storage: Storage) -> None:
     """It has seen all of it."""
     async with storage.watch("/p/", after=await storage.revision()) as watcher:
+        await storage.put("/p/0", b"", expected=0)
+        await take(watcher, 1)
         async with asyncio.TaskGroup() as tasks:
             waiting = tasks.create_task(take(watcher, 1))
             await begun(waiting)
