@@ -8,12 +8,13 @@ from __future__ import annotations
 import difflib
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from rig import programs
@@ -137,6 +138,7 @@ def shell() -> Iterator[Shell]:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
+            start_new_session=True,
         )
         alarm = threading.Timer(_SECONDS, process.kill)
         alarm.start()
@@ -145,6 +147,8 @@ def shell() -> Iterator[Shell]:
                 yield Shell(process)
         finally:
             alarm.cancel()
+            with suppress(ProcessLookupError):  # the operator, of a page that broke off
+                os.killpg(process.pid, signal.SIGKILL)
             _clean(environment)
 
 
