@@ -129,7 +129,7 @@ class Cluster:
         read: Callable[[], Awaitable[T]],
         holds: Callable[[T], Any],
         *,
-        timeout: float = 10.0,  # noqa: ASYNC109 - it goes by the client's clock, and says what was awaited
+        timeout: float = 30.0,  # noqa: ASYNC109 - it goes by the client's clock, and says what was awaited
         what: str = "",
     ) -> T:
         """What `read` gives, once it `holds`; looked at again whenever something is written to the cluster.
