@@ -265,6 +265,14 @@ def known_context(files: Mapping[str, bytes]) -> ssl.SSLContext:
 
 
 def _shown(address: str, context: ssl.SSLContext) -> bytes:
+    """Asked once more where it fails: etcd reads certificate and key one after the other, and both may change in between."""
+    try:
+        return _shown_now(address, context)
+    except ssl.SSLError:
+        return _shown_now(address, context)
+
+
+def _shown_now(address: str, context: ssl.SSLContext) -> bytes:
     with socket.create_connection((address, 2379), timeout=5) as plain, context.wrap_socket(plain) as connection:
         return connection.getpeercert(binary_form=True) or b""
 
