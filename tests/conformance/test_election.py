@@ -12,11 +12,11 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
 
 import rig
+from chaos.proxy import FaultyProxy, proxy_to
 from navarch._base.clock import SystemClock
 from navarch.client import Client
 from navarch.k8s.coordination.v1 import Lease
@@ -66,51 +66,9 @@ class Replica:
         await self.until(f"write {more} times", lambda replica: len(replica.writes) >= wanted)
 
 
-class Relay:
-    """Passes connections on to the API server, until it is cut."""
-
-    def __init__(self, target: str) -> None:
-        self._host, self._port = urlsplit(target).hostname, urlsplit(target).port
-        self._flows = asyncio.Event()
-        self._flows.set()
-        self._open: set[asyncio.StreamWriter] = set()
-
-    def cut(self) -> None:
-        """Nothing passes any more, and nobody is told."""
-        self._flows.clear()
-
-    def mend(self) -> None:
-        """New connections pass; what was on its way is lost."""
-        for writer in self._open:
-            writer.transport.abort()
-        self._flows.set()
-
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await self._flows.wait()
-        there_reader, there_writer = await asyncio.open_connection(self._host, self._port)
-        self._open |= {writer, there_writer}
-        try:
-            async with asyncio.TaskGroup() as group:
-                group.create_task(self._pump(reader, there_writer))
-                group.create_task(self._pump(there_reader, writer))
-        except* ConnectionError:
-            pass
-        finally:
-            self._open -= {writer, there_writer}
-
-    async def _pump(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
-        try:
-            while data := await source.read(2**16):
-                await self._flows.wait()
-                sink.write(data)
-                await sink.drain()
-        finally:
-            sink.close()
-
-
 @dataclass
 class Stage:
-    """Where replicas are started, each with a relay of its own."""
+    """Where replicas are started."""
 
     kubeconfig: Path
     url: str
@@ -137,12 +95,10 @@ class Stage:
         await replica.until("start", lambda replica: bool(replica.told))
         return replica
 
-    async def relay(self) -> tuple[Relay, str]:
-        relay = Relay(self.url)
-        server = await asyncio.start_server(relay.serve, "127.0.0.1", 0)
-        self.closing.callback(relay.mend)
-        self.closing.callback(server.close)
-        return relay, f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    async def proxy(self) -> tuple[FaultyProxy, str]:
+        """A way to the API server that can be cut."""
+        proxy = await self.closing.enter_async_context(proxy_to(self.url))
+        return proxy, f"https://127.0.0.1:{proxy.port}"
 
 
 async def _ended(process: asyncio.subprocess.Process) -> None:
@@ -207,15 +163,16 @@ async def test_killed_leader_is_followed_within_one_lease(stage: Stage) -> None:
 
 async def test_cut_off_leader_stops_before_its_successor_begins(stage: Stage) -> None:
     """And stands by when it is back."""
-    relay, url = await stage.relay()
+    proxy, url = await stage.proxy()
     first = await stage.start("first", url)
     await first.until_writes()
     second = await stage.start("second")
     await first.until_writes()
-    relay.cut()
+    proxy.black_hole()
     await first.until("step down", lambda replica: replica.count("no longer leads") == 1)
     await second.until_writes()
-    relay.mend()
+    proxy.cut_all()
+    await proxy.pass_through()
     await second.until_writes(20)
     assert first.count("leads") == 1
     assert second.count("no longer leads") == 0
