@@ -9,13 +9,16 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from rig import programs
 from rig.process import CLEAN_ENVIRONMENT
+from rig.waiting import wait_for
 
 PROMPT = "$ kubectl "
 _SECONDS = 60.0
+_UNPUBLISHED = "error: couldn't find resource for"
 _NORMAL = tuple(
     (re.compile(pattern, re.MULTILINE), text)
     for pattern, text in (
@@ -109,8 +112,17 @@ def _replayed(console: str, kubectl: Kubectl, namespace: str, cwd: Path) -> Iter
     yield preamble
     for step in steps:
         prompt = step.splitlines()[0]
-        answer = kubectl.answer(shlex.split(prompt.removeprefix(PROMPT)), namespace, cwd)
+        arguments = shlex.split(prompt.removeprefix(PROMPT))
+        (answer,) = wait_for(
+            "the OpenAPI of a new kind", partial(_published, kubectl, arguments, namespace, cwd), seconds=_SECONDS
+        )
         yield f"{prompt}\n{normalised(answer)}\n"
+
+
+def _published(kubectl: Kubectl, arguments: list[str], namespace: str, cwd: Path) -> list[str]:
+    """The answer, or none yet: the real server publishes the OpenAPI of a kind a moment after it is established."""
+    answer = kubectl.answer(arguments, namespace, cwd)
+    return [] if _UNPUBLISHED in answer else [answer]
 
 
 def normalised(text: str) -> str:
