@@ -33,7 +33,7 @@ def table() -> str:
     lines += [_line(row) for result in results for row in result["rows"] if row["target"]]
     lines += [
         "",
-        *(f"Measured {result['when'][:10]} at {result['commit']} on {result['machine']}." for result in results),
+        *(f"{result['name']}: {result['when'][:10]}, {result['commit']}, {result['machine']}  " for result in results),
     ]
     return "\n".join(lines) + "\n" if results else ""
 
