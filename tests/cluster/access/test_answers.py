@@ -46,7 +46,8 @@ async def test_the_recorded_answers_are_the_real_ones(rig_cluster: rig.Cluster) 
         for step in steps():
             deadline = clock.monotonic() + PATIENCE_SECONDS
             while (answer := list(compared(step, await conversation.take(step)))) != RECORDED[step.name]:
-                if clock.monotonic() > deadline or answer[0] < 300:
+                made_something = answer[0] < 300 and not step.path.endswith("reviews")
+                if clock.monotonic() > deadline or made_something:
                     differences[step.name] = (answer, RECORDED[step.name])
                     break
                 await clock.sleep(0.2)
