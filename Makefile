@@ -4,8 +4,8 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 NAME   ?=
-# One more than there are processors: tests wait more than they compute. WORKERS=0 runs them in the process of pytest itself.
-WORKERS ?= $(shell expr $$(nproc) + 1)
+# As many as there are processors: with more, tests of real processes slow each other down. WORKERS=0 runs them in the process of pytest itself.
+WORKERS ?= $(shell nproc)
 PYTEST = $(BIN)/python -m pytest --numprocesses=$(WORKERS) --dist=worksteal
 export PYTHONPATH := scripts:operators/etcd/src:examples/demo
 
