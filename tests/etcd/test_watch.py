@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from etcd.leading import until_led
-from etcd_members import EtcdCluster
+from etcd_members import PROGRAMS, EtcdCluster
 from navarch.errors import EtcdCompactedError
 from navarch.etcd import (
     DeleteRequest,
@@ -101,6 +101,7 @@ async def test_a_compaction_does_not_disturb_a_watch_that_has_seen_all(etcd: Etc
         assert [event.kv.value for event in await take(answers, 1)] == [b"2"]
 
 
+@pytest.mark.parametrize("find_etcd", PROGRAMS[1:], indirect=True)  # etcd 3.5.1 may crash when its file grows meanwhile
 async def test_much_at_once_comes_in_one_piece(etcd: EtcdClient, prefix: bytes) -> None:
     """etcd sends it in fragments; whoever watches does not notice."""
     values = {prefix + b"%d" % number: b"%d" % number * 500_000 for number in range(10)}
