@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 import pytest
 
 from gadgets import Gadget, GadgetSpec, installed
 from navarch._base.clock import SystemClock
-from navarch.client import Client, MergePatch
+from navarch.client import Client, MergePatch, WatchOptions
 from navarch.controller import Context, ElectionOptions, Result
 from navarch.errors import NotFound
 from navarch.k8s.coordination.v1 import Lease
@@ -30,13 +31,18 @@ async def until_gone(client: Client) -> None:
         return
 
 
-async def until(client: Client, phase: str) -> Gadget:
-    """The gadget, once it is in that phase."""
-    async with client.watch(Gadget) as changes:
+async def until(client: Client, holds: Callable[[Gadget], bool], awaited: str) -> Gadget:
+    """The gadget, once that holds for it: it may do so already."""
+    async with client.watch(Gadget, options=WatchOptions(initial=True)) as changes:
         async for change in changes:
-            if change.object.status.phase == phase:
+            if holds(change.object):
                 return change.object
-    raise AssertionError(f"expected a gadget in phase {phase}")
+    raise AssertionError(f"expected a gadget {awaited}")
+
+
+async def until_phase(client: Client, phase: str) -> Gadget:
+    """The gadget, once it is in that phase."""
+    return await until(client, lambda gadget: gadget.status.phase == phase, f"in phase {phase}")
 
 
 async def test_object_is_reconciled_and_cleaned_up_once(client: Client) -> None:
@@ -62,10 +68,10 @@ async def test_object_is_reconciled_and_cleaned_up_once(client: Client) -> None:
     await client.create(Gadget(name="a", spec=GadgetSpec(size=1)))
     async with asyncio.timeout(BOUND), asyncio.TaskGroup() as group:
         running = group.create_task(tested.serve(client))
-        first = await until(client, "Size 1")
+        first = await until_phase(client, "Size 1")
         assert first.status.observed_generation == 1
         await client.patch(Gadget, "a", MergePatch({"spec": {"size": 2}}))
-        second = await until(client, "Size 2")
+        second = await until_phase(client, "Size 2")
         assert (second.status.observed_generation, second.metadata.finalizers) == (
             2,
             ["test.example.com/tested.gadget"],
@@ -96,12 +102,9 @@ async def test_finalizer_of_somebody_else_keeps_the_object(client: Client) -> No
     await client.patch(Gadget, "a", MergePatch({"metadata": {"finalizers": [THEIRS]}}))
     async with asyncio.timeout(BOUND), asyncio.TaskGroup() as group:
         running = group.create_task(tested.serve(client))
-        await until(client, "Ready")
+        await until_phase(client, "Ready")
         await client.delete(Gadget, "a")
-        async with client.watch(Gadget) as changes:
-            async for change in changes:
-                if change.object.metadata.finalizers == [THEIRS]:
-                    break
+        await until(client, lambda gadget: gadget.metadata.finalizers == [THEIRS], "with their finalizer alone")
         await client.patch(Gadget, "a", MergePatch({"metadata": {"finalizers": None}}))
         await until_gone(client)
         running.cancel()
