@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from navarch.api.duration import Duration
 from navarch.errors import InvalidValueError
 
-__all__ = ["Schedule", "schedule_of", "zone_of"]
+__all__ = ["CRON_FIELDS", "CRON_WORDS", "EVERY", "CronField", "Schedule", "schedule_of", "zone_of"]
 
 
 class Schedule(Protocol):
@@ -22,16 +22,30 @@ class Schedule(Protocol):
         ...
 
 
-class _Field(NamedTuple):
+class CronField(NamedTuple):
+    """The numbers that one of cron's fields may have, and the names of these, if they have any."""
+
     lowest: int
     highest: int
     names: tuple[str, ...] = ()
 
+    def named(self, text: str) -> int | None:
+        """The number of that name, in whichever case; None if it is no name."""
+        name = text.lower()
+        return self.names.index(name) + self.lowest if name in self.names else None
+
 
 _MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _DAYS: Final = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
-_FIELDS: Final = (_Field(0, 59), _Field(0, 23), _Field(1, 31), _Field(1, 12, _MONTHS), _Field(0, 6, _DAYS))
-_WORDS: Final = {
+CRON_FIELDS: Final = (
+    CronField(0, 59),
+    CronField(0, 23),
+    CronField(1, 31),
+    CronField(1, 12, _MONTHS),
+    CronField(0, 6, _DAYS),
+)
+"""Minute, hour, day of the month, month, day of the week."""
+CRON_WORDS: Final = {
     "@yearly": "0 0 1 1 *",
     "@annually": "0 0 1 1 *",
     "@monthly": "0 0 1 * *",
@@ -40,7 +54,9 @@ _WORDS: Final = {
     "@midnight": "0 0 * * *",
     "@hourly": "0 * * * *",
 }
-_EVERY: Final = "@every "
+"""Words that stand for five fields."""
+EVERY: Final = "@every "
+"""What an interval begins with."""
 _MINUTE: Final = timedelta(minutes=1)
 _FIVE_YEARS: Final = timedelta(days=5 * 366)
 _ANY: Final = ("*", "?")
@@ -68,13 +84,13 @@ def schedule_of(text: str, zone: tzinfo = UTC) -> Schedule:
         name, _, text = text.partition("=")[2].partition(" ")
         zone = zone_of(name)
     text = text.strip()
-    if text.startswith(_EVERY):
-        return _Interval(_seconds(text.removeprefix(_EVERY)))
-    fields = _WORDS.get(text, text).split()
-    if len(fields) != len(_FIELDS):
-        raise InvalidValueError(f"expected a schedule of {len(_FIELDS)} fields, got {text!r}")
+    if text.startswith(EVERY):
+        return _Interval(_seconds(text.removeprefix(EVERY)))
+    fields = CRON_WORDS.get(text, text).split()
+    if len(fields) != len(CRON_FIELDS):
+        raise InvalidValueError(f"expected a schedule of {len(CRON_FIELDS)} fields, got {text!r}")
     minutes, hours, days, months, weekdays = (
-        frozenset(_numbers(written, field)) for written, field in zip(fields, _FIELDS, strict=True)
+        frozenset(_numbers(written, field)) for written, field in zip(fields, CRON_FIELDS, strict=True)
     )
     either = not (_is_any(fields[2]) or _is_any(fields[4]))
     return _Cron(minutes, hours, days, months, weekdays, either_day=either, zone=zone)
@@ -90,7 +106,7 @@ def _seconds(text: str) -> timedelta:
     return max(timedelta(seconds=int(Duration(text).timedelta.total_seconds())), timedelta(seconds=1))
 
 
-def _numbers(text: str, field: _Field) -> Iterator[int]:
+def _numbers(text: str, field: CronField) -> Iterator[int]:
     for part in filter(None, text.split(",")):
         bounds, _, step = part.partition("/")
         first, _, last = bounds.partition("-")
@@ -110,9 +126,9 @@ def _step(text: str) -> int:
     raise InvalidValueError(f"expected a step above 0 in a schedule, got {text!r}")
 
 
-def _number(text: str, field: _Field) -> int:
-    if text.lower() in field.names:
-        return field.names.index(text.lower()) + field.lowest
+def _number(text: str, field: CronField) -> int:
+    if (named := field.named(text)) is not None:
+        return named
     if text.isascii() and text.isdecimal() and field.lowest <= int(text) <= field.highest:
         return int(text)
     raise InvalidValueError(f"expected a number from {field.lowest} to {field.highest} in a schedule, got {text!r}")

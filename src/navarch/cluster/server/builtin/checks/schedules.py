@@ -3,21 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import Final, NamedTuple
+from typing import Final
+
+from navarch.api.schedules import CRON_FIELDS, CRON_WORDS, EVERY, CronField
 
 __all__ = ["schedule_fault"]
 
-
-class _Field(NamedTuple):
-    lowest: int
-    highest: int
-    names: tuple[str, ...] = ()
-
-
-_MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_DAYS: Final = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
-_FIELDS: Final = (_Field(0, 59), _Field(0, 23), _Field(1, 31), _Field(1, 12, _MONTHS), _Field(0, 6, _DAYS))
-_DESCRIPTORS: Final = frozenset({"@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly"})
 _DURATION: Final = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|ms|s|m|h)([0-9.]+(ns|us|µs|ms|s|m|h))*")
 
 
@@ -33,11 +24,11 @@ def schedule_fault(schedule: str) -> str:
     if text.startswith("@"):
         return _descriptor_fault(text)
     fields = text.split()
-    if len(fields) != len(_FIELDS):
-        return f"expected exactly {len(_FIELDS)} fields, found {len(fields)}: [{' '.join(fields)}]"
+    if len(fields) != len(CRON_FIELDS):
+        return f"expected exactly {len(CRON_FIELDS)} fields, found {len(fields)}: [{' '.join(fields)}]"
     faults = (
         _range_fault(part, field)
-        for written, field in zip(fields, _FIELDS, strict=True)
+        for written, field in zip(fields, CRON_FIELDS, strict=True)
         for part in written.split(",")
         if part
     )
@@ -45,18 +36,18 @@ def schedule_fault(schedule: str) -> str:
 
 
 def _descriptor_fault(text: str) -> str:
-    if text in _DESCRIPTORS:
+    if text in CRON_WORDS:
         return ""
-    if not text.startswith("@every "):
+    if not text.startswith(EVERY):
         return f"unrecognized descriptor: {text}"
-    written = text.removeprefix("@every ")
+    written = text.removeprefix(EVERY)
     if _DURATION.fullmatch(written):
         return ""
     why = "missing unit in duration" if re.fullmatch(r"[0-9.]+", written) else "invalid duration"
     return f'failed to parse duration {text}: time: {why} "{written}"'
 
 
-def _range_fault(text: str, field: _Field) -> str:
+def _range_fault(text: str, field: CronField) -> str:
     range_text, *steps = text.split("/")
     if len(steps) > 1:
         return f"too many slashes: {text}"
@@ -76,10 +67,10 @@ def _range_fault(text: str, field: _Field) -> str:
     return _step_fault(steps, text) or _bounds_fault(lowest, highest, text, field)
 
 
-def _number(text: str, field: _Field) -> int | str:
+def _number(text: str, field: CronField) -> int | str:
     """The number that a text is, or what is wrong with it."""
-    if text.lower() in field.names:
-        return field.names.index(text.lower()) + field.lowest
+    if (named := field.named(text)) is not None:
+        return named
     if re.fullmatch(r"[0-9]+", text):
         return int(text)
     if re.fullmatch(r"-[0-9]+", text):
@@ -90,13 +81,13 @@ def _number(text: str, field: _Field) -> int | str:
 def _step_fault(steps: list[str], text: str) -> str:
     if not steps:
         return ""
-    step = _number(steps[0], _Field(0, 0))
+    step = _number(steps[0], CronField(0, 0))
     if isinstance(step, str):
         return step
     return "" if step else f"step of range should be a positive number: {text}"
 
 
-def _bounds_fault(lowest: int, highest: int, text: str, field: _Field) -> str:
+def _bounds_fault(lowest: int, highest: int, text: str, field: CronField) -> str:
     if lowest < field.lowest:
         return f"beginning of range ({lowest}) below minimum ({field.lowest}): {text}"
     if highest > field.highest:
