@@ -18,6 +18,8 @@ from navarch.errors import ConnectError, ConnectionLostError
 from navarch.k8s.coordination.v1 import Lease
 
 KEY = Key("default", "lock")
+LEASE, RETRY = 15.0, 2.0
+"""The defaults of an election, in seconds."""
 
 
 class ReplicaClock:

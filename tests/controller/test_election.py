@@ -3,22 +3,12 @@
 import asyncio
 import logging
 from datetime import timedelta
-from typing import Any
 
 import pytest
 
-from election_world import KEY, World, world
-from navarch.client import MergePatch
+from election_world import LEASE, RETRY, world
 from navarch.controller.election import ElectionOptions
 from navarch.errors import InvalidValueError
-from navarch.k8s.coordination.v1 import Lease
-
-LEASE, RETRY = 15.0, 2.0
-
-
-async def change_lease(here: World, patch: dict[str, Any]) -> None:
-    await here.server.client().patch(Lease, "lock", MergePatch(patch))
-    await here.clock.settle()
 
 
 async def test_first_candidate_leads_and_writes_what_client_go_writes() -> None:
@@ -88,46 +78,6 @@ async def test_successor_takes_over_at_once_after_a_clean_stop() -> None:
         assert await here.until_leads(second, within=2) < 0.3
         assert first.terms == ["begun", "ended"]
         assert second.terms == ["begun"]
-
-
-async def test_lease_is_given_back_only_after_the_work_has_ended() -> None:
-    """And until then it may still write."""
-    async with world() as here:
-        first = here.add("first")
-        first.farewell_seconds = 3.0
-        await here.until_leads(first, within=1)
-        second = here.add("second")
-        await here.clock.advance(5)
-        first.stop()
-        await here.clock.advance(2.5)
-        assert here.leaders == ["first"]
-        assert await here.until_leads(second, within=2) < 1
-        assert first.terms == ["begun", "ended"]
-
-
-async def test_lease_is_kept_if_the_work_does_not_end(caplog: pytest.LogCaptureFixture) -> None:
-    """Better nobody for a while than two."""
-    async with world() as here:
-        first = here.add("first")
-        first.farewell_seconds = 8.0
-        await here.until_leads(first, within=1)
-        second = here.add("second")
-        await here.clock.advance(5)
-        first.stop()
-        assert await here.until_leads(second, within=LEASE + RETRY) > 8
-        assert "did not end in time" in caplog.text
-
-
-async def test_only_run_is_cancelled_and_the_work_ends_too() -> None:
-    """Work must not outlive the election that allows it."""
-    async with world() as here:
-        first = here.add("first")
-        await here.until_leads(first, within=1)
-        assert first.running is not None
-        first.running.cancel()
-        await here.clock.advance(0.1)
-        assert first.terms == ["begun", "ended"]
-        assert "holderIdentity" not in here.spec
 
 
 async def test_release_can_be_left_out() -> None:
@@ -220,89 +170,6 @@ async def test_time_of_day_does_not_matter() -> None:
         assert await here.until_leads(second, within=LEASE + RETRY) > 10
 
 
-async def test_without_the_right_to_watch_the_lease_is_read_now_and_then(caplog: pytest.LogCaptureFixture) -> None:
-    """Said once; the hand-over takes a few seconds longer."""
-    async with world() as here:
-        first = here.add("first")
-        await here.until_leads(first, within=1)
-        second = here.add("second")
-        second.network.forbidden = True
-        await here.clock.advance(130)
-        first.stop()
-        await here.until_leads(second, within=2 * RETRY)
-        told = [record for record in caplog.records if record.levelno >= logging.WARNING]
-        assert len(told) == 1
-        assert "may not watch" in told[0].getMessage()
-
-
-async def test_deleted_lease_is_made_anew_by_its_holder() -> None:
-    """At once, before a standby may take it."""
-    async with world() as here:
-        first = here.add("first")
-        await here.until_leads(first, within=1)
-        here.add("second")
-        await here.clock.advance(5)
-        await here.server.client().delete(Lease, "lock")
-        await here.clock.advance(0.5)
-        assert here.spec["holderIdentity"] == "first"
-        await here.clock.advance(30)
-        assert here.leaders == ["first"]
-        assert first.terms == ["begun"]
-
-
-async def test_deleted_lease_of_a_dead_holder_is_not_taken_before_its_time() -> None:
-    """A standby that knew the holder waits as long as it would have without the deletion."""
-    async with world() as here:
-        first = here.add("first")
-        await here.until_leads(first, within=1)
-        second = here.add("second")
-        await here.clock.advance(5)
-        first.pause()
-        await here.server.client().delete(Lease, "lock")
-        assert await here.until_leads(second, within=LEASE + RETRY) > LEASE - RETRY - 1
-        assert here.leaders == ["second"]
-
-
-async def test_leader_steps_down_at_once_when_somebody_else_is_written_into_the_lease() -> None:
-    """The watch brings it; there is no need to wait for the next renewal."""
-    async with world() as here:
-        first = here.add("first")
-        await here.until_leads(first, within=1)
-        await here.clock.advance(5.1)
-        await change_lease(here, {"spec": {"holderIdentity": "a-person"}})
-        assert here.leaders == []
-        assert first.terms == ["begun", "ended"]
-        await here.until_leads(first, within=LEASE + RETRY)
-
-
-async def test_labels_on_the_lease_are_no_sign_of_life() -> None:
-    """A dead holder stays dead, whoever touches its Lease."""
-    async with world() as here:
-        first = here.add("first")
-        await here.until_leads(first, within=1)
-        second = here.add("second")
-        await here.clock.advance(5)
-        first.pause()
-        for number in range(7):
-            await here.clock.advance(2)
-            await change_lease(here, {"metadata": {"labels": {"touched": str(number)}}})
-        await here.until_leads(second, within=RETRY)
-        assert here.server.objects(Lease)[KEY]["metadata"]["labels"] == {"touched": "6"}
-
-
-async def test_missing_namespace_is_told_once_and_waited_for(caplog: pytest.LogCaptureFixture) -> None:
-    """An operator may come before its namespace."""
-    async with world() as here:
-        here.server.withdraw(Lease)
-        first = here.add("first")
-        await here.clock.advance(20)
-        told = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
-        assert len(told) == 1
-        assert "create namespace default" in told[0]
-        here.server.serve(Lease)
-        await here.until_leads(first, within=2 * RETRY)
-
-
 async def test_transitions_are_logged_once_each(caplog: pytest.LogCaptureFixture) -> None:
     """With who holds the Lease."""
     caplog.set_level(logging.INFO, "navarch.controller")
@@ -319,60 +186,6 @@ async def test_transitions_are_logged_once_each(caplog: pytest.LogCaptureFixture
             "lease default/lock: first has given the Lease back",
             "lease default/lock: second leads",
         ]
-
-
-async def test_work_that_fails_ends_lead() -> None:
-    """Its error is raised as it is."""
-
-    async def work() -> None:
-        raise LookupError("broken")
-
-    async with world() as here:
-        first = here.add("first")
-        await here.until_leads(first, within=1)
-        with pytest.raises(LookupError, match="broken"):
-            await first.election.lead(work)
-
-
-async def test_work_that_returns_is_not_begun_again_in_the_same_term() -> None:
-    """A term has one run."""
-    runs: list[float] = []
-
-    async with world() as here:
-
-        async def work() -> None:
-            runs.append(here.clock.monotonic())
-
-        first = here.add("first")
-        task = here.group.create_task(first.election.lead(work))
-        await here.until_leads(first, within=1)
-        await here.clock.advance(30)
-        assert len(runs) == 1
-        first.cut_off()
-        await here.clock.advance(30)
-        first.reconnect()
-        await here.until_leads(first, within=LEASE)
-        await here.clock.settle()
-        assert len(runs) == 2
-        task.cancel()
-
-
-async def test_process_whose_work_does_not_end_is_no_candidate_until_it_does() -> None:
-    """Two terms at once in one process would be two leaders."""
-    async with world() as here:
-        first = here.add("first")
-        first.farewell_seconds = 60.0
-        await here.until_leads(first, within=1)
-        first.cut_off()
-        await here.clock.advance(15)
-        first.reconnect()
-        await here.clock.advance(30)
-        assert here.leaders == []
-        assert first.terms == ["begun"]
-        await here.until_leads(first, within=60)
-        await here.clock.settle()
-        assert first.terms == ["begun", "ended", "begun"]
-        first.farewell_seconds = 0.0
 
 
 async def test_wait_until_leading_returns_when_it_is_so() -> None:

@@ -7,14 +7,13 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from election_world import Replica, World, world
+from election_world import LEASE, Replica, World, world
 from navarch.client import MergePatch
 from navarch.controller.fence import Fence
 from navarch.controller.lease import LeaseLock
 from navarch.errors import NotFound
 from navarch.k8s.coordination.v1 import Lease
 
-LEASE = 15.0
 FAULTS = ("refused", "answer lost", "late")
 DEEDS = ("pause", "resume", "cut off", "reconnect", "stop", "kill", "wrong clock", "touch", *FAULTS)
 

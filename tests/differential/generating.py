@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from differential.builtin import BUILTIN
 from differential.custom import CUSTOM
 from differential.definitions import definition_steps
-from differential.kinds import BUILTIN, GONE, LONG, METADATA, Edits, Kind
+from differential.kinds import GONE, LONG, METADATA, Edits, Kind
 from differential.steps import OWN, PATCHES, Json, Step
 
 _META = "application/json;as={kind};g=meta.k8s.io;v=v1"

@@ -7,7 +7,7 @@ from itertools import product
 from typing import NamedTuple
 
 from cluster.access.asking import Json, Step
-from cluster.access.script import binding, person, role
+from cluster.access.wording import binding, person, role
 
 GROUP = "rbac.authorization.k8s.io"
 TEAM, OTHER = "team", "other"

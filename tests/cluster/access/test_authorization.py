@@ -7,7 +7,7 @@ from typing import Any
 import hypothesis.strategies as st
 from hypothesis import given
 
-from cluster.access.script import binding, person, role
+from cluster.access.wording import binding, person, role
 from navarch.cluster.server.access import Authorizer, Decision, bootstrap_roles, refusal_of, stale_aggregates
 from navarch.cluster.server.access.rules import Rule
 from navarch.cluster.server.request import Json, RequestInfo, User

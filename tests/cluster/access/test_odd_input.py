@@ -10,7 +10,7 @@ import hypothesis.strategies as st
 from hypothesis import given
 
 from cluster.access.miniature import Miniature
-from cluster.access.script import binding, person, role
+from cluster.access.wording import binding, person, role
 from navarch.cluster.server.access import REVIEWS, attributes_of, check_escalation, request_token
 from navarch.cluster.server.refusal import Refusal
 from navarch.cluster.server.request import ApiRequest, Json, RequestInfo, User, request_info

@@ -8,8 +8,9 @@ from contextlib import closing
 from pathlib import Path
 
 import rig
+from cluster.custom.asking import held
 from cluster.custom.real import Real
-from cluster.custom.script import CONVERSATIONS, held
+from cluster.custom.script import CONVERSATIONS
 
 DATA = Path(__file__).parent / "data"
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from cluster.custom.script import CONVERSATIONS, held
+from cluster.custom.asking import held
+from cluster.custom.script import CONVERSATIONS
 from cluster.custom.serving import serving
 
 DATA = Path(__file__).parent / "data"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 
-from cluster.custom.script import Step, definition, held
+from cluster.custom.asking import Step, held
+from cluster.custom.defining import definition
 from cluster.custom.serving import CRDS, Asking, serving
 from navarch.cluster.storage.memory import MemoryStorage
 

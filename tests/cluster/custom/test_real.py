@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 import rig
+from cluster.custom.asking import held
 from cluster.custom.real import Real
-from cluster.custom.script import CONVERSATIONS, held
+from cluster.custom.script import CONVERSATIONS
 
 pytestmark = pytest.mark.real
 DATA = Path(__file__).parent / "data"
