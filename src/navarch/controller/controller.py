@@ -136,7 +136,7 @@ class Controller:
             primary = parts.collection.fresh(entry)
         except DecodeError as error:
             return await self._unfit(entry, error)
-        parts.loops.reconciled(parts.reach.controller, work.key, work.reasons)
+        parts.loops.reconciled(parts.reach.controller, work)
         ctx = Context(parts.reach, work.key, primary, reasons=work.reasons, reconcile_id=self._new_id())
         with logs.within(ctx.log):
             try:

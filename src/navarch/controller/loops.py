@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import islice
 
 import msgspec
 
 from navarch._base.clock import Clock
-from navarch.api import Key
+from navarch.api import Key, Kind
 from navarch.api.differences import differing_paths
 from navarch.cache import Entry
 from navarch.controller.reach import Version, Writer
 from navarch.errors import InvalidValueError
 from navarch.observe.logs import logger
+from navarch.queue import Work
 
 __all__ = ["LoopDetector", "LoopReport", "OwnChange", "log_loop"]
 
@@ -23,6 +25,7 @@ _log = logger("navarch.controller.loops")
 _MINUTE = 60.0
 _PATHS_KEPT = 5
 _CHANGES_KEPT = 5
+_NEVER = sys.maxsize  # no object has such a version
 # Moved by the server with every write.
 _SERVER_FIELDS = frozenset({"metadata.resourceVersion", "metadata.generation"})
 
@@ -46,24 +49,24 @@ class OwnChange:
 
 @dataclass(frozen=True, slots=True)
 class LoopReport:
-    """`count` reconciles of one key within `seconds`; it changed something in `changing` of the last `observed`.
+    """`count` reconciles of one key within `seconds`; `own` of the last `observed` followed from what the one before wrote.
 
-    `changes` are those of one of these reconciles, `reasons` why it ran.
+    `changes` are those of one reconcile that led to the next, `reasons` why that one ran.
     """
 
     controller: str
     key: Key
     count: int
     seconds: float
-    changing: int
+    own: int
     observed: int
     changes: tuple[OwnChange, ...]
     reasons: tuple[str, ...]
 
     def __str__(self) -> str:
         return (
-            f"{self.controller} reconciled {self.key} {self.count} times within {self.seconds:.0f} s; in {self.changing} of "
-            f"the last {self.observed} times it changed something itself: {'; '.join(map(str, self.changes))}; "
+            f"{self.controller} reconciled {self.key} {self.count} times within {self.seconds:.0f} s, {self.own} of "
+            f"the last {self.observed} times because of what it had changed itself: {'; '.join(map(str, self.changes))}; "
             f"let what is written depend on the spec alone"
         )
 
@@ -74,38 +77,40 @@ def log_loop(report: LoopReport) -> None:
 
 
 class _Suspect:
-    """A key that is reconciled often: from here on it is looked at what it writes.
+    """A key that is reconciled often: from here on it is looked at what it writes, and whether it comes again for that.
 
-    `changes` is None until it is clear that it loops; then those of one whole reconcile are collected.
+    `written` has the versions that the last reconcile wrote. `changes` is None until it is clear that it loops; then those
+    of one whole reconcile are collected.
     """
 
-    __slots__ = ("changed", "changes", "changing", "observed", "reasons")
+    __slots__ = ("changes", "observed", "own", "written")
 
     def __init__(self) -> None:
         self.observed = 0
-        self.changing = 0
-        self.changed = False
-        self.changes: dict[tuple[str, Key], OwnChange] | None = None
-        self.reasons: tuple[str, ...] = ()
+        self.own = 0
+        self.written: dict[tuple[Kind, Key], int] = {}
+        self.changes: dict[tuple[Kind, Key], OwnChange] | None = None
 
-    def begin(self) -> None:
-        """The reconcile before this one is over."""
+    def begin(self, causes: Iterable[Version]) -> set[tuple[Kind, Key]]:
+        """The next reconcile begins: which objects it is about that the one before wrote, and that have changed since."""
+        written, self.written = self.written, {}
+        own = {cause.object for cause in causes if abs(cause.version) >= written.get(cause.object, _NEVER)}
         self.observed += 1
-        self.changing += self.changed
-        self.changed = False
+        self.own += bool(own)
+        return own
 
     @property
     def is_cause(self) -> bool:
-        """Whether most of its reconciles changed something."""
-        return self.changing * 2 > self.observed
+        """Whether most of its reconciles followed from its own writes."""
+        return self.own * 2 > self.observed
 
 
 class LoopDetector:
     """Is told of every reconcile and of every write, and reports keys that keep themselves busy.
 
     A key loops if it is reconciled more than `limit` times within a minute of the clock (minutes are counted from one
-    common start) and changed something in most of the reconciles of the second half. It is reported at most once a
-    minute. What the key changed is only looked at in the one reconcile that is reported.
+    common start), and in the second half mostly because an object has changed that the reconcile before wrote. It is
+    reported at most once a minute. What the key changed is only looked at in the one reconcile that is reported.
 
     A reconcile costs one addition, and memory one number for each key that was reconciled within the minute.
     """
@@ -122,27 +127,26 @@ class LoopDetector:
         self._suspects: dict[Writer, _Suspect] = {}
         self._reported: dict[Writer, float] = {}
 
-    def reconciled(self, controller: str, key: Key, reasons: tuple[str, ...] = ()) -> None:
-        """A reconcile of that key begins."""
+    def reconciled(self, controller: str, work: Work[Key]) -> None:
+        """A reconcile begins."""
         now = self._clock.monotonic()
         if now - self._since >= _MINUTE:
             self._begin_minute(now)
         counts = self._counts.get(controller)
         if counts is None:
             counts = self._counts[controller] = {}
-        counts[key] = count = counts.get(key, 0) + 1
+        counts[work.key] = count = counts.get(work.key, 0) + 1
         if count > self._suspicious:
-            self._look_at(Writer(controller, key), count, reasons, now)
+            self._look_at(Writer(controller, work.key), work, count, now)
 
     def wrote(self, writer: Writer, version: Version, old: Entry | None, new: Entry) -> None:
         """A write of that key made `new` of `old` (None: it was not there); writes that changed nothing are not told."""
         suspect = self._suspects.get(writer)
         if suspect is None:
             return
-        suspect.changed = True
+        suspect.written[version.object] = version.version
         if suspect.changes is not None and len(suspect.changes) < _CHANGES_KEPT:
-            change = _change(version, old, new)
-            suspect.changes.setdefault((change.kind, change.key), change)
+            suspect.changes.setdefault(version.object, _change(version, old, new))
 
     def _begin_minute(self, now: float) -> None:
         """Forgets every key, so that those that are idle cost nothing."""
@@ -151,32 +155,20 @@ class LoopDetector:
         self._suspects.clear()
         self._reported = {writer: when for writer, when in self._reported.items() if now - when < _MINUTE}
 
-    def _look_at(self, writer: Writer, count: int, reasons: tuple[str, ...], now: float) -> None:
+    def _look_at(self, writer: Writer, work: Work[Key], count: int, now: float) -> None:
         suspect = self._suspects.get(writer)
         if suspect is None:
             self._suspects[writer] = _Suspect()
             return
-        suspect.begin()
-        if suspect.changes:
-            self._tell(writer, count, suspect, now)
+        own = suspect.begin(token for token in work.tokens if isinstance(token, Version))
+        collected, suspect.changes = suspect.changes or {}, None
+        changes = tuple(change for written, change in collected.items() if written in own)
+        if changes:
+            self._reported[writer] = now
+            seconds = now - self._since
+            self._report(LoopReport(*writer, count, seconds, suspect.own, suspect.observed, changes, work.reasons))
         elif count > self._limit and suspect.is_cause and now - self._reported.get(writer, -_MINUTE) >= _MINUTE:
-            suspect.changes, suspect.reasons = {}, reasons
-
-    def _tell(self, writer: Writer, count: int, suspect: _Suspect, now: float) -> None:
-        changes, suspect.changes = tuple((suspect.changes or {}).values()), None
-        self._reported[writer] = now
-        self._report(
-            LoopReport(
-                controller=writer.controller,
-                key=writer.key,
-                count=count,
-                seconds=now - self._since,
-                changing=suspect.changing,
-                observed=suspect.observed,
-                changes=changes,
-                reasons=suspect.reasons,
-            )
-        )
+            suspect.changes = {}
 
 
 def _change(version: Version, old: Entry | None, new: Entry) -> OwnChange:

@@ -32,6 +32,11 @@ class Version(NamedTuple):
     version: int
 
     @property
+    def object(self) -> tuple[Kind, Key]:
+        """Which object it is a version of."""
+        return self.kind, self.key
+
+    @property
     def end(self) -> Version:
         """The token of the reason "this went" when that was the last version: it can be taken back on its own."""
         return Version(self.kind, self.key, -self.version)

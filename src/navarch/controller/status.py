@@ -45,14 +45,9 @@ class StatusWriter:
         except NotFound:
             return
         if written is not None:
-            tell(
-                _seen_by(reach, primary),
-                self._entry.key,
-                collection,
-                wire_of(written),
-                before=before,
-                exact=attempt == 0,
-            )
+            # It follows what is seen, as often as that changes: no sign of a loop.
+            quiet = replace(reach, on_write=None)
+            tell(quiet, self._entry.key, collection, wire_of(written), before=before, exact=attempt == 0)
             primary.metadata.resource_version = written.metadata.resource_version
 
     def _is_due(self, primary: Object, *, succeeded: bool) -> bool:
@@ -94,8 +89,3 @@ class StatusWriter:
         kind = type(primary.status)
         then, now = to_builtins(decode(kind, self._before)), to_builtins(primary.status)
         return from_builtins(kind, carry(to_builtins(current.status), then, now, shape_of(cast(Hashable, kind))))
-
-
-def _seen_by(reach: Reach, primary: Any) -> Reach:
-    """The status of a built-in kind follows its children, as often as they change: that is no sign of a loop."""
-    return reach if isinstance(primary.status, Status) else replace(reach, on_write=None)

@@ -133,7 +133,7 @@ ACTIVE_WORKERS = Family(
 SELF_TRIGGERED = Family(
     "counter",
     "navarch_self_triggered_reconciles_total",
-    "Total number of reconciliations that the controller caused by its own writes",
+    "Total number of objects found to be reconciled over and over because of their own reconciler's writes",
     _CONTROLLER,
 )
 

@@ -77,7 +77,7 @@ class ControllerMetrics:
         self._active -= 1
 
     def self_triggered(self) -> None:
-        """A reconcile was caused by a write of this very controller."""
+        """An object was found to be reconciled over and over because of what this very controller writes."""
         self._self_triggered += 1
 
     def samples(self) -> Iterator[Sample]:

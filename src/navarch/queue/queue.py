@@ -197,7 +197,8 @@ class WorkQueue(Generic[K]):
         wanted.since = now
         self._working[key] = wanted
         self._metrics.taken(waited)
-        return Work(key, wanted.reasons(), waited, self._failures.count(key), wanted.priority)
+        tokens = tuple(wanted.tokens or ())
+        return Work(key, wanted.reasons(), waited, self._failures.count(key), wanted.priority, tokens)
 
     async def _until_next_is_due(self) -> None:
         due = self._delayed.next_due()

@@ -36,7 +36,7 @@ class Work(msgspec.Struct, Generic[K], frozen=True):
     """A key that was handed out.
 
     `reasons` says why, `waited` for how many seconds it waited, `attempt` how often it failed before, `priority` the
-    highest with which it was added.
+    highest with which it was added. `tokens` are those of the reasons that could still have been taken back.
     """
 
     key: K
@@ -44,6 +44,7 @@ class Work(msgspec.Struct, Generic[K], frozen=True):
     waited: float
     attempt: int
     priority: int
+    tokens: tuple[Hashable, ...] = ()
 
 
 class Wanted(msgspec.Struct, Generic[K], eq=False):
