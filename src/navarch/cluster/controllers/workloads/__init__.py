@@ -1,1 +1,1 @@
-"""What keeps pods running: Deployment, ReplicaSet, StatefulSet, DaemonSet, Job, CronJob."""
+"""What keeps pods running: Deployment, ReplicaSet, ReplicationController, StatefulSet, DaemonSet, Job, CronJob."""

@@ -22,9 +22,9 @@ T = TypeVar("T", bound=Object)
 _BY_VALUE = (Operator.EQUALS, Operator.DOUBLE_EQUALS)
 
 
-def selector_of(selector: LabelSelector | None) -> Labels:
-    """The labels that are meant; nothing if none is given."""
-    return Labels.from_wire(to_builtins(selector))
+def selector_of(selector: LabelSelector | Mapping[str, str] | None) -> Labels:
+    """The labels that are meant; nothing if none is given. A ReplicationController's are labels by their values."""
+    return Labels.of(selector) if isinstance(selector, Mapping) else Labels.from_wire(to_builtins(selector))
 
 
 def matcher_of(selector: Labels) -> Callable[[Mapping[str, str]], bool]:

@@ -1,12 +1,14 @@
-"""ReplicaSet: as many pods as are asked for."""
+"""ReplicaSet and ReplicationController: as many pods as are asked for."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
+from typing import cast
 
-from navarch.api import Labels, controller_of, truncate_to_seconds
+from navarch.api import Labels, Object, controller_of, from_builtins, to_builtins, truncate_to_seconds
+from navarch.client.target import Readable
 from navarch.cluster.controllers.workloads.claims import adopters, claimed, matcher_of, selector_of
 from navarch.cluster.controllers.workloads.gathering import gathered
 from navarch.cluster.controllers.workloads.making import (
@@ -29,8 +31,9 @@ from navarch.cluster.controllers.workloads.pods import (
 from navarch.cluster.controllers.workloads.ranking import least_loss_first
 from navarch.controller import ByMetadata, Context, Result
 from navarch.errors import NavarchError
-from navarch.k8s.apps.v1 import ReplicaSet, ReplicaSetCondition, ReplicaSetStatus
-from navarch.k8s.core.v1 import Pod
+from navarch.k8s.apps.v1 import ReplicaSet, ReplicaSetCondition, ReplicaSetSpec, ReplicaSetStatus
+from navarch.k8s.core.v1 import Pod, ReplicationController, ReplicationControllerStatus
+from navarch.k8s.meta.v1 import LabelSelector
 from navarch.operator import Operator
 
 __all__ = ["declare"]
@@ -41,20 +44,55 @@ _AT_ONCE = Result(after=0)
 
 
 def declare(operator: Operator) -> None:
-    """Adds the controller of ReplicaSets."""
+    """Adds the controllers of ReplicaSets and of ReplicationControllers."""
     operator.controller(
         ReplicaSet, owns=(PODS,), watches={PODS: ByMetadata(adopters(ReplicaSet))}, until_gone=True, name="replicaset"
     )(_reconcile)
+    operator.controller(
+        ReplicationController,
+        owns=(PODS,),
+        watches={PODS: ByMetadata(adopters(ReplicationController))},
+        until_gone=True,
+        name="replicationcontroller",
+    )(_reconcile_controller)
 
 
 async def _reconcile(replica_set: ReplicaSet, ctx: Context) -> Result | None:
-    if not await gathered(ctx, replica_set, replica_set.status.replicas):
+    return await _replicated(replica_set, replica_set, ctx)
+
+
+async def _reconcile_controller(controller: ReplicationController, ctx: Context) -> Result | None:
+    """A ReplicationController is what a ReplicaSet was before, and is treated as one."""
+    view = _as_replica_set(controller)
+    try:
+        return await _replicated(controller, view, ctx)
+    finally:
+        controller.status = from_builtins(ReplicationControllerStatus, to_builtins(view.status))
+
+
+def _as_replica_set(controller: ReplicationController) -> ReplicaSet:
+    spec = controller.spec
+    return ReplicaSet(
+        metadata=controller.metadata,
+        spec=ReplicaSetSpec(
+            replicas=spec.replicas,
+            min_ready_seconds=spec.min_ready_seconds,
+            selector=LabelSelector(match_labels=spec.selector),
+            template=spec.template,
+        ),
+        status=from_builtins(ReplicaSetStatus, to_builtins(controller.status)),
+    )
+
+
+async def _replicated(owner: Object, replica_set: ReplicaSet, ctx: Context) -> Result | None:
+    """The pods are the owner's, and as many as the ReplicaSet asks for, which it is or is seen as."""
+    if not await gathered(ctx, owner, replica_set.status.replicas):
         return None
     selector = selector_of(replica_set.spec.selector)
-    pods = await claimed(ctx, replica_set, Pod, selector, adopts=is_active)
+    pods = await claimed(ctx, owner, Pod, selector, adopts=is_active)
     active = [pod for pod in pods if is_active(pod)]
     excess = 0 if is_deleting(replica_set) else len(active) - (replica_set.spec.replicas or 0)
-    failure = await _scaled(replica_set, active, excess, ctx)
+    failure = await _scaled(owner, replica_set, active, excess, ctx)
     if excess:
         pods = list(filter(_by(matcher_of(selector)), ctx.owned(Pod)))
     now = ctx.now()
@@ -69,14 +107,16 @@ def _by(matches: Callable[[Mapping[str, str]], bool]) -> Callable[[Pod], bool]:
     return lambda pod: matches(pod.metadata.labels)
 
 
-async def _scaled(replica_set: ReplicaSet, active: list[Pod], excess: int, ctx: Context) -> NavarchError | None:
+async def _scaled(
+    owner: Object, replica_set: ReplicaSet, active: list[Pod], excess: int, ctx: Context
+) -> NavarchError | None:
     """Makes or deletes pods, a few hundred at a time; what went wrong."""
     count = min(abs(excess), _BURST)
     try:
         if excess < 0:
             await _create(replica_set, count, ctx)
         elif excess > 0:
-            await delete_pods(ctx, (await _dispensable(replica_set, active, excess, ctx))[:count])
+            await delete_pods(ctx, (await _dispensable(owner, active, excess, ctx))[:count])
     except NavarchError as error:
         return None if is_ending(error) else error
     return None
@@ -88,21 +128,21 @@ async def _create(replica_set: ReplicaSet, count: int, ctx: Context) -> None:
     await create_pods(ctx, [partial(pod_of, template, prefix=prefix_of(replica_set))] * count)
 
 
-async def _dispensable(replica_set: ReplicaSet, active: list[Pod], excess: int, ctx: Context) -> list[Pod]:
+async def _dispensable(owner: Object, active: list[Pod], excess: int, ctx: Context) -> list[Pod]:
     """The pods in the order in which they should go; if all have to go, in any."""
     if excess >= len(active):
         return active
-    return least_loss_first(active, await _related(replica_set, ctx), ctx.now())
+    return least_loss_first(active, await _related(owner, ctx), ctx.now())
 
 
-async def _related(replica_set: ReplicaSet, ctx: Context) -> list[Pod]:
-    """The pods of all ReplicaSets that have the same controller: they should not crowd on one node."""
-    controller = controller_of(replica_set)
+async def _related(owner: Object, ctx: Context) -> list[Pod]:
+    """The pods of all of its kind that have the same controller: they should not crowd on one node."""
+    controller = controller_of(owner)
     if controller is None:
         return ctx.owned(Pod)
     relatives = [
         each
-        for each in await ctx.list(ReplicaSet)
+        for each in await ctx.list(cast(Readable[ReplicaSet], type(owner)))
         if (other := controller_of(each)) is not None and other.uid == controller.uid
     ]
     return [pod for each in relatives for pod in await ctx.list(Pod, labels=selector_of(each.spec.selector))]
