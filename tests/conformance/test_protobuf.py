@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from navarch.client import Client, Config
+from navarch.cluster.server.protobuf import opened
 from protobufs import MARK, enveloped, field, named
 
 PROTOBUF = "application/vnd.kubernetes.protobuf"
@@ -106,6 +107,33 @@ async def test_an_object_in_protobuf_is_the_object_in_json(namespace: str, ask: 
     assert (one.code, two.code) == (201, 201), one.body
     assert content(one) == content(two)
     assert owned(one) == owned(two)
+
+
+async def test_who_takes_protobuf_alone_gets_it(namespace: str, ask: Ask, config: Config) -> None:
+    """An object, a list, and the events of a watch, each framed by its length."""
+    path = f"/api/v1/namespaces/{namespace}/configmaps"
+    made = ask("POST", path, enveloped(named("settings"))).body
+    one = opened(taken(config, f"{path}/settings"))
+    assert (one.api_version, one.kind) == ("v1", "ConfigMap")
+    assert one.read("v1", "ConfigMap")["metadata"]["uid"] == made["metadata"]["uid"]
+    listed = opened(taken(config, f"{path}?fieldSelector=metadata.name%3Dsettings"))
+    assert (listed.kind, listed.raw.count(made["metadata"]["uid"].encode())) == ("ConfigMapList", 1)
+    event = taken(config, f"{path}?watch=1&fieldSelector=metadata.name%3Dsettings&timeoutSeconds=1")
+    assert int.from_bytes(event[:4], "big") == len(event) - 4
+    assert event[4:].startswith(field(1, b"ADDED"))
+    assert opened(event[event.index(MARK) :]).kind == "ConfigMap"
+
+
+def taken(config: Config, path: str) -> bytes:
+    """The body of an answer to somebody who takes protobuf alone."""
+    connection = HTTPSConnection(urlsplit(config.server).netloc, timeout=30, context=config.ssl_context())
+    connection.request("GET", path, headers={"Authorization": f"Bearer {config.token}", "Accept": PROTOBUF})
+    with connection.getresponse() as answer:
+        body = answer.read()
+        assert answer.status == 200, body
+        assert answer.headers["Content-Type"].startswith(PROTOBUF)
+    connection.close()
+    return body
 
 
 async def test_an_object_is_replaced_in_protobuf(namespace: str, ask: Ask) -> None:

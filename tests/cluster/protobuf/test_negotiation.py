@@ -1,4 +1,4 @@
-"""Protobuf is read and not written."""
+"""Protobuf is written only for those who take nothing else."""
 
 from __future__ import annotations
 
@@ -21,11 +21,13 @@ def test_who_takes_json_too_gets_json(accept: str) -> None:
     assert asked_form(accept).media_type == "application/json"
 
 
-def test_who_takes_protobuf_alone_is_refused() -> None:
-    """406, with what there is."""
-    with pytest.raises(Refusal) as refused:
-        asked_form(PROTOBUF)
-    assert refused.value.code == 406
+def test_who_takes_protobuf_alone_gets_it_where_there_is_some() -> None:
+    """Custom kinds have none, and tables neither: 406, with what there is."""
+    assert asked_form(PROTOBUF, has_protobuf=True).media_type == PROTOBUF
+    for accept, has_protobuf in ((PROTOBUF, False), (f"{PROTOBUF};as=Table;g=meta.k8s.io;v=v1", True)):
+        with pytest.raises(Refusal) as refused:
+            asked_form(accept, has_protobuf=has_protobuf)
+        assert refused.value.code == 406
 
 
 def test_a_server_starts_without_it() -> None:

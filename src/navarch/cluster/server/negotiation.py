@@ -6,7 +6,9 @@ import msgspec
 
 from navarch.cluster.server.refusal import Refusal
 
-__all__ = ["Form", "asked_form"]
+__all__ = ["PROTOBUF", "Form", "asked_form"]
+
+PROTOBUF = "application/vnd.kubernetes.protobuf"
 
 _JSON = "application/json"
 _YAML = "application/yaml"
@@ -26,21 +28,30 @@ _PLAIN = Form()
 _KINDS = frozenset({"Table", "PartialObjectMetadata", "PartialObjectMetadataList"})
 
 
-def asked_form(accept: str) -> Form:
-    """The first form of the header that can be given; refuses with 406 if none can."""
+def asked_form(accept: str, *, has_protobuf: bool = False) -> Form:
+    """The first form of the header that can be given; refuses with 406 if none can.
+
+    Where a resource `has_protobuf`, whoever takes nothing else gets it: objects are stored as JSON, which costs less.
+    """
     if not accept or accept == _JSON:
         return _PLAIN
-    for clause in accept.split(","):
-        if (form := _form(clause)) is not None:
+    clauses = accept.split(",")
+    for clause in clauses:
+        if (form := _form(clause, _MEDIA_TYPES)) is not None:
             return form
-    raise Refusal(406, "NotAcceptable", f"only the following media types are accepted: {_SUPPORTED}")
+    if has_protobuf:
+        for clause in clauses:
+            if (form := _form(clause, (PROTOBUF,))) is not None and form.kind != "Table":
+                return form
+    supported = f"{_SUPPORTED}, {PROTOBUF}" if has_protobuf else _SUPPORTED
+    raise Refusal(406, "NotAcceptable", f"only the following media types are accepted: {supported}")
 
 
-def _form(clause: str) -> Form | None:
+def _form(clause: str, media_types: tuple[str, ...]) -> Form | None:
     media_type, *parameters = (part.strip() for part in clause.split(";"))
     if media_type in {"*/*", "application/*"}:
         media_type = _JSON
-    if media_type not in _MEDIA_TYPES:
+    if media_type not in media_types:
         return None
     given = dict(parameter.split("=", 1) for parameter in parameters if "=" in parameter)
     kind = given.get("as", "")

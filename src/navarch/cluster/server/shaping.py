@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from navarch.cluster.server.negotiation import Form
+from navarch.cluster.server.negotiation import PROTOBUF, Form
 from navarch.cluster.server.refusal import Refusal, bad_request
 from navarch.cluster.server.request import ApiRequest, Json
 from navarch.cluster.server.types import ResourceType
@@ -19,13 +19,21 @@ _INCLUDES = ("", "None", "Metadata", "Object")
 
 
 def written(value: Any, form: Form) -> bytes:
-    """A value as JSON or YAML."""
+    """A value as JSON, YAML or protobuf."""
+    if form.media_type == PROTOBUF:
+        return _as_protobuf(value)
     if form.media_type != _YAML:
         return msgspec.json.encode(value) if not isinstance(value, bytes) else value
     import yaml  # noqa: PLC0415 - few ask for it
 
     plain = msgspec.json.decode(value) if isinstance(value, bytes) else value
     return yaml.dump(plain, Dumper=getattr(yaml, "CSafeDumper", yaml.SafeDumper), default_flow_style=False).encode()
+
+
+def _as_protobuf(value: Any) -> bytes:
+    from navarch.cluster.server.protobuf import enveloped  # noqa: PLC0415 - few ask for it
+
+    return enveloped(msgspec.json.decode(value) if isinstance(value, bytes) else value)
 
 
 def shaped(data: bytes, resource: ResourceType, form: Form, request: ApiRequest) -> bytes:

@@ -1,4 +1,4 @@
-"""Watches: what happens to the objects of a resource, as lines of JSON."""
+"""Watches: what happens to the objects of a resource, as lines of JSON, or framed in protobuf."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 import msgspec
+from msgspec.structs import replace
 
 from navarch._base.clock import Clock
-from navarch.cluster.server.negotiation import Form
+from navarch.cluster.server.negotiation import PROTOBUF, Form
 from navarch.cluster.server.refusal import Refusal, gone
 from navarch.cluster.server.request import ApiRequest, Json
 from navarch.cluster.server.selection import Selection
@@ -48,6 +49,15 @@ class Lines:
 
 def _line(kind: str, data: bytes) -> bytes:
     return b'{"type":"%b","object":%b}\n' % (kind.encode(), data)
+
+
+def _event(kind: str, data: bytes, form: Form) -> bytes:
+    """The event in the form that was asked for."""
+    if form.media_type != PROTOBUF:
+        return _line(kind, data)
+    from navarch.cluster.server.protobuf import framed_event  # noqa: PLC0415 - few ask for it
+
+    return framed_event(kind, msgspec.json.decode(data))
 
 
 class WatchRequest(msgspec.Struct, frozen=True):
@@ -104,9 +114,9 @@ class Watches:
             async for line in _Watch(self, asked).run():
                 yield line
         except CompactedError as error:
-            yield _error(gone(f"too old resource version: {asked.after} ({error.oldest})"))
+            yield _error(gone(f"too old resource version: {asked.after} ({error.oldest})"), asked.form)
         except Refusal as refusal:
-            yield _error(refusal)
+            yield _error(refusal, asked.form)
 
     @asynccontextmanager
     async def following(self, prefix: str, after: int, due: Callable[[], float]) -> AsyncIterator[Watcher]:
@@ -119,8 +129,8 @@ class Watches:
                 del self._waiting[watcher]
 
 
-def _error(refusal: Refusal) -> bytes:
-    return _line("ERROR", msgspec.json.encode(refusal.status()))
+def _error(refusal: Refusal, form: Form) -> bytes:
+    return _event("ERROR", msgspec.json.encode(refusal.status()), form)
 
 
 class _Watch:
@@ -148,7 +158,8 @@ class _Watch:
         self._seen = page.revision
         for start in range(0, len(page.items), _TOGETHER):
             found = [each for each in page.items[start : start + _TOGETHER] if self._matches(each.value)]
-            yield b"".join([_line("ADDED", self._formed(data)) for data in await seen_all(self._asked.resource, found)])
+            shown = await seen_all(self._asked.resource, found)
+            yield b"".join([_event("ADDED", self._formed(data), self._asked.form) for data in shown])
         if self._asked.marks_initial_end:
             yield self._bookmark(initial_end=True)
 
@@ -192,13 +203,15 @@ class _Watch:
 
     async def _shown(self, kind: str, stored: Stored) -> bytes:
         resource = self._asked.resource
-        if not self._asked.form.kind:
+        form = self._asked.form
+        if not form.kind and form.media_type != PROTOBUF:
             return await self._watches.lines.line(kind, stored, resource)
-        return _line(kind, self._formed(await seen(resource, stored)))
+        return _event(kind, self._formed(await seen(resource, stored)), form)
 
     def _formed(self, data: bytes) -> bytes:
         asked = self._asked
-        return shaped(data, asked.resource, asked.form, asked.request) if asked.form.kind else data
+        form = replace(asked.form, media_type="application/json")
+        return shaped(data, asked.resource, form, asked.request) if asked.form.kind else data
 
     def _bookmark(self, *, initial_end: bool = False) -> bytes:
         metadata: Json = {"resourceVersion": str(self._seen), "creationTimestamp": None}
@@ -207,4 +220,5 @@ class _Watch:
         resource, partial = self._asked.resource, self._asked.form.kind.startswith("Partial")
         kind = "PartialObjectMetadata" if partial else resource.kind
         version = f"meta.k8s.io/{self._asked.form.version}" if partial else resource.api_version
-        return _line("BOOKMARK", msgspec.json.encode({"kind": kind, "apiVersion": version, "metadata": metadata}))
+        data = msgspec.json.encode({"kind": kind, "apiVersion": version, "metadata": metadata})
+        return _event("BOOKMARK", data, self._asked.form)

@@ -64,7 +64,7 @@ class Call(msgspec.Struct):
 
     def form(self) -> Form:
         """In which form the answer is wanted."""
-        return asked_form(self.request.headers.get("accept", ""))
+        return asked_form(self.request.headers.get("accept", ""), has_protobuf=not self.resource.is_custom)
 
     def now(self) -> str:
         """The time of the request, as objects have it."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from navarch.cluster.server.endpoints.call import Call
 from navarch.cluster.server.endpoints.options import refuse_list_options, refuse_watch_options
 from navarch.cluster.server.listing import asked_limit, list_page, parsed_integer, parsed_version, refuse_future
+from navarch.cluster.server.negotiation import PROTOBUF
 from navarch.cluster.server.refusal import Refusal
 from navarch.cluster.server.request import Reply
 from navarch.cluster.server.selection import refuse_malformed, selection_of
@@ -52,7 +53,8 @@ async def watch(call: Call) -> Reply:
     """What happens to the objects that are meant, from a revision on, or beginning with what is there."""
     asked = _watch_request(call)
     lines = call.kernel.watches.lines_of(asked)
-    return Reply(200, content_type=asked.form.media_type, warnings=call.warnings, stream=lines)
+    content_type = f"{PROTOBUF};stream=watch" if asked.form.media_type == PROTOBUF else asked.form.media_type
+    return Reply(200, content_type=content_type, warnings=call.warnings, stream=lines)
 
 
 def _watch_request(call: Call) -> WatchRequest:

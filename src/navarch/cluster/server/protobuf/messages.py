@@ -14,7 +14,7 @@ from navarch.cluster.server.protobuf.values import VALUES
 from navarch.cluster.server.protobuf.wire import BYTES, MalformedError, parts
 from navarch.cluster.server.request import Json
 
-__all__ = ["DEEPEST", "Message", "message_of"]
+__all__ = ["DEEPEST", "Message", "fields_of", "message_of", "name_of"]
 
 DEEPEST: Final = 100
 """How many messages may lie in each other: a schema could go on without end, but nobody could read it."""
@@ -37,11 +37,18 @@ def _table() -> _Table:
 
 def message_of(api_version: str, kind: str) -> Message | None:
     """The message of a kind; None for one that has none. Each version of each group has options of a deletion."""
-    kinds = _table().kinds
-    if kind == "DeleteOptions":
-        api_version = "meta.k8s.io/v1"
-    name = kinds.get(api_version, {}).get(kind)
+    name = name_of("meta.k8s.io/v1" if kind == "DeleteOptions" else api_version, kind)
     return None if name is None else _message(name)
+
+
+def name_of(api_version: str, kind: str) -> str | None:
+    """What the message of a kind is called; None for a kind that has none."""
+    return _table().kinds.get(api_version, {}).get(kind)
+
+
+def fields_of(name: str) -> dict[int, str]:
+    """The fields of a message by their numbers, each as the table has it."""
+    return _table().messages[name]
 
 
 class Message:

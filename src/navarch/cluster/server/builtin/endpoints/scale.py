@@ -104,5 +104,5 @@ def _scale_of(value: Json) -> Json:
 
 
 def _reply(call: Call, value: Json) -> Reply:
-    form = asked_form(call.request.headers.get("accept", ""))
+    form = asked_form(call.request.headers.get("accept", ""), has_protobuf=True)
     return Reply(200, written(value, form), content_type=form.media_type, warnings=call.warnings)
