@@ -30,7 +30,7 @@ from navarch.schema.cel.types import (
     map_of,
     optional_of,
 )
-from navarch.schema.cel.values import NONE, Duration, Optional, Timestamp, Uint, some
+from navarch.schema.cel.values import NONE, Built, Duration, Optional, Timestamp, Uint, some
 
 if TYPE_CHECKING:
     from navarch.schema.cel.cost import CRD_COST_LIMIT, RULE_COST_LIMIT, cardinality_of
@@ -61,6 +61,7 @@ __all__ = [
     "STRING",
     "TIMESTAMP",
     "UINT",
+    "Built",
     "CelError",
     "CelEvaluationError",
     "CelType",

@@ -9,7 +9,7 @@ from typing import NoReturn
 from navarch.schema.cel import remedies, types
 from navarch.schema.cel.errors import error_at
 from navarch.schema.cel.lexer import RESERVED
-from navarch.schema.cel.library import FUNCTIONS
+from navarch.schema.cel.library import FUNCTIONS, PATCH_FUNCTIONS
 from navarch.schema.cel.nodes import (
     Call,
     Comprehension,
@@ -17,6 +17,7 @@ from navarch.schema.cel.nodes import (
     ListLiteral,
     Literal,
     MapLiteral,
+    MessageLiteral,
     Node,
     OptionalMap,
     Select,
@@ -27,9 +28,9 @@ from navarch.schema.cel.types import CelType, Kind
 from navarch.schema.cel.unify import Substitution, most_general
 
 
-def check(root: Node, source: str, variables: Mapping[str, CelType]) -> frozenset[str]:
+def check(root: Node, source: str, variables: Mapping[str, CelType], *, builds: bool = False) -> frozenset[str]:
     """Fill in the types of `root`; returns which of `variables` it uses. Raises `CelError`."""
-    checker = _Checker(source, variables)
+    checker = _Checker(source, variables, {**FUNCTIONS, **PATCH_FUNCTIONS} if builds else FUNCTIONS)
     checker.check(root)
     for node in walk(root):
         node.type = checker.types.resolve(node.type, unbound_is_dyn=True)
@@ -37,11 +38,14 @@ def check(root: Node, source: str, variables: Mapping[str, CelType]) -> frozense
 
 
 class _Checker:
-    def __init__(self, source: str, variables: Mapping[str, CelType]) -> None:
+    def __init__(
+        self, source: str, variables: Mapping[str, CelType], functions: Mapping[str, tuple[Overload, ...]]
+    ) -> None:
         self.types = Substitution()
         self.used: set[str] = set()
         self._source = source
         self._variables = variables
+        self._functions = functions
         self._local: dict[str, CelType] = {}
 
     def check(self, node: Node) -> CelType:
@@ -58,6 +62,8 @@ class _Checker:
                 node.type = self._list(node)
             case MapLiteral():
                 node.type = self._map(node)
+            case MessageLiteral():
+                node.type = self._message(node)
             case Comprehension():
                 node.type = self._comprehension(node)
             case OptionalMap():
@@ -136,20 +142,20 @@ class _Checker:
     def _call(self, node: Call) -> CelType:
         if node.target is not None:
             prefix = self._qualified_name(node.target)
-            if f"{prefix}.{node.function}" in FUNCTIONS:
+            if f"{prefix}.{node.function}" in self._functions:
                 node.function, node.target = f"{prefix}.{node.function}", None
         if node.function in {"_&&_", "_||_"}:
             for side in node.args:
                 self._require(side, types.BOOL, f"a term of `{remedies.display(node.function)}`")
             return types.BOOL
         given = list(map(self.check, node.operands()))
-        if node.function not in FUNCTIONS:
+        if node.function not in self._functions:
             self._fail(
                 node.at,
                 f"no function is called {node.function!r}",
-                remedy=remedies.closest(node.function, FUNCTIONS),
+                remedy=remedies.closest(node.function, self._functions),
             )
-        node.overloads, result = self._resolve(node, FUNCTIONS[node.function], given, node.target is not None)
+        node.overloads, result = self._resolve(node, self._functions[node.function], given, node.target is not None)
         return result
 
     def _resolve(
@@ -197,6 +203,13 @@ class _Checker:
             key = self._join(key, self.check(entry.key))
             value = self._join(value, self._item(entry.value, entry.optional))
         return types.map_of(key or self.types.fresh(), value or self.types.fresh())
+
+    def _message(self, node: MessageLiteral) -> CelType:
+        if node.name not in {"JSONPatch", "Object"} and not node.name.startswith("Object."):
+            self._fail(node.start, f"no type is called {node.name!r}", expected="Object, Object.<field> or JSONPatch")
+        for field in node.fields:
+            self._item(field.value, field.optional)
+        return types.opaque(node.name)
 
     def _item(self, node: Node, optional: bool) -> CelType:
         found = self.check(node)

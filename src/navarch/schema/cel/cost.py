@@ -18,6 +18,7 @@ from navarch.schema.cel.nodes import (
     ListLiteral,
     Literal,
     MapLiteral,
+    MessageLiteral,
     Node,
     OptionalMap,
     Select,
@@ -34,6 +35,7 @@ CRD_COST_LIMIT = 100_000_000
 Path = tuple[str, ...]
 
 _MAP_COST = 30
+_MESSAGE_COST = 40
 _SCALAR = frozenset({Kind.BOOL, Kind.DOUBLE, Kind.DURATION, Kind.INT, Kind.TIMESTAMP, Kind.UINT})
 _EMPTY = Size(0, 0)
 # What the loop of each macro costs besides its body: testing whether to go on, and adding to the result.
@@ -78,6 +80,8 @@ class _Coster:
                 return self._list(node)
             case MapLiteral():
                 return self._map(node)
+            case MessageLiteral():
+                return capped(sum(self.cost(child) for child in node.children()) + _MESSAGE_COST)
             case Comprehension():
                 return self._sort_by(node) if node.macro == "sortBy" else self._comprehension(node)
             case OptionalMap():

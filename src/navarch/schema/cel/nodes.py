@@ -93,6 +93,25 @@ class MapLiteral(Node):
 
 
 @dataclass(slots=True, kw_only=True)
+class MessageField:
+    name: str
+    value: Node
+    optional: bool
+
+
+@dataclass(slots=True, kw_only=True)
+class MessageLiteral(Node):
+    """`Object.spec{replicas: 3}`: an object of a type that has a name."""
+
+    name: str
+    fields: list[MessageField]
+
+    def children(self) -> Iterator[Node]:
+        for each in self.fields:
+            yield each.value
+
+
+@dataclass(slots=True, kw_only=True)
 class Comprehension(Node):
     """A macro over a list or map: `items.all(x, …)`, `items.transformMap(k, v, …)`, `items.sortBy(x, …)`.
 

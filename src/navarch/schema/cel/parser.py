@@ -9,7 +9,18 @@ from navarch.schema.cel.errors import CelError, error_at
 from navarch.schema.cel.lexer import RESERVED, Token, tokens
 from navarch.schema.cel.literals import bytes_value, float_value, int_value, string_value, uint_value
 from navarch.schema.cel.macros import expand
-from navarch.schema.cel.nodes import Call, Ident, ListLiteral, Literal, MapEntry, MapLiteral, Node, Select
+from navarch.schema.cel.nodes import (
+    Call,
+    Ident,
+    ListLiteral,
+    Literal,
+    MapEntry,
+    MapLiteral,
+    MessageField,
+    MessageLiteral,
+    Node,
+    Select,
+)
 from navarch.schema.cel.types import CelType
 
 MAX_DEPTH = 250
@@ -35,17 +46,18 @@ _LITERALS: dict[str, tuple[Callable[[str], object], CelType, str]] = {
 }
 
 
-def parse(source: str) -> Node:
-    """The tree of `source`, macros recognised. Raises `CelError`."""
-    parser = _Parser(source)
+def parse(source: str, *, builds: bool = False) -> Node:
+    """The tree of `source`, macros recognised; messages only if it `builds` some. Raises `CelError`."""
+    parser = _Parser(source, builds=builds)
     node = parser.expression()
     parser.expect("end", "an operator or the end of the rule")
     return node
 
 
 class _Parser:
-    def __init__(self, source: str) -> None:
+    def __init__(self, source: str, *, builds: bool) -> None:
         self._source = source
+        self._builds = builds
         self._tokens = tokens(source)
         self._next = 0
         self._depth = 0
@@ -139,7 +151,7 @@ class _Parser:
                 node = self._call(name, [node, self.expression()], bracket.at)
                 self.expect("]", "`]`")
             elif self._peek.kind == "{" and isinstance(node, Ident | Select):
-                raise self._unexpected("an operator", "messages cannot be built in a rule")
+                node = self._message(node)
             else:
                 return node
 
@@ -226,6 +238,19 @@ class _Parser:
             entries.append(MapEntry(key=key, value=self.expression(), optional=optional))
         return MapLiteral(start=opening.at, at=opening.at, entries=entries)
 
+    def _message(self, named: Ident | Select) -> MessageLiteral:
+        name = _dotted(named)
+        if not self._builds or not name:
+            raise self._unexpected("an operator", "messages cannot be built in a rule")
+        opening = self.expect("{", "`{`")
+        fields: list[MessageField] = []
+        while not self._closes("}", bool(fields)):
+            optional = self._take("?") is not None
+            field = self.expect("name", "the name of a field")
+            self.expect(":", "`:` and the value of this field")
+            fields.append(MessageField(name=field.text, value=self.expression(), optional=optional))
+        return MessageLiteral(start=named.start, at=opening.at, name=name, fields=fields)
+
     def _closes(self, closing: str, begun: bool) -> bool:
         """Takes the comma or the closing bracket before the next item; a trailing comma is allowed."""
         comma = self._take(",") if begun else None
@@ -234,3 +259,14 @@ class _Parser:
         if begun and comma is None:
             raise self._unexpected(f"`,` or `{closing}`")
         return False
+
+
+def _dotted(node: Node) -> str:
+    """`a.b.c` if the node is such a name, else nothing."""
+    match node:
+        case Ident(name=name):
+            return name
+        case Select(operand=operand, field=field, optional=False, test=False):
+            prefix = _dotted(operand)
+            return f"{prefix}.{field}" if prefix else ""
+    return ""

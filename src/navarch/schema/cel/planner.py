@@ -20,13 +20,14 @@ from navarch.schema.cel.nodes import (
     ListLiteral,
     Literal,
     MapLiteral,
+    MessageLiteral,
     Node,
     OptionalMap,
     Select,
 )
 from navarch.schema.cel.signatures import Implementation
 from navarch.schema.cel.types import CelType, Kind, unwrap_optional
-from navarch.schema.cel.values import NONE, Optional, no_such_overload, some
+from navarch.schema.cel.values import NONE, Built, Optional, no_such_overload, some
 
 _NO_KEYS = (list, dict, bytes)
 
@@ -53,10 +54,8 @@ class _Planner:
                 return self._select(node, scope)
             case Call():
                 return self._call(node, scope)
-            case ListLiteral():
-                return self._list(node, scope)
-            case MapLiteral():
-                return self._map(node, scope)
+            case ListLiteral() | MapLiteral() | MessageLiteral():
+                return self._written_out(node, scope)
             case Comprehension():
                 return self._comprehension(node, scope)
             case OptionalMap():
@@ -98,6 +97,11 @@ class _Planner:
         call = implementation(node.overloads, [operand.type for operand in node.operands()])
         return _apply(call, operands, node.operands())
 
+    def _written_out(self, node: ListLiteral | MapLiteral | MessageLiteral, scope: Mapping[str, int]) -> Plan:
+        if isinstance(node, ListLiteral):
+            return self._list(node, scope)
+        return self._map(node, scope) if isinstance(node, MapLiteral) else self._message(node, scope)
+
     def _list(self, node: ListLiteral, scope: Mapping[str, int]) -> Plan:
         plans = [self.plan(element, scope) for element in node.elements]
         if not node.optional:
@@ -126,6 +130,20 @@ class _Planner:
                 for item in found:
                     entries[name] = item
             return entries
+
+        return build
+
+    def _message(self, node: MessageLiteral, scope: Mapping[str, int]) -> Plan:
+        plans = [(each.name, self.plan(each.value, scope), each.optional) for each in node.fields]
+
+        def build(frame: Frame) -> object:
+            made = Built(node.name)
+            for name, value, optional in plans:
+                found: list[object] = []
+                _add(found, value(frame), optional)
+                for item in found:
+                    made[name] = item
+            return made
 
         return build
 

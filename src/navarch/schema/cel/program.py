@@ -50,9 +50,11 @@ class Program:
 
 
 def compile(  # noqa: A001 - read as cel.compile, like re.compile
-    expression: str, variables: Mapping[str, CelType], *, result: CelType | None = None
+    expression: str, variables: Mapping[str, CelType], *, result: CelType | None = None, builds: bool = False
 ) -> Program:
     """Parse and type-check an expression over `variables`; with `result`, it must give exactly that type.
+
+    One that `builds` may make objects, `Object.spec{…}` and `JSONPatch{…}`, as those of mutating policies do.
 
     Raises `CelError` with line, column and remedy.
 
@@ -61,14 +63,14 @@ def compile(  # noqa: A001 - read as cel.compile, like re.compile
     True
     """
     try:
-        return _compile(expression, variables, result)
+        return _compile(expression, variables, result, builds)
     except RecursionError:
         raise error_at(expression, 0, "the rule is nested too deeply", remedy="split it into several rules") from None
 
 
-def _compile(expression: str, variables: Mapping[str, CelType], result: CelType | None) -> Program:
-    root = parse(expression)
-    used = tuple(sorted(check(root, expression, variables)))
+def _compile(expression: str, variables: Mapping[str, CelType], result: CelType | None, builds: bool) -> Program:
+    root = parse(expression, builds=builds)
+    used = tuple(sorted(check(root, expression, variables, builds=builds)))
     validate(root, expression)
     if result is not None and root.type != result:
         raise error_at(expression, root.start, f"the rule gives {root.type}", expected=str(result))

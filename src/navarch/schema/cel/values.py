@@ -49,6 +49,21 @@ class Optional:
     value: object = None
 
 
+class Built(dict[str, object]):
+    """An object that an expression made, by its fields; `type_name` is such as `Object.spec`."""
+
+    __slots__ = ("type_name",)
+
+    def __init__(self, type_name: str) -> None:
+        super().__init__()
+        self.type_name = type_name
+
+    @property
+    def cel_type(self) -> CelType:
+        """The type that the checker gave it."""
+        return types.opaque(self.type_name)
+
+
 NONE = Optional(present=False)
 
 
@@ -74,7 +89,7 @@ def runtime_type(value: object) -> CelType:
     found = _RUNTIME_TYPES.get(type(value))
     if found is not None:
         return found
-    own: CelType = type(value).cel_type  # type: ignore[attr-defined]  # every other value class has it
+    own: CelType = value.cel_type  # type: ignore[attr-defined]  # every other value class has it
     return own
 
 

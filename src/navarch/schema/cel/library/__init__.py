@@ -13,6 +13,7 @@ from navarch.schema.cel.library import (
     network,
     operators,
     optionals,
+    patches,
     quantities,
     regex,
     semver,
@@ -48,3 +49,5 @@ def _by_name() -> Mapping[str, tuple[Overload, ...]]:
 
 
 FUNCTIONS = _by_name()
+PATCH_FUNCTIONS: Mapping[str, tuple[Overload, ...]] = {overload.function: (overload,) for overload in patches.OVERLOADS}
+"""What mutating policies can call besides."""
