@@ -106,12 +106,19 @@ class Expression:
 
     __slots__ = ("_fault", "_program", "text")
 
-    def __init__(self, text: str, environment: Mapping[str, cel.CelType], result: cel.CelType | None = None) -> None:
+    def __init__(
+        self,
+        text: str,
+        environment: Mapping[str, cel.CelType],
+        result: cel.CelType | None = None,
+        *,
+        builds: bool = False,
+    ) -> None:
         self.text = text
         self._fault = ""
         self._program: cel.Program | None = None
         try:
-            self._program = cel.compile(text, environment)
+            self._program = cel.compile(text, environment, builds=builds)
         except cel.CelError as error:
             self._fault = f"compilation error: {error}"
             return

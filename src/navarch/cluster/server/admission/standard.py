@@ -25,7 +25,9 @@ from navarch.cluster.server.admission.plugins.service_accounts import ServiceAcc
 from navarch.cluster.server.admission.plugins.storage_classes import ClaimResizing, DefaultStorageClass
 from navarch.cluster.server.admission.plugins.table import Plugins
 from navarch.cluster.server.admission.plugins.tolerations import DefaultTolerations
-from navarch.cluster.server.admission.policies.validating import Judging, ValidatingPolicies
+from navarch.cluster.server.admission.policies.bound import Judging
+from navarch.cluster.server.admission.policies.mutating import MutatingPolicies
+from navarch.cluster.server.admission.policies.validating import ValidatingPolicies
 from navarch.cluster.server.admission.webhooks.calling import Caller
 from navarch.cluster.server.admission.webhooks.hook import Asking
 from navarch.cluster.server.admission.webhooks.mutating import MutatingWebhooks
@@ -59,10 +61,13 @@ class StandardAdmission:
         objects = Objects(around.registry, around.catalog)
         equivalents = Equivalents(around.catalog)
         mutating, validating, policies, bindings = Kept(), Kept(), Kept(), Kept()
+        changing, changing_bindings = Kept(), Kept()
         self._quotas = Quotas(around.registry, around.catalog)
         self.followed: Mapping[str, Callable[[Json | None, Json | None], None]] = {
             "/registry/mutatingwebhookconfigurations/": mutating.changed,
             "/registry/validatingwebhookconfigurations/": validating.changed,
+            "/registry/mutatingadmissionpolicies/": changing.changed,
+            "/registry/mutatingadmissionpolicybindings/": changing_bindings.changed,
             "/registry/validatingadmissionpolicies/": policies.changed,
             "/registry/validatingadmissionpolicybindings/": bindings.changed,
             "/registry/resourcequotas/": self._quotas.changed,
@@ -73,7 +78,8 @@ class StandardAdmission:
         self._lifecycle = NamespaceLifecycle(around.find_namespace)
         self._grants = Grants(around.authorizer)
         self._plugins = _plugins(objects, around.rng)
-        self._mutating = MutatingWebhooks(self._plugins, mutating, asking)
+        changers = MutatingPolicies(changing, changing_bindings, judging)
+        self._mutating = MutatingWebhooks(self._plugins, changers, mutating, asking)
         self._policies = ValidatingPolicies(policies, bindings, judging)
         self._validating = ValidatingWebhooks(validating, asking)
 

@@ -1,1 +1,1 @@
-"""ValidatingAdmissionPolicy: rules in CEL that the server itself judges by."""
+"""ValidatingAdmissionPolicy and MutatingAdmissionPolicy: CEL that the server itself judges and changes objects by."""

@@ -11,7 +11,7 @@ from navarch.cluster.server.request import Json
 from navarch.schema import cel
 from navarch.schema.cel.types import object_of
 
-__all__ = ["Fault", "Policy", "matcher_of"]
+__all__ = ["Fault", "Policy", "Variables", "environment_of", "knowing", "matcher_of"]
 
 _LONGEST_MESSAGE: Final = 5 * 1024
 
@@ -52,7 +52,7 @@ class _Validation(NamedTuple):
         return "" if "\n" in text or len(text.encode()) > _LONGEST_MESSAGE else text
 
 
-class _Variables(dict[str, object]):
+class Variables(dict[str, object]):
     """The policy's own variables: each is worked out when it is first asked for, by those before it."""
 
     def __init__(self, expressions: Mapping[str, Expression], variables: Mapping[str, object]) -> None:
@@ -77,7 +77,7 @@ class Policy:
         self.matcher = matcher_of(spec.get("matchConstraints") or {}, is_required=True)
         self.fails = spec.get("failurePolicy") != "Ignore"
         self.param_kind: Json | None = spec.get("paramKind")
-        environment = _environment(self.param_kind is not None)
+        environment = environment_of(has_params=self.param_kind is not None)
         self.conditions = Conditions(spec.get("matchConditions") or (), environment)
         self._variables: dict[str, Expression] = {}
         environment = self._with_variables(spec, environment)
@@ -90,10 +90,10 @@ class Policy:
         """The environment of validations; each variable knows those before it."""
         known: dict[str, cel.CelType] = {}
         for each in spec.get("variables") or ():
-            expression = Expression(each["expression"], _knowing(environment, known))
+            expression = Expression(each["expression"], knowing(environment, known))
             self._variables[each["name"]] = expression
             known[each["name"]] = expression.result_type
-        return _knowing(environment, known)
+        return knowing(environment, known)
 
     def faults(self, variables: Mapping[str, object]) -> Iterator[Fault]:
         """Everything that is wrong with a request that the policy is about."""
@@ -102,7 +102,7 @@ class Policy:
             yield Fault(verdict.error)
         if not verdict.holds:
             return
-        known = {**variables, "variables": _Variables(self._variables, variables)}
+        known = {**variables, "variables": Variables(self._variables, variables)}
         for validation in self._validations:
             try:
                 fault = validation.fault(known)
@@ -115,7 +115,7 @@ class Policy:
         """Audit annotations that have no value: these refuse a request whatever the binding's actions are."""
         if not self.fails or not self._annotations:
             return
-        known = {**variables, "variables": _Variables(self._variables, variables)}
+        known = {**variables, "variables": Variables(self._variables, variables)}
         for expression in self._annotations:
             try:
                 expression.evaluate(known)
@@ -123,12 +123,14 @@ class Policy:
                 yield Fault(f"valueExpression '{expression.text}' resulted in error: {error}")
 
 
-def _environment(has_params: bool) -> dict[str, cel.CelType]:
+def environment_of(*, has_params: bool) -> dict[str, cel.CelType]:
+    """What the expressions of a policy can speak of, besides its own variables."""
     environment = {**REQUEST_VARIABLES, "namespaceObject": cel.DYN}
     return {**environment, "params": cel.DYN} if has_params else environment
 
 
-def _knowing(environment: dict[str, cel.CelType], known: Mapping[str, cel.CelType]) -> dict[str, cel.CelType]:
+def knowing(environment: dict[str, cel.CelType], known: Mapping[str, cel.CelType]) -> dict[str, cel.CelType]:
+    """The same with the policy's own variables."""
     return {**environment, "variables": object_of("kubernetes.variables", dict(known))}
 
 

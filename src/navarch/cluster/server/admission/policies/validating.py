@@ -5,25 +5,16 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Final, NamedTuple
 
-import msgspec
-
-from navarch.cluster.server.access.authorization import Authorizer
 from navarch.cluster.server.admission.attributes import Attributes, Warnings
 from navarch.cluster.server.admission.expressions import variables_of
 from navarch.cluster.server.admission.kept import Compiled, Kept
-from navarch.cluster.server.admission.matching import Equivalents, FindNamespace, Matcher, is_exempt, shown_as
-from navarch.cluster.server.admission.objects import Objects
-from navarch.cluster.server.admission.policies.params import (
-    NoParamsError,
-    UnknownParamKindError,
-    param_type,
-    params_of,
-)
-from navarch.cluster.server.admission.policies.policy import Fault, Policy, matcher_of
+from navarch.cluster.server.admission.matching import is_exempt, shown_as
+from navarch.cluster.server.admission.policies.bound import Binding, Judging, bound, params_for
+from navarch.cluster.server.admission.policies.params import NoParamsError, UnknownParamKindError
+from navarch.cluster.server.admission.policies.policy import Fault, Policy
 from navarch.cluster.server.refusal import Refusal, forbidden
-from navarch.cluster.server.request import Json
 
-__all__ = ["Judging", "ValidatingPolicies"]
+__all__ = ["ValidatingPolicies", "is_never_judged"]
 
 _CODES: Final = {"Unauthorized": 401, "Forbidden": 403, "Invalid": 422, "RequestEntityTooLarge": 413}
 _NEVER_JUDGED: Final = frozenset(
@@ -36,22 +27,6 @@ _NEVER_JUDGED: Final = frozenset(
         ("authorization.k8s.io", "subjectaccessreviews"),
     }
 )
-
-
-class Judging(msgspec.Struct, frozen=True):
-    """What it takes to judge by policies."""
-
-    objects: Objects
-    equivalents: Equivalents
-    find_namespace: FindNamespace
-    authorizer: Authorizer
-
-
-class _Binding(NamedTuple):
-    name: str
-    matcher: Matcher
-    actions: tuple[str, ...]
-    reference: Json | None
 
 
 class _Judgement(NamedTuple):
@@ -67,16 +42,16 @@ class ValidatingPolicies:
     """All policies that are bound; `policies` and `bindings` are kept."""
 
     def __init__(self, policies: Kept, bindings: Kept, judging: Judging) -> None:
-        self._bound = Compiled(lambda: _bound(policies, bindings), policies, bindings)
+        self._bound = Compiled(lambda: bound(policies, bindings, Policy), policies, bindings)
         self._judging = judging
 
     async def validate(self, attributes: Attributes, warnings: Warnings) -> None:
         """Refuses with the first fault, and warns of those that are only to be warned of."""
-        bound = self._bound.current()
-        if not bound or is_exempt(attributes) or _is_never_judged(attributes):
+        policies = self._bound.current()
+        if not policies or is_exempt(attributes) or is_never_judged(attributes):
             return
         refusal: Refusal | None = None
-        for policy, bindings in bound:
+        for policy, bindings in policies:
             async for judgement in self._judgements(policy, bindings, attributes):
                 if "Deny" in judgement.actions:
                     refusal = refusal or _refused(attributes, judgement)
@@ -86,14 +61,14 @@ class ValidatingPolicies:
             raise refusal
 
     async def _judgements(
-        self, policy: Policy, bindings: list[_Binding], attributes: Attributes
+        self, policy: Policy, bindings: list[Binding], attributes: Attributes
     ) -> AsyncIterator[_Judgement]:
         judging = self._judging
         resource = await policy.matcher.match(attributes, judging.equivalents, judging.find_namespace)
         if resource is None:
             return
         variables = variables_of(attributes, await shown_as(attributes, resource), judging.authorizer)
-        variables["namespaceObject"] = await self._namespace(attributes)
+        variables["namespaceObject"] = await judging.namespace_of(attributes)
         for binding in bindings:
             if await binding.matcher.match(attributes, judging.equivalents, judging.find_namespace) is None:
                 continue
@@ -109,44 +84,18 @@ class ValidatingPolicies:
                     yield _Judgement(policy.name, binding.name, Fault(f"failed to configure binding: {error}"))
 
     async def _bound_judgements(
-        self, policy: Policy, binding: _Binding, attributes: Attributes, variables: dict[str, object]
+        self, policy: Policy, binding: Binding, attributes: Attributes, variables: dict[str, object]
     ) -> AsyncIterator[_Judgement]:
-        for param in await self._params(policy, binding, attributes):
+        for param in await params_for(policy.param_kind, binding, attributes, self._judging):
             known = variables if policy.param_kind is None else {**variables, "params": param}
             for fault in policy.faults(known):
                 yield _Judgement(policy.name, binding.name, fault, binding.actions)
             for fault in policy.annotation_faults(known):
                 yield _Judgement(policy.name, binding.name, fault)
 
-    async def _params(self, policy: Policy, binding: _Binding, attributes: Attributes) -> list[Json | None]:
-        if policy.param_kind is None:
-            return [None]
-        resource = param_type(policy.param_kind, self._judging.objects.catalog)
-        return await params_of(binding.reference, resource, attributes, self._judging.objects)
 
-    async def _namespace(self, attributes: Attributes) -> Json | None:
-        return await self._judging.find_namespace(attributes.namespace) if attributes.namespace else None
-
-
-def _bound(policies: Kept, bindings: Kept) -> list[tuple[Policy, list[_Binding]]]:
-    by_policy: dict[str, list[_Binding]] = {}
-    for document in bindings.in_order():
-        by_policy.setdefault(document["spec"]["policyName"], []).append(_binding(document))
-    found = ((document, by_policy.get(document["metadata"]["name"])) for document in policies.in_order())
-    return [(Policy(document), bound) for document, bound in found if bound]
-
-
-def _binding(document: Json) -> _Binding:
-    spec = document["spec"]
-    return _Binding(
-        document["metadata"]["name"],
-        matcher_of(spec.get("matchResources") or {}, is_required=False),
-        tuple(spec.get("validationActions") or ()),
-        spec.get("paramRef"),
-    )
-
-
-def _is_never_judged(attributes: Attributes) -> bool:
+def is_never_judged(attributes: Attributes) -> bool:
+    """Whether policies have nothing to say, since judging would ask the same question again."""
     return (attributes.resource.group, attributes.resource.plural) in _NEVER_JUDGED
 
 

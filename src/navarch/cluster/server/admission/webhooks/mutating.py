@@ -13,6 +13,7 @@ from navarch.cluster.server.admission.attributes import Attributes, Warnings
 from navarch.cluster.server.admission.kept import Compiled, Kept
 from navarch.cluster.server.admission.matching import Shown, converted, internal_error, is_exempt
 from navarch.cluster.server.admission.plugins.table import Plugins
+from navarch.cluster.server.admission.policies.mutating import MutatingPolicies
 from navarch.cluster.server.admission.webhooks.hook import Asking, Hook, compiled_hooks
 from navarch.cluster.server.request import Json
 from navarch.cluster.server.types import ResourceType
@@ -35,25 +36,26 @@ class _Round(msgspec.Struct):
 
 
 class MutatingWebhooks:
-    """The webhooks of all MutatingWebhookConfigurations, which are `kept`, after the parts that go `before` them.
+    """The webhooks of all MutatingWebhookConfigurations, which are `kept`, after the parts that go `before` them and
+    the mutating policies.
 
-    If a webhook changed the object, those parts look at it a second time, and so does every webhook that saw it as it
-    was before and asks for that.
+    If a policy or a webhook changed the object, those parts look at it a second time, and so does every policy and
+    webhook that saw it as it was before and asks for that.
     """
 
-    def __init__(self, before: Plugins, kept: Kept, asking: Asking) -> None:
+    def __init__(self, before: Plugins, policies: MutatingPolicies, kept: Kept, asking: Asking) -> None:
         self._before = before
+        self._policies = policies
         self._hooks = Compiled(lambda: compiled_hooks(kept.in_order(), is_mutating=True), kept)
         self._asking = asking
 
     async def mutate(self, attributes: Attributes, warnings: Warnings) -> Json | None:
         """See `Admission.mutate`."""
         attributes = await self._prepared(attributes, warnings)
-        hooks = self._hooks.current()
-        if not hooks or is_exempt(attributes):
-            return attributes.value
+        hooks = () if is_exempt(attributes) else self._hooks.current()
         round_ = _Round()
-        first = await self._asked(attributes, tuple(enumerate(hooks)), round_, warnings)
+        first = await self._policies.mutate(attributes, is_again=False)
+        first = await self._asked(first, tuple(enumerate(hooks)), round_, warnings)
         if first.value is attributes.value:
             return first.value
         return await self._again(first, hooks, round_, warnings)
@@ -66,6 +68,7 @@ class MutatingWebhooks:
         self, attributes: Attributes, hooks: tuple[Hook, ...], round_: _Round, warnings: Warnings
     ) -> Json | None:
         prepared = await self._prepared(attributes, warnings)
+        prepared = await self._policies.mutate(prepared, is_again=True)
         if prepared.value is not attributes.value and not same_json(prepared.value, attributes.value):
             round_.changed()
         again = tuple((place, hook) for place, hook in enumerate(hooks) if place in round_.to_ask_again)

@@ -1,0 +1,72 @@
+"""Policies and their bindings: which of them a request meets, and with which parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple, TypeVar
+
+import msgspec
+
+from navarch.cluster.server.access.authorization import Authorizer
+from navarch.cluster.server.admission.attributes import Attributes
+from navarch.cluster.server.admission.kept import Kept
+from navarch.cluster.server.admission.matching import Equivalents, FindNamespace, Matcher
+from navarch.cluster.server.admission.objects import Objects
+from navarch.cluster.server.admission.policies.params import param_type, params_of
+from navarch.cluster.server.admission.policies.policy import matcher_of
+from navarch.cluster.server.request import Json
+
+__all__ = ["Binding", "Judging", "bound", "params_for"]
+
+_T = TypeVar("_T")
+
+
+class Judging(msgspec.Struct, frozen=True):
+    """What it takes to judge by policies."""
+
+    objects: Objects
+    equivalents: Equivalents
+    find_namespace: FindNamespace
+    authorizer: Authorizer
+
+    async def namespace_of(self, attributes: Attributes) -> Json | None:
+        """What `namespaceObject` is."""
+        return await self.find_namespace(attributes.namespace) if attributes.namespace else None
+
+
+class Binding(NamedTuple):
+    """Where a policy holds; `actions` are those of a validating one."""
+
+    name: str
+    matcher: Matcher
+    actions: tuple[str, ...]
+    reference: Json | None
+
+
+def bound(policies: Kept, bindings: Kept, make: Callable[[Json], _T]) -> list[tuple[_T, list[Binding]]]:
+    """The policies that are bound, as `make` makes them, by name."""
+    by_policy: dict[str, list[Binding]] = {}
+    for document in bindings.in_order():
+        by_policy.setdefault(document["spec"]["policyName"], []).append(_binding(document))
+    found = ((document, by_policy.get(document["metadata"]["name"])) for document in policies.in_order())
+    return [(make(document), bindings_of_it) for document, bindings_of_it in found if bindings_of_it]
+
+
+def _binding(document: Json) -> Binding:
+    spec = document["spec"]
+    return Binding(
+        document["metadata"]["name"],
+        matcher_of(spec.get("matchResources") or {}, is_required=False),
+        tuple(spec.get("validationActions") or ()),
+        spec.get("paramRef"),
+    )
+
+
+async def params_for(
+    param_kind: Json | None, binding: Binding, attributes: Attributes, judging: Judging
+) -> list[Json | None]:
+    """What `params` is, one after the other. Raises `UnknownParamKindError` and `NoParamsError`."""
+    if param_kind is None:
+        return [None]
+    resource = param_type(param_kind, judging.objects.catalog)
+    return await params_of(binding.reference, resource, attributes, judging.objects)
