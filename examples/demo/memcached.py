@@ -8,18 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import sys
-import tempfile
-from pathlib import Path
 
-from rich.console import Console, RenderableType
+from rich.console import RenderableType
 from rich.table import Table
 
 from memcached_operator import Memcached, MemcachedSpec, operator, selector
-from navarch.cluster.embedded.equipment import Equipment
 from navarch.k8s.core.v1 import Node, Pod
 from navarch.testing import Cluster
-from navarch.testing.engines import over_https
-from stage import Stage, perform
+from stage import Stage, perform, scene, stay_up
 
 NAME = "cache"
 SECONDS = 60.0
@@ -119,24 +115,12 @@ async def _told(address: str, said: bytes, end: bytes) -> bytes:
 
 async def main(*, stay: bool) -> None:
     """Tells the story, and says how to go on."""
-    console = Console(highlight=False)
-    async with over_https(Equipment(nodes=2)) as cluster:
-        assert cluster.access is not None
-        with tempfile.TemporaryDirectory(prefix="navarch-demo-") as folder:
-            kubeconfig = Path(folder, "kubeconfig")
-            kubeconfig.write_bytes(cluster.access.kubeconfig_file())
-            story = Story(cluster)
-            console.print(
-                f"To look at it meanwhile: [bold]KUBECONFIG={kubeconfig} kubectl get all[/]\n", soft_wrap=True
-            )
-            async with story.stage.shown():
-                await story.tell()
-            if stay:
-                console.print("\nThe cluster stays up until you press Ctrl-C.")
-                await asyncio.Event().wait()
-    console.print("\nTo go on by hand:")
-    for line in HINTS:
-        console.print(f"  [bold]{line}[/]", soft_wrap=True)
+    async with scene(nodes=2, look="kubectl get all", hints=HINTS) as (cluster, _):
+        story = Story(cluster)
+        async with story.stage.shown():
+            await story.tell()
+        if stay:
+            await stay_up()
 
 
 if __name__ == "__main__":

@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
+import tempfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -18,14 +20,49 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
+from navarch.cluster.embedded.equipment import Equipment
 from navarch.errors import NavarchError
+from navarch.testing import Cluster
+from navarch.testing.engines import over_https
 
-__all__ = ["Stage", "View", "perform"]
+__all__ = ["Scene", "Stage", "View", "perform", "scene", "stay_up"]
 
 View = Callable[[], Awaitable[RenderableType]]
 """Looks at the cluster, and draws what is there now."""
 
 _SECONDS_BETWEEN_LOOKS = 0.2
+
+
+class Scene(NamedTuple):
+    """Where a story takes place: a cluster, and a folder that goes with it."""
+
+    cluster: Cluster
+    folder: Path
+
+
+@asynccontextmanager
+async def scene(*, nodes: int, look: str, hints: Sequence[str]) -> AsyncIterator[Scene]:
+    """A cluster of this machine while the block lasts; at its end the `hints` say what can be typed to go on by hand.
+
+    `look` is the command that shows meanwhile what is there.
+    """
+    console = Console(highlight=False)
+    with tempfile.TemporaryDirectory(prefix="navarch-demo-") as folder:
+        async with over_https(Equipment(nodes=nodes)) as cluster:
+            assert cluster.access is not None
+            kubeconfig = Path(folder, "kubeconfig")
+            kubeconfig.write_bytes(cluster.access.kubeconfig_file())
+            console.print(f"To look at it meanwhile: [bold]KUBECONFIG={kubeconfig} {look}[/]\n", soft_wrap=True)
+            yield Scene(cluster, Path(folder))
+    console.print("\nTo go on by hand:")
+    for line in hints:
+        console.print(f"  [bold]{line}[/]", soft_wrap=True)
+
+
+async def stay_up() -> None:
+    """Whatever runs goes on until somebody ends it."""
+    Console(highlight=False).print("\nEverything stays up until you press Ctrl-C.")
+    await asyncio.Event().wait()
 
 
 @dataclass(slots=True)

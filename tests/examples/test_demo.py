@@ -13,8 +13,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 
-def told(demo: str, *folders: str) -> list[str]:
-    """The steps that a demo tells of, in a process of its own; it must come to its end."""
+def told(demo: str, *folders: str) -> str:
+    """What a demo prints, in a process of its own; it must come to its end."""
     path = os.pathsep.join(str(ROOT / folder) for folder in ("examples/demo", *folders))
     run = subprocess.run(
         [sys.executable, ROOT / "examples" / "demo" / demo],
@@ -25,21 +25,36 @@ def told(demo: str, *folders: str) -> list[str]:
         check=False,
     )
     assert run.returncode == 0, run.stdout + run.stderr
-    return re.findall(r"^ *\d+\.\d\d s  (.*)$", run.stdout, re.MULTILINE)
+    return run.stdout
+
+
+def steps_of(printed: str) -> list[str]:
+    """The steps that a demo tells of."""
+    return re.findall(r"^ *\d+\.\d\d s  (.*)$", printed, re.MULTILINE)
+
+
+def counted(printed: str, what: str) -> int:
+    """A number of the report."""
+    found = re.search(rf"^{what} +([\d,]+) *$", printed, re.MULTILINE)
+    assert found is not None, printed
+    return int(found[1].replace(",", ""))
 
 
 @pytest.mark.timeout(240)
 def test_a_cluster_of_etcd_is_hurt_scaled_backed_up_and_restored() -> None:
-    """Every step comes true, and no acknowledged write is lost."""
-    steps = told("etcd_cluster.py", "operators/etcd/src")
+    """Every step comes true, and no acknowledged write is lost; the report says what was counted."""
+    printed = told("etcd_cluster.py", "operators/etcd/src")
+    steps = steps_of(printed)
     assert len(steps) == 11, steps
     assert steps[-1].startswith("every acknowledged write is there again")
+    assert counted(printed, "writes that were acknowledged") == counted(printed, "of these read again at the end") > 200
+    assert counted(printed, "of these lost") == 0
 
 
 @pytest.mark.real
 def test_memcached_is_scaled_and_hurt() -> None:
     """Every step comes true."""
-    steps = told("memcached.py", "examples/memcached")
+    steps = steps_of(told("memcached.py", "examples/memcached"))
     assert len(steps) == 7, steps
     assert steps[-1] == "it is deleted, and everything goes with it"
 
