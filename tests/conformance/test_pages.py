@@ -157,3 +157,25 @@ async def test_answers_say_under_which_id_they_are_on_record(client: Client, bro
     assert first != second
     assert re.fullmatch(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}", first)
     assert browser.head("/api/v1/nope", **{"Audit-Id": "mine"})["Audit-Id"] == "mine"
+
+
+async def test_health_is_told_check_by_check(browser: Browser) -> None:
+    """With the names of kube-apiserver's checks, each of which can be asked for alone or left out."""
+    _, ready = browser.get("/readyz?verbose")
+    lines = ready.splitlines()
+    assert lines[-1] == "readyz check passed"
+    assert {"[+]ping ok", "[+]informer-sync ok", "[+]poststarthook/crd-informer-synced ok"} <= set(lines)
+    assert browser.get("/livez/poststarthook/rbac/bootstrap-roles")[1] == "ok"
+    assert "[+]etcd excluded: ok" in browser.get("/healthz?verbose&exclude=etcd")[1].splitlines()
+
+
+async def test_a_timeout_that_is_none_is_refused(client: Client, config: Config) -> None:
+    """In Go's words, before anybody asks who it is."""
+    connection = HTTPSConnection(config.server.removeprefix("https://"), context=config.ssl_context(), timeout=30)
+    for given, why in {"soon": 'invalid duration "soon"', "5": 'missing unit in duration "5"'}.items():
+        connection.request("GET", f"/version?timeout={given}")
+        with connection.getresponse() as answer:
+            assert answer.status == 400
+            said = json.loads(answer.read())["message"]
+            assert said == f"invalid timeout specified in the request URL - time: {why}"
+    connection.close()

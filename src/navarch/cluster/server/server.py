@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from navarch._base.clock import Clock
 from navarch.cluster.server.access.attributes import attributes_of
+from navarch.cluster.server.deadlines import refuse_malformed_timeout
 from navarch.cluster.server.endpoints import read, removal, write
 from navarch.cluster.server.endpoints.call import Call, Kernel
 from navarch.cluster.server.endpoints.patch import patch
@@ -146,6 +147,7 @@ class ApiServer:
 
     async def _answer(self, exchange: _Exchange) -> Reply:
         request, info, authenticator = exchange.request, exchange.info, self._parts.authenticator
+        refuse_malformed_timeout(request, info)
         asker = exchange.asker = await authenticator.authenticate(request)
         if asker is None:
             raise unauthorized()

@@ -10,6 +10,7 @@ from types import MappingProxyType
 import msgspec
 
 from navarch.cluster.server.publishing.discovery import Discovery
+from navarch.cluster.server.publishing.health import Health, health_reply
 from navarch.cluster.server.publishing.openapi import OpenApi
 from navarch.cluster.server.refusal import method_not_allowed
 from navarch.cluster.server.request import ApiRequest, Reply
@@ -18,14 +19,10 @@ from navarch.k8s.published import Published
 
 __all__ = ["Health", "Pages"]
 
-Health = Callable[[], str | None]
-"""None while all is well, else what is not."""
-
 Page = Callable[[ApiRequest], Awaitable[Reply]]
 """Serves one path."""
 
 _TEXT = "text/plain; charset=utf-8"
-_HEALTH = frozenset({"healthz", "livez", "readyz"})
 _ANY_METHOD = frozenset({"/", "/openapi/v2", "/metrics"})
 """What Kubernetes serves without looking at the method."""
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
@@ -42,7 +39,6 @@ _BUILD = {
 _COMPATIBILITY = ("emulationMajor", "emulationMinor", "minCompatibilityMajor", "minCompatibilityMinor")
 _VERSION = ("major", "minor", *_COMPATIBILITY, "gitVersion", *_BUILD)
 _ROOTS = ("/api", "/apis", "/healthz", "/livez", "/openapi/v2", "/openapi/v3", "/readyz", "/version")
-_CHECKS = ("ping", "log", "etcd")
 
 
 class Pages:
@@ -64,7 +60,7 @@ class Pages:
 
     async def __call__(self, request: ApiRequest) -> Reply:
         """The answer; 404 for what is nowhere, 405 for what can only be read."""
-        if (health := self._health_reply(request)) is not None:
+        if (health := health_reply(request, self._health)) is not None:
             return health
         other = self._others.get(request.path)
         reply = await other(request) if other is not None else self._reply(request)
@@ -96,15 +92,3 @@ class Pages:
         if root == "api" or (root == "apis" and self._discovery.has_group(group)):
             raise no_such_resource()
         return Reply(404, b"404 page not found\n", _TEXT)
-
-    def _health_reply(self, request: ApiRequest) -> Reply | None:
-        root, _, check = request.path.removeprefix("/").partition("/")
-        if root not in _HEALTH or (check and check not in _CHECKS) or request.path.endswith("/"):
-            return None
-        fault = self._health()
-        if fault is not None:
-            return Reply(500, f"[-]etcd failed: {fault}\n{root} check failed\n".encode(), _TEXT)
-        if "verbose" in request.query:
-            passed = "".join(f"[+]{each} ok\n" for each in _CHECKS)
-            return Reply(200, f"{passed}{root} check passed\n".encode(), _TEXT)
-        return Reply(200, b"ok", _TEXT)
