@@ -16,7 +16,7 @@ from etcd_operator.trust import Keyring, Keys
 from model_etcd import Asked, ModelEtcd, StartError
 from model_keeper import ModelKeeper
 from navarch import Context
-from navarch.api import apply_merge_patch, from_builtins, to_builtins
+from navarch.api import apply_merge_patch, from_builtins, set_controller, to_builtins
 from navarch.errors import AlreadyExists
 from navarch.k8s.core.v1 import (
     ContainerState,
@@ -100,6 +100,7 @@ class World:
     def put(self, new: Pod | PersistentVolumeClaim) -> None:
         """Somebody else than the operator makes something."""
         new.metadata.uid, new.metadata.creation_timestamp = self.uid(), self.now()
+        set_controller(new, self.cluster)
         self._begun[new.name] = self.elapsed
         if isinstance(new, Pod):
             new.spec.node_name = f"node-of-{new.name}"
@@ -253,6 +254,9 @@ class Ctx:
     def owned(self, kind: Any) -> list[Any]:
         return list(self._of(kind).values())
 
+    async def list(self, kind: Any, *, labels: Mapping[str, str]) -> list[Any]:
+        return [each for each in self._of(kind).values() if labels.items() <= each.labels.items()]
+
     def _of(self, kind: Any) -> dict[str, Any]:
         every: dict[Any, dict[str, Any]] = {Pod: self._world.pods, PersistentVolumeClaim: self._world.claims}
         return self._world.secrets if kind is Secret else every[kind]
@@ -273,6 +277,7 @@ class Ctx:
         if new.name in found:
             raise AlreadyExists(f"{new.name} is there", code=409)
         new.metadata.uid, new.metadata.creation_timestamp = self._world.uid(), self._world.now()
+        set_controller(new, self._world.cluster)
         found[new.name] = new
         if isinstance(new, Pod):
             new.spec.node_name = f"node-of-{new.name}"

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from etcd_operator.etcd import Etcd
 from etcd_operator.keeper import Keeper
 from etcd_operator.kinds import EtcdCluster
 from etcd_operator.manifests import claim, grown, keeps_data, peer_url, pod, secure_peer_url, settled
+from etcd_operator.manifests.claims import chosen
 from etcd_operator.steps import (
     AddMember,
     AskWho,
     BackUp,
+    ChooseSurvivor,
     Compact,
     Defragment,
     DeleteClaim,
@@ -32,11 +37,17 @@ from navarch import Context
 from navarch.errors import AlreadyExists, EtcdNotFoundError
 from navarch.k8s.core.v1 import PersistentVolumeClaim, Pod
 
-__all__ = ["carry_out"]
+__all__ = ["InTheWayError", "carry_out"]
+
+
+class InTheWayError(Exception):
+    """Something has the name of what is to be made, and belongs to somebody else."""
 
 
 async def carry_out(step: Step, cluster: EtcdCluster, ctx: Context, etcd: Etcd, keeper: Keeper) -> None:
-    """Raises an `EtcdError` or `ApiError` if it cannot be carried out; then the next look says what is there."""
+    """Raises an `EtcdError`, `ApiError` or `InTheWayError` if it cannot be carried out; then the next look says what is
+    there.
+    """
     match step:
         case Remember(number, secured):
             cluster.status.cluster_id, cluster.status.secured = f"{number:x}", secured
@@ -49,14 +60,16 @@ async def carry_out(step: Step, cluster: EtcdCluster, ctx: Context, etcd: Etcd, 
             await keeper.back_up(cluster, ctx)
         case Restore(origin, safely):
             await keeper.restore(cluster, ctx, origin, safely=safely)
-        case StartMember() | Settle() | DeletePod() | DeleteClaim() | GrowClaim():
+        case StartMember() | Settle() | DeletePod() | DeleteClaim() | ChooseSurvivor() | GrowClaim():
             await _in_kubernetes(step, cluster, ctx)
         case _:
             await _in_etcd(step, cluster, etcd)
 
 
 async def _in_kubernetes(
-    step: StartMember | Settle | DeletePod | DeleteClaim | GrowClaim, cluster: EtcdCluster, ctx: Context
+    step: StartMember | Settle | DeletePod | DeleteClaim | ChooseSurvivor | GrowClaim,
+    cluster: EtcdCluster,
+    ctx: Context,
 ) -> None:
     match step:
         case StartMember():
@@ -70,25 +83,38 @@ async def _in_kubernetes(
         case DeleteClaim(name):
             await ctx.delete(PersistentVolumeClaim, name)
         case GrowClaim(name):
-            small = await ctx.get(PersistentVolumeClaim, name)
-            change = grown(cluster, small) if small is not None else None
-            if small is not None and change is not None:
-                await ctx.patch(small, change)
+            await _changed(ctx, name, lambda found: grown(cluster, found))
+        case ChooseSurvivor(name, is_chosen):
+            await _changed(ctx, name, lambda _: chosen(is_chosen=is_chosen))
+
+
+async def _changed(
+    ctx: Context, name: str, change_of: Callable[[PersistentVolumeClaim], dict[str, Any] | None]
+) -> None:
+    found = await ctx.get(PersistentVolumeClaim, name)
+    change = change_of(found) if found is not None else None
+    if found is not None and change is not None:
+        await ctx.patch(found, change)
 
 
 async def _start(step: StartMember, cluster: EtcdCluster, ctx: Context) -> None:
     if keeps_data(cluster) and step.start.how in {"seed", "join"}:
-        await _made(ctx, claim(cluster, step.name))
-    await _made(ctx, pod(cluster, step.name, step.start, version=step.version))
+        await _made(cluster, ctx, claim(cluster, step.name))
+    await _made(cluster, ctx, pod(cluster, step.name, step.start, version=step.version))
 
 
-async def _made(ctx: Context, new: Pod | PersistentVolumeClaim) -> None:
-    if await ctx.get(type(new), new.name) is not None:
-        return
-    try:
-        await ctx.create(new)
-    except AlreadyExists:
-        return
+async def _made(cluster: EtcdCluster, ctx: Context, new: Pod | PersistentVolumeClaim) -> None:
+    """What somebody else has left under that name is not taken for one's own: its data would be."""
+    found: Pod | PersistentVolumeClaim | None = await ctx.get(type(new), new.name)
+    if found is None:
+        try:
+            await ctx.create(new)
+        except AlreadyExists:
+            return
+    elif cluster.metadata.uid not in {each.uid for each in found.metadata.owner_references or ()}:
+        raise InTheWayError(f"{new.kind} {new.name} is there, and not of this cluster: delete it, if it is not needed")
+    elif new.labels.items() - found.labels.items():
+        await ctx.patch(found, {"metadata": {"labels": new.labels}})
 
 
 async def _in_etcd(

@@ -25,7 +25,10 @@ class Etcd(Protocol):
         ...
 
     async def auth(self) -> Auth:
-        """Whether etcd asks who one is, and knows the operator; empty if that is not to be, or nobody can say."""
+        """Whether etcd asks who one is, and knows the operator; empty if that is not to be, or nobody can say.
+
+        Asked after members were: whom they refuse is a stranger.
+        """
         ...
 
     async def alarms(self) -> tuple[tuple[int, Alarm], ...]:

@@ -120,7 +120,7 @@ class Gateways:
         try:
             status = await self._status(name)
         except EtcdAccessError:
-            self._is_stranger = bool(self._keys.user)
+            self._is_stranger = True
             return None
         except EtcdError:
             return None
@@ -143,7 +143,7 @@ class Gateways:
             return await (await self._root()).maintenance.status(self._urls[name])
 
     async def auth(self) -> Auth:
-        if self._is_stranger and not self._voices:
+        if self._is_stranger and not (self._voices and self._keys.user):
             return "refused"
         if not self._keys.user or not any(voice.leader for voice in self._voices.values()):
             return ""
@@ -156,16 +156,24 @@ class Gateways:
 
     async def members(self, *, agreed: bool) -> tuple[MemberSeen, ...] | None:
         try:
-            client = await self._any(known=agreed)
             if agreed and not self._confirms_members():
-                await client.kv.get(_NO_KEY)
-                agreed = False
-            return _seen(await client.cluster.members(linearizable=agreed))
+                return await self._members_of_old()
+            return _seen(await (await self._any(known=agreed)).cluster.members(linearizable=agreed))
+        except EtcdAccessError:
+            self._is_stranger = True
+            return None
         except EtcdError:
             return None
 
+    async def _members_of_old(self) -> tuple[MemberSeen, ...]:
+        """A read of any key makes a member know what the quorum knows; only that very one is asked who the members are."""
+        name = next(name for name, voice in self._voices.items() if voice.leader and not voice.learner)
+        client = await self._at(name)
+        await client.kv.get(_NO_KEY)
+        return _seen(await client.cluster.members(linearizable=False))
+
     def _confirms_members(self) -> bool:
-        """Whether all are new enough to ask a quorum who the members are; otherwise a read of any key asks it."""
+        """Whether all are new enough to ask a quorum who the members are."""
         return all(Version.of(voice.version).confirms_members for voice in self._voices.values() if voice.version)
 
     async def alarms(self) -> tuple[tuple[int, Alarm], ...]:

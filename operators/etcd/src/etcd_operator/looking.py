@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 from etcd_operator.etcd import Etcd
 from etcd_operator.kinds import EtcdCluster
 from etcd_operator.manifests import grown
+from etcd_operator.manifests.claims import SURVIVOR
 from etcd_operator.manifests.pods import CLUSTER, FORCE, STATE, TEMPLATE, VERSION
 from etcd_operator.observation import ClaimSeen, Lost, Observation, PodSeen, Trouble, Voice
 from etcd_operator.versions import Version
@@ -33,6 +34,7 @@ _STRANDED: Final = re.compile(
     r"0/(\d+) nodes are available: \1 node\(s\) (?:didn't match PersistentVolume's node affinity|had volume node affinity)"
 )
 _LONGEST: Final = 160
+_RAN_WELL: Final = timedelta(minutes=2)
 
 
 NodeLost = Callable[[str], Awaitable[Lost]]
@@ -50,8 +52,8 @@ async def look(
 ) -> Observation:
     """One value of all that is there now; members first hand, as a quorum knows them, where there is one."""
     voices = await etcd.voices()
-    auth = await etcd.auth()
     agreed = await etcd.members(agreed=True) if any(voice.leader for voice in voices.values()) else None
+    auth = await etcd.auth()
     remembered = await etcd.members(agreed=False) if voices and agreed is None else None
     seen = Observation(
         now=now,
@@ -87,7 +89,7 @@ async def _compared(cluster: EtcdCluster, seen: Observation, etcd: Etcd) -> Obse
     """
     voices = [seen.voices[member.name] for member in seen.healthy_voters]
     alike = len(voices) == len(seen.voters) > 1 and len({voice.version for voice in voices}) == 1
-    if not seen.agreed or not alike or not _is_due(cluster, seen.now) or not Version.of(voices[0].version).hashes_keys:
+    if not seen.agreed or not alike or not _is_due(cluster, seen) or not Version.of(voices[0].version).hashes_keys:
         return seen
     names, revision = [member.name for member in seen.voters], min(voice.revision for voice in voices)
     found = await etcd.fingerprints(names, revision)
@@ -96,9 +98,12 @@ async def _compared(cluster: EtcdCluster, seen: Observation, etcd: Etcd) -> Obse
     return replace(seen, compared=True, fingerprints=found)
 
 
-def _is_due(cluster: EtcdCluster, now: datetime) -> bool:
+def _is_due(cluster: EtcdCluster, seen: Observation) -> bool:
+    """Now and then; and when etcd itself cannot tell who has other data."""
     every, last = cluster.spec.healing.compare_every_seconds, cluster.status.compared_at
-    return every > 0 and not cluster.spec.paused and (last is None or (now - last).total_seconds() >= every)
+    is_time = every > 0 and (last is None or (seen.now - last).total_seconds() >= every)
+    is_doubted = bool(seen.accused) and not seen.is_clear_who_is_corrupt
+    return not cluster.spec.paused and (is_time or is_doubted)
 
 
 def pod_seen(pod: Pod) -> PodSeen:
@@ -120,7 +125,7 @@ def pod_seen(pod: Pod) -> PodSeen:
         first=first,
         forced=annotations.get(FORCE) == "true",
         trouble="crash" if trouble == "disk" and first else trouble,
-        restarts=container.restart_count if container is not None else 0,
+        restarts=_failures(container) if container is not None else 0,
         words=words,
         unready_since=None if is_ready else (ready[1] if ready else pod.metadata.creation_timestamp),
         lost="stranded" if _is_stranded(pod) else "",
@@ -133,6 +138,7 @@ def _claim_seen(cluster: EtcdCluster, claim: PersistentVolumeClaim) -> ClaimSeen
         ending=claim.metadata.deletion_timestamp is not None,
         lost=claim.status.phase == "Lost",
         small=grown(cluster, claim) is not None,
+        chosen=claim.annotations.get(SURVIVOR) == "true",
     )
 
 
@@ -170,6 +176,15 @@ def _last_end(container: ContainerStatus) -> tuple[Trouble, str]:
     if any(_DISK.search(line) for line in fatal):
         return "disk", _short(_said(fatal[-1]))
     return "crash", _short(_said(fatal[-1])) if fatal else f"it ended with code {end.exit_code}"
+
+
+def _failures(container: ContainerStatus) -> int:
+    """How often it has ended, unless it ran well until then: what ends once in a while can start."""
+    for state in (container.state, container.last_state):
+        end = state.terminated if state is not None else None
+        if end is not None and end.started_at is not None and end.finished_at is not None:
+            return 0 if end.finished_at - end.started_at >= _RAN_WELL else container.restart_count
+    return container.restart_count
 
 
 def _said(line: str) -> str:

@@ -60,12 +60,13 @@ class PodSeen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimSeen:
-    """A claim of the cluster. `lost` if the volume behind it is gone."""
+    """A claim of the cluster. `lost` if the volume behind it is gone, `chosen` if its member is to go on alone."""
 
     name: str
     ending: bool = False
     lost: bool = False
     small: bool = False
+    chosen: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,6 +114,8 @@ class Observation:
     now: datetime
     pods: Mapping[str, PodSeen] = field(default_factory=dict)
     claims: Mapping[str, ClaimSeen] = field(default_factory=dict)
+    others: frozenset[str] = frozenset()
+    """Pods and claims that have this cluster's labels, and are not its own."""
     voices: Mapping[str, Voice] = field(default_factory=dict)
     members: tuple[MemberSeen, ...] = ()
     agreed: bool = False
@@ -142,10 +145,31 @@ class Observation:
         voice = self.voices.get(member.name)
         return voice is not None and voice.member == member.id and voice.leader != 0
 
+    def stays(self, member: MemberSeen) -> bool:
+        """Whether it can be counted on: it is healthy, and its pod is not about to go."""
+        pod = self.pods.get(member.name)
+        return self.is_healthy(member) and not (pod is not None and pod.ending)
+
     @property
     def healthy_voters(self) -> tuple[MemberSeen, ...]:
         """Voters that can be counted on."""
-        return tuple(member for member in self.voters if self.is_healthy(member))
+        return tuple(member for member in self.voters if self.stays(member))
+
+    @property
+    def accused(self) -> frozenset[int]:
+        """Members of which etcd says that they hold other data than the rest; 0 if it cannot tell who."""
+        return frozenset(number for number, alarm in self.alarms if alarm == "CORRUPT")
+
+    @property
+    def is_clear_who_is_corrupt(self) -> bool:
+        """Whether most voters are not accused. etcd compares with what the leader has, which may be what is wrong."""
+        believed = [member for member in self.healthy_voters if member.id not in self.accused]
+        return 0 not in self.accused and len(believed) >= quorum(len(self.voters))
+
+    def loses_data_with_its_pod(self, name: str) -> bool:
+        """Whether a claim is there and only as long as the pod is."""
+        claim = self.claims.get(name)
+        return claim is not None and claim.ending
 
     @property
     def leader(self) -> MemberSeen | None:

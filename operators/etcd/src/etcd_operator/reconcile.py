@@ -6,12 +6,12 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from etcd_operator.carrying import carry_out
+from etcd_operator.carrying import InTheWayError, carry_out
 from etcd_operator.etcd import Connect, Etcd
 from etcd_operator.keeper import Keeper
 from etcd_operator.kinds import EtcdCluster, EtcdClusterStatus
 from etcd_operator.looking import look
-from etcd_operator.manifests import client_urls
+from etcd_operator.manifests import client_urls, labels_of
 from etcd_operator.manifests.wiring import AUTHORITIES
 from etcd_operator.metrics import RECOVERY, STEPS, MemberCounts
 from etcd_operator.nodes import Nodes
@@ -22,7 +22,7 @@ from etcd_operator.surroundings import surround
 from etcd_operator.trust import Keyring
 from navarch import Context, Result
 from navarch.client import Client
-from navarch.errors import Conflict, EtcdError
+from navarch.errors import Conflict, EtcdError, Forbidden, Invalid
 from navarch.k8s.core.v1 import PersistentVolumeClaim, Pod
 
 __all__ = ["Reconciler"]
@@ -30,6 +30,7 @@ __all__ = ["Reconciler"]
 _AGAIN: Final = 0.05
 """What a step has changed is looked at so soon."""
 _AFTER_REFUSAL: Final = 0.5
+_AFTER_DENIAL: Final = 5.0
 _LONGEST_NOTE: Final = 1024
 _TIDY_SECONDS: Final = 60.0
 _SILENT: Final = frozenset({"Remember", "Settle"})
@@ -53,7 +54,8 @@ class Reconciler:
         async with self._connect(cluster, client_urls(pods), keys) as etcd:
             node_lost = partial(self._nodes.lost, ctx)
             seen = await look(cluster, pods, claims, etcd, node_lost=node_lost, now=ctx.now())
-            seen = replace(seen, kept=await self._keeper.seen(cluster, ctx), faults=keys.faults)
+            kept, others = await self._keeper.seen(cluster, ctx), await _of_others(cluster, ctx)
+            seen = replace(seen, kept=kept, others=others, faults=keys.faults)
             if not seen.voices:
                 self._keyring.doubt(cluster, ctx.now())
             plan = decide(cluster, seen)
@@ -78,6 +80,10 @@ class Reconciler:
             return _AFTER_REFUSAL
         except Conflict:
             return _AGAIN
+        except (Invalid, Forbidden) as error:
+            return _refused(plan, cluster, ctx, f"Kubernetes does not let it happen: {error}")
+        except InTheWayError as error:
+            return _refused(plan, cluster, ctx, str(error))
         _tell_of(plan, ctx)
         return plan.after or _AGAIN
 
@@ -86,6 +92,23 @@ class Reconciler:
         while True:
             await client.clock.sleep(_TIDY_SECONDS)
             self._counts.forget_gone(client.clock.now())
+
+
+async def _of_others(cluster: EtcdCluster, ctx: Context) -> frozenset[str]:
+    """What has this cluster's labels, but another owner or none: an earlier cluster of its name may have left it."""
+    own = {each.metadata.uid for kind in (Pod, PersistentVolumeClaim) for each in ctx.owned(kind)}
+    labels = labels_of(cluster)
+    pods, claims = await ctx.list(Pod, labels=labels), await ctx.list(PersistentVolumeClaim, labels=labels)
+    return frozenset(each.name for each in (*pods, *claims) if each.metadata.uid not in own)
+
+
+def _refused(plan: Plan, cluster: EtcdCluster, ctx: Context, why: str) -> float:
+    """Said once, and tried again in a while: whoever has to do something about it will not do it at once."""
+    words = f"{plan.words}; {why}"
+    if cluster.status.next_step != words:
+        ctx.event("StepRefused", words[:_LONGEST_NOTE], type="Warning")
+    cluster.status.next_step = words
+    return _AFTER_DENIAL
 
 
 def _counted(cluster: EtcdCluster, seen: Observation) -> dict[str, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Final, Literal
 
 from etcd_operator.kinds import EtcdCluster, MembersStatus
@@ -26,6 +27,7 @@ _TROUBLED: Final = frozenset(
         "RolloutFailed",
         "RolloutRefused",
         "SecretsWrong",
+        "Unreachable",
         "Unsupported",
     }
 )
@@ -82,13 +84,20 @@ def _phase(cluster: EtcdCluster, plan: Plan) -> tuple[Literal["", "Creating", "R
 
 def _versions(cluster: EtcdCluster, seen: Observation) -> None:
     status = cluster.status
-    running = [Version.of(voice.version) for voice in seen.voices.values() if voice.version]
-    if running:
-        status.current_version = str(min(running))
     wanted = cluster.spec.version.removeprefix("v")
+    running = [(Version.of(voice.version), name) for name, voice in seen.voices.items() if voice.version]
+    if running:
+        status.current_version = min((version, text == wanted, text) for version, text in _tagged(seen, running))[2]
     status.target_version = wanted if wanted != status.current_version else ""
     if status.failed_version and status.failed_generation != cluster.metadata.generation:
         status.failed_version, status.failed_generation = "", 0
+
+
+def _tagged(seen: Observation, running: Sequence[tuple[Version, str]]) -> Iterator[tuple[Version, str]]:
+    """With the text that the image is asked for by: etcd itself does not know what comes behind its version there."""
+    for version, name in running:
+        asked = seen.pods[name].version if name in seen.pods else ""
+        yield version, asked if asked and Version.of(asked) == version else str(version)
 
 
 def _saved(cluster: EtcdCluster, seen: Observation) -> None:
@@ -99,10 +108,7 @@ def _saved(cluster: EtcdCluster, seen: Observation) -> None:
 
 
 def _conditions(cluster: EtcdCluster, seen: Observation, plan: Plan) -> None:
-    healthy, voters = len(seen.healthy_voters), len(seen.voters)
-    available = "Serving" if seen.agreed else "Asleep" if plan.reason == "Asleep" else "NoQuorum"
-    words = f"{healthy} of {voters} voters answer" if seen.agreed else plan.words
-    _set(cluster, seen, "Available", (seen.agreed, available, words))
+    _set(cluster, seen, "Available", _available(seen, plan))
     moving = plan.reason in _UNDER_WAY and not (plan.reason == "Asleep" and plan.step is None)
     _set(cluster, seen, "Progressing", (moving, plan.reason, plan.words))
     _set(cluster, seen, "Degraded", _degraded(cluster, seen, plan))
@@ -112,9 +118,18 @@ def _conditions(cluster: EtcdCluster, seen: Observation, plan: Plan) -> None:
         cluster.status.conditions = [each for each in cluster.status.conditions if each.type != "BackupReady"]
 
 
+def _available(seen: Observation, plan: Plan) -> tuple[bool | None, str, str]:
+    if seen.agreed:
+        healthy = sum(seen.is_healthy(member) for member in seen.voters)
+        return True, "Serving", f"{healthy} of {len(seen.voters)} voters answer"
+    if plan.reason == "Unreachable":
+        return None, "Unreachable", plan.words
+    return False, "Asleep" if plan.reason == "Asleep" else "NoQuorum", plan.words
+
+
 def _degraded(cluster: EtcdCluster, seen: Observation, plan: Plan) -> tuple[bool, str, str]:
     sick = [member.name for member in seen.voters if not seen.is_healthy(member)]
-    if plan.reason in _TROUBLED:
+    if plan.stuck or plan.reason in _TROUBLED:
         return True, plan.reason, plan.words
     if sick and plan.reason != "Asleep":
         return True, "MembersDown", f"{', '.join(sorted(sick))} cannot be counted on"
@@ -135,12 +150,13 @@ def _current(cluster: EtcdCluster) -> str:
     return cluster.status.current_version
 
 
-def _set(cluster: EtcdCluster, seen: Observation, kind: str, said: tuple[bool, str, str]) -> None:
+def _set(cluster: EtcdCluster, seen: Observation, kind: str, said: tuple[bool | None, str, str]) -> None:
+    """Whether it holds, if that is known, the reason and the words."""
     holds, reason, message = said
     cluster.status.set_condition(
         Condition(
             type=kind,
-            status="True" if holds else "False",
+            status="Unknown" if holds is None else "True" if holds else "False",
             reason=reason,
             message=message,
             observed_generation=cluster.metadata.generation,

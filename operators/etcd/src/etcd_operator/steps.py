@@ -12,6 +12,7 @@ __all__ = [
     "AddMember",
     "AskWho",
     "BackUp",
+    "ChooseSurvivor",
     "Compact",
     "Defragment",
     "DeleteClaim",
@@ -101,6 +102,14 @@ class DeleteClaim:
 
 
 @dataclass(frozen=True, slots=True)
+class ChooseSurvivor:
+    """Writes at a member's claim that its data is what the cluster goes on from; or that it is not any more."""
+
+    name: str
+    chosen: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class GrowClaim:
     """Asks for a larger volume."""
 
@@ -177,6 +186,7 @@ Step = (
     | MoveLeader
     | DeletePod
     | DeleteClaim
+    | ChooseSurvivor
     | GrowClaim
     | Compact
     | Defragment

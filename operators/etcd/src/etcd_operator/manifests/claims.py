@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
-from etcd_operator.kinds import EtcdCluster
+from etcd_operator.kinds import GROUP, EtcdCluster
 from etcd_operator.manifests.names import labels_of
 from navarch.k8s.core.v1 import PersistentVolumeClaim, PersistentVolumeClaimSpec, VolumeResourceRequirements
 
-__all__ = ["claim", "grown", "keeps_data", "storage_of"]
+__all__ = ["SURVIVOR", "chosen", "claim", "grown", "keeps_data", "storage_of"]
+
+
+SURVIVOR: Final = f"{GROUP}/survivor"
+
+
+def chosen(*, is_chosen: bool) -> dict[str, Any]:
+    """The change of a claim whose data a cluster goes on from, or does not any more."""
+    return {"metadata": {"annotations": {SURVIVOR: "true" if is_chosen else None}}}
 
 
 def keeps_data(cluster: EtcdCluster) -> bool:

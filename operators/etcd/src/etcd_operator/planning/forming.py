@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from urllib.parse import urlsplit
+
 from etcd_operator.kinds import EtcdCluster
 from etcd_operator.manifests import Start, member_name, template_of
-from etcd_operator.observation import Observation, PodSeen
+from etcd_operator.observation import MemberSeen, Observation, PodSeen, quorum
 from etcd_operator.planning.plan import Plan, done, stuck, wait
 from etcd_operator.planning.securing import all_secure
 from etcd_operator.steps import DeletePod, Remember, Restore, StartMember
@@ -27,6 +29,10 @@ def asleep(cluster: EtcdCluster, seen: Observation) -> Plan | None:
     if cluster.spec.size:
         return None
     running = sorted(pod.name for pod in seen.pods.values() if not pod.ending)
+    doomed = [name for name in running if seen.loses_data_with_its_pod(name)]
+    if doomed and len(running) - len(doomed) < quorum(len(running)):
+        words = f"size is 0, but the claims of {', '.join(doomed)} are ending, and would take the data with them"
+        return stuck("Asleep", f"{words}: with a size of 1 or more other members take their place first")
     if running:
         return Plan("Asleep", f"size is 0: {running[0]} is stopped, its data stays", DeletePod(running[0]))
     if seen.pods:
@@ -50,16 +56,36 @@ def from_snapshot(cluster: EtcdCluster, seen: Observation) -> Plan | None:
 
 
 def forming(cluster: EtcdCluster, seen: Observation) -> Plan | None:
-    """The first member, until it has answered once and that is written down."""
+    """The first member, until it has answered once and that is written down.
+
+    What a restore has stopped is not started: its members would meet the one that has the snapshot.
+    """
     if cluster.status.cluster_id:
         return None
     if seen.voices:
-        number = next(iter(seen.voices.values())).cluster
-        secured = cluster.spec.tls is not None and all_secure(cluster, seen)
-        return Plan("Forming", "the first member answers", Remember(number, secured=secured))
+        return _answered(cluster, seen)
+    if seen.kept.restoring:
+        return wait("Forming", f"the cluster is being restored: {seen.kept.restoring}")
     if len(seen.pods.keys() | seen.claims.keys()) > 1:
         return None
+    if seen.others:
+        words = f"there is something of another cluster of this name: {', '.join(sorted(seen.others))}"
+        return wait("Forming", f"{words}; unless it goes by itself, delete its pods and claims")
     return _seed(cluster, seen)
+
+
+def _answered(cluster: EtcdCluster, seen: Observation) -> Plan:
+    """An address may have been somebody else's before, or be by now: only a member of this cluster is believed."""
+    own = next((member for member in seen.members if seen.is_healthy(member) and _is_own(cluster, member)), None)
+    if own is None or not seen.agreed:
+        return wait("Forming", f"waiting for {', '.join(sorted(seen.voices))} to answer as a member of this cluster")
+    secured = cluster.spec.tls is not None and all_secure(cluster, seen)
+    return Plan("Forming", "the first member answers", Remember(seen.voices[own.name].cluster, secured=secured))
+
+
+def _is_own(cluster: EtcdCluster, member: MemberSeen) -> bool:
+    host = urlsplit(member.peer_url).hostname or ""
+    return host.startswith(f"{member.name}.{cluster.name}.{cluster.namespace}.svc")
 
 
 def _seed(cluster: EtcdCluster, seen: Observation) -> Plan:

@@ -11,7 +11,7 @@ from etcd_operator.observation import MemberSeen, Observation, PodSeen
 from etcd_operator.planning.loss import has_data, start_again
 from etcd_operator.planning.plan import Plan, wait
 from etcd_operator.planning.rolling import is_outdated
-from etcd_operator.steps import DeleteClaim, DeletePod, Promote, RemoveMember, Settle
+from etcd_operator.steps import ChooseSurvivor, DeleteClaim, DeletePod, Promote, RemoveMember, Settle
 
 __all__ = ["absent", "broken", "learning", "settling", "strays", "unstartable"]
 
@@ -26,16 +26,25 @@ _LOST: Final = {
 
 def unstartable(cluster: EtcdCluster, seen: Observation) -> Plan | None:
     """Pods that do not run, and are not what would be made now: the cause may be gone with them."""
-    started = {member.name for member in seen.members if member.started}
     for name, pod in sorted(seen.pods.items()):
-        safe = keeps_data(cluster) or name not in started
-        given_up = pod.version == cluster.status.failed_version
-        cannot = pod.trouble in {"image", "unschedulable"} or (given_up and pod.trouble)
-        if safe and cannot and not pod.ending and is_outdated(cluster, pod):
-            return Plan(
-                "Healing", f"{name} cannot start ({pod.words}): it is made anew as asked for now", DeletePod(name)
-            )
+        given_up = _is_given_up(cluster, pod) and name not in seen.voices and not pod.ready
+        cannot = given_up or pod.trouble in {"image", "unschedulable"}
+        if cannot and not pod.ending and is_outdated(cluster, pod) and _has_nothing_to_lose(cluster, seen, pod):
+            words = f"{name} cannot start ({pod.words or 'it is silent'}): it is made anew as asked for now"
+            return Plan("Healing", words, DeletePod(name))
     return None
+
+
+def _is_given_up(cluster: EtcdCluster, pod: PodSeen) -> bool:
+    return bool(cluster.status.failed_version) and pod.version == cluster.status.failed_version
+
+
+def _has_nothing_to_lose(cluster: EtcdCluster, seen: Observation, pod: PodSeen) -> bool:
+    """Whether what it has outlives it, or it has nothing. Who has started is not known while nobody says so."""
+    if keeps_data(cluster):
+        return not seen.loses_data_with_its_pod(pod.name)
+    started = {member.name for member in seen.members if member.started}
+    return pod.trouble == "unschedulable" or (bool(seen.members) and pod.name not in started)
 
 
 def settling(cluster: EtcdCluster, seen: Observation) -> Plan | None:
@@ -44,6 +53,9 @@ def settling(cluster: EtcdCluster, seen: Observation) -> Plan | None:
         pod = seen.pods.get(member.name)
         if pod is not None and (pod.first or pod.forced) and not pod.ending and seen.is_healthy(member):
             return Plan("Joining", f"{member.name} has started", Settle(member.name))
+    for name, claim in sorted(seen.claims.items()):
+        if claim.chosen:
+            return Plan("Joining", f"{name} need not go on alone", ChooseSurvivor(name, chosen=False))
     return None
 
 
@@ -62,6 +74,8 @@ def absent(cluster: EtcdCluster, seen: Observation) -> Plan | None:
     """Members without a pod: started again with their data, replaced without."""
     for member in seen.members:
         pod = seen.pods.get(member.name)
+        if any(each.name == member.name and seen.is_healthy(each) and each != member for each in seen.members):
+            return _replaced(seen, member, "another member has its name and its pod")
         if pod is None and (not member.started or has_data(cluster, seen, member.name)):
             return start_again(cluster, seen, member)
         gone = pod is None or (pod.ending and not seen.is_healthy(member))

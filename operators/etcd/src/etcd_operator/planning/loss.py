@@ -10,11 +10,14 @@ from etcd_operator.manifests import Start, keeps_data
 from etcd_operator.observation import MemberSeen, Observation, quorum
 from etcd_operator.planning.plan import Plan, stuck, wait
 from etcd_operator.planning.rolling import version_to_run
-from etcd_operator.steps import DeletePod, Restore, StartMember
+from etcd_operator.steps import ChooseSurvivor, DeletePod, Restore, StartMember
 
 __all__ = ["has_data", "start_again", "without_quorum"]
 
 _DATABASE: Final = "/var/etcd/data/member/snap/db"
+_SURE: Final = 3
+"""So often a disk has failed that has lost its data."""
+_RETRY: Final = 3.0
 
 
 def without_quorum(cluster: EtcdCluster, seen: Observation) -> Plan | None:
@@ -22,18 +25,51 @@ def without_quorum(cluster: EtcdCluster, seen: Observation) -> Plan | None:
     if seen.agreed:
         return None
     voters = seen.voters or _remembered(cluster, seen)
-    able = [member for member in voters if not member.started or has_data(cluster, seen, member.name)]
+    able = [member for member in voters if not member.started or _may_return(cluster, seen, member.name)]
     names = [member.name for member in able if member.started]
-    lost = len(able) < quorum(len(voters))
-    if lost and names and cluster.spec.healing.force_new_cluster and keeps_data(cluster):
-        return _recover(cluster, seen, names, _story(able, voters))
+    chosen = next((name for name in names if name in seen.claims and seen.claims[name].chosen), None)
+    if chosen is not None:
+        return _alone(cluster, seen, chosen, _story(able, voters))
     for member in [*able, *(each for each in seen.members if each.learner)]:
         if member.name not in seen.pods and (not member.started or has_data(cluster, seen, member.name)):
             return start_again(cluster, seen, member)
-    if lost or not voters:
-        return _gone(cluster, seen, names, _story(able, voters))
+    if len(able) >= quorum(len(voters)):
+        return _awaited(seen, voters)
+    return _not_yet(cluster, seen, names) or _for_good(cluster, seen, names, _story(able, voters))
+
+
+def _awaited(seen: Observation, voters: Sequence[MemberSeen]) -> Plan:
+    """Whether there is a quorum is known only by those who answer. A pod that is ready is part of one."""
+    ready = [member.name for member in voters if member.name in seen.pods and seen.pods[member.name].ready]
+    if not seen.voices and ready:
+        words = f"nobody answers the operator, although {', '.join(ready)} are ready: it may be cut off from them"
+        return wait("Unreachable", words, after=_RETRY)
     silent = ", ".join(member.name for member in voters if not seen.is_healthy(member))
     return wait("QuorumLost", f"there is no quorum, but enough members have their data: waiting for {silent}")
+
+
+def _not_yet(cluster: EtcdCluster, seen: Observation, able: list[str]) -> Plan | None:
+    """Who votes is known for certain only from members: those that have their data get the time to say so."""
+    led = [name for name, voice in sorted(seen.voices.items()) if voice.leader]
+    early = led or [name for name in able if not _had_its_time(cluster, seen, name)]
+    if not early:
+        return None
+    return wait("QuorumLost", f"most members seem to have lost their data: waiting for what {', '.join(early)} can say")
+
+
+def _had_its_time(cluster: EtcdCluster, seen: Observation, name: str) -> bool:
+    pod = seen.pods.get(name)
+    if name in seen.voices or pod is None:
+        return name in seen.voices
+    silent = (seen.now - pod.unready_since).total_seconds() if pod.unready_since else 0.0
+    tried = pod.running or pod.trouble in {"crash", "disk"}
+    return tried and silent >= cluster.spec.healing.replace_after_seconds
+
+
+def _for_good(cluster: EtcdCluster, seen: Observation, able: list[str], story: str) -> Plan:
+    if able and cluster.spec.healing.force_new_cluster and keeps_data(cluster):
+        return _choose(seen, able, story)
+    return _gone(cluster, seen, able, story)
 
 
 def _remembered(cluster: EtcdCluster, seen: Observation) -> tuple[MemberSeen, ...]:
@@ -76,12 +112,24 @@ def _command(cluster: EtcdCluster, permission: str) -> str:
 
 def has_data(cluster: EtcdCluster, seen: Observation, name: str) -> bool:
     """Whether a member that has started can be counted on to start again."""
+    pod = seen.pods.get(name)
+    return _is_kept(cluster, seen, name) and not (pod is not None and pod.trouble == "disk")
+
+
+def _may_return(cluster: EtcdCluster, seen: Observation, name: str) -> bool:
+    """The same, where nothing can be had from the others: a disk that fails once may not fail again."""
+    pod = seen.pods.get(name)
+    fails = pod is not None and pod.trouble == "disk" and pod.restarts >= _SURE
+    return _is_kept(cluster, seen, name) and not fails
+
+
+def _is_kept(cluster: EtcdCluster, seen: Observation, name: str) -> bool:
+    """A volume is there as long as its pod is, whatever is said of its claim."""
     pod, claim = seen.pods.get(name), seen.claims.get(name)
-    if pod is not None and pod.trouble == "disk":
-        return False
-    if keeps_data(cluster):
-        return claim is not None and not claim.lost and not claim.ending
-    return pod is not None and not pod.ending
+    runs = pod is not None and not pod.ending
+    if not keeps_data(cluster) or (runs and name in seen.voices):
+        return runs
+    return claim is not None and not claim.lost and (runs or not claim.ending)
 
 
 def start_again(cluster: EtcdCluster, seen: Observation, member: MemberSeen) -> Plan:
@@ -94,29 +142,22 @@ def start_again(cluster: EtcdCluster, seen: Observation, member: MemberSeen) -> 
     return Plan("Joining", f"{member.name} is a member and has not started yet", step)
 
 
-def _recover(cluster: EtcdCluster, seen: Observation, able: list[str], story: str) -> Plan:
-    survivor = _knows_most(seen, able)
-    if survivor is None:
+def _choose(seen: Observation, able: list[str], story: str) -> Plan:
+    """The survivor that knows most. It is written down before it is stopped, since it is silent then."""
+    if len(able) > 1 and any(name not in seen.voices for name in able):
         return stuck(
             "QuorumLost", f"{story}; which of {', '.join(able)} knows most cannot be told while they are silent"
         )
+    survivor = max(able, key=lambda name: seen.voices[name].index) if len(able) > 1 else able[0]
+    words = f"{story}; {survivor} knows most of those that are left, and is to go on alone"
+    return Plan("Recovering", words, ChooseSurvivor(survivor))
+
+
+def _alone(cluster: EtcdCluster, seen: Observation, survivor: str, story: str) -> Plan:
     pod = seen.pods.get(survivor)
     if pod is None:
         step = StartMember(survivor, Start("survivor"), version_to_run(cluster, survivor))
         return Plan("Recovering", f"{story}; {survivor} goes on alone with what it has", step)
     if pod.forced or pod.ending:
         return wait("Recovering", f"waiting for {survivor} to go on alone")
-    return Plan(
-        "Recovering",
-        f"{story}; {survivor} knows most, and is started again as a cluster of its own",
-        DeletePod(survivor),
-    )
-
-
-def _knows_most(seen: Observation, able: list[str]) -> str | None:
-    forced = next((name for name in able if name in seen.pods and seen.pods[name].forced), None)
-    if forced or len(able) == 1:
-        return forced or able[0]
-    if any(name not in seen.voices for name in able):
-        return None
-    return max(able, key=lambda name: seen.voices[name].index)
+    return Plan("Recovering", f"{story}; {survivor} is started again as a cluster of its own", DeletePod(survivor))

@@ -31,6 +31,7 @@ Reason = Literal[
     "SecretsWrong",
     "Securing",
     "TidyingUp",
+    "Unreachable",
     "Unsupported",
     "WakingUp",
 ]

@@ -11,7 +11,16 @@ from etcd_operator.planning.plan import Plan, stuck, wait
 from etcd_operator.steps import AddMember, DeletePod, GiveUpVersion, MoveLeader
 from etcd_operator.versions import Version, why_not
 
-__all__ = ["failed_rollout", "is_outdated", "joins", "lowest_version", "rollout", "version_to_run", "wanted_version"]
+__all__ = [
+    "failed_rollout",
+    "is_outdated",
+    "is_to_go",
+    "joins",
+    "lowest_version",
+    "rollout",
+    "version_to_run",
+    "wanted_version",
+]
 
 _PAIR: Final = 2
 _PATIENCE: Final = 120.0
@@ -43,6 +52,12 @@ def lowest_version(cluster: EtcdCluster, seen: Observation) -> Version:
 def is_outdated(cluster: EtcdCluster, pod: PodSeen) -> bool:
     """Whether it is not what would be made now."""
     return pod.template != _template(cluster)
+
+
+def is_to_go(cluster: EtcdCluster, seen: Observation, name: str) -> bool:
+    """Whether a member's pod is not what would be made now, or its claim will not outlive it."""
+    pod = seen.pods.get(name)
+    return pod is not None and (is_outdated(cluster, pod) or seen.loses_data_with_its_pod(name))
 
 
 def _template(cluster: EtcdCluster) -> str:
@@ -77,27 +92,32 @@ def _has_failed(seen: Observation, pod: PodSeen) -> bool:
 
 def rollout(cluster: EtcdCluster, seen: Observation) -> Plan | None:
     """The next member whose pod is not what is asked for. Of two none can be done without: if there is to be a third, it
-    comes first.
+    comes first. None is ready while there is no space, and a larger quota is how it gets some.
     """
-    old = [
-        member for member in seen.members if member.name in seen.pods and is_outdated(cluster, seen.pods[member.name])
-    ]
+    old = [member for member in seen.members if is_to_go(cluster, seen, member.name)]
     if not old:
         return _refused(cluster, seen)
     if len(seen.voters) == _PAIR and len(seen.members) < cluster.spec.size:
         return None
     unready = [member.name for member in seen.members if not seen.pods[member.name].ready]
-    if unready:
+    if unready and not any(alarm == "NOSPACE" for _, alarm in seen.alarms):
         return wait("RollingOut", f"waiting for {', '.join(unready)} to be ready before the next")
     lowest = lowest_version(cluster, seen)
-    if seen.agreed_version and Version.of(seen.agreed_version).minor < lowest.minor:
+    if seen.agreed_version and not _have_agreed(seen.agreed_version, lowest):
         words = f"waiting for members to agree that all of them have {lowest.major}.{lowest.minor}"
         return wait("RollingOut", f"{words}: with the next version they would not start before")
     leader = seen.leader
     member = min(old, key=lambda each: (leader is not None and each.id == leader.id, -ordinal_of(each.name)))
     if not keeps_data(cluster):
-        return _surge(cluster, seen, member)
+        return _surge(cluster, seen, f"{member.name} is not as it is asked for now")
+    if seen.loses_data_with_its_pod(member.name):
+        return _surge(cluster, seen, f"{member.name} would lose its data with its pod, since its claim is ending")
     return _restart(cluster, seen, member)
+
+
+def _have_agreed(said: str, lowest: Version) -> bool:
+    """Before members agree on any version they say so in a word."""
+    return said[:1].isdigit() and Version.of(said).minor >= lowest.minor
 
 
 def _refused(cluster: EtcdCluster, seen: Observation) -> Plan | None:
@@ -115,12 +135,12 @@ def _restart(cluster: EtcdCluster, seen: Observation, member: MemberSeen) -> Pla
     return Plan("RollingOut", f"{member.name} is started anew, as it is asked for now", DeletePod(member.name))
 
 
-def _surge(cluster: EtcdCluster, seen: Observation, member: MemberSeen) -> Plan:
-    return Plan("RollingOut", *joins(cluster, seen, f"{member.name} is not as it is asked for now"))
+def _surge(cluster: EtcdCluster, seen: Observation, why: str) -> Plan:
+    return Plan("RollingOut", *joins(cluster, seen, why))
 
 
 def joins(cluster: EtcdCluster, seen: Observation, words: str) -> tuple[str, AddMember]:
     """Room for one more member, with a name that nothing else has, and why in words."""
-    name = member_name(cluster, seen.pods.keys() | seen.claims.keys() | seen.names)
+    name = member_name(cluster, seen.pods.keys() | seen.claims.keys() | seen.names | seen.others)
     learner = cluster.spec.learners and lowest_version(cluster, seen).has_learners
     return f"{words}: {name} joins, and {'learns first' if learner else 'votes at once'}", AddMember(name, learner)

@@ -32,6 +32,10 @@ def stranger(cluster: EtcdCluster, seen: Observation) -> Plan | None:
     """The operator is not taken for root: what it says of its members could not be acted upon."""
     if seen.auth != "refused":
         return None
+    if cluster.spec.auth is None:
+        return stuck(
+            "AccessRefused", "etcd asks for a password, and spec.auth is not set: set it, with root's password"
+        )
     return stuck(
         "AccessRefused", "etcd refuses the password of root: put the one that it knows into the Secret of spec.auth"
     )

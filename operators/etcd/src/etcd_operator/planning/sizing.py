@@ -6,7 +6,7 @@ from etcd_operator.kinds import EtcdCluster
 from etcd_operator.manifests import ordinal_of
 from etcd_operator.observation import MemberSeen, Observation
 from etcd_operator.planning.plan import Plan, wait
-from etcd_operator.planning.rolling import is_outdated, joins, lowest_version
+from etcd_operator.planning.rolling import is_to_go, joins, lowest_version
 from etcd_operator.steps import GrowClaim, MoveLeader, RemoveMember
 
 __all__ = ["all_healthy", "claims_grow", "fewer", "more"]
@@ -27,8 +27,7 @@ def fewer(cluster: EtcdCluster, seen: Observation) -> Plan | None:
 
 
 def _worth(cluster: EtcdCluster, seen: Observation, member: MemberSeen) -> tuple[bool, bool, bool, int]:
-    pod = seen.pods.get(member.name)
-    is_new = pod is not None and not is_outdated(cluster, pod)
+    is_new = member.name in seen.pods and not is_to_go(cluster, seen, member.name)
     leads = seen.leader is not None and seen.leader.id == member.id
     return (seen.is_healthy(member), is_new, leads, -ordinal_of(member.name))
 
@@ -40,8 +39,8 @@ def _led_by_another(cluster: EtcdCluster, seen: Observation, leader: MemberSeen,
 
 
 def all_healthy(cluster: EtcdCluster, seen: Observation) -> Plan | None:
-    """Nothing is changed by choice while a member is down."""
-    sick = [member.name for member in seen.members if not seen.is_healthy(member)]
+    """Nothing is changed by choice while a member is down, or about to be."""
+    sick = [member.name for member in seen.members if not seen.stays(member)]
     if not sick:
         return None
     words = "; ".join(seen.pods[name].words for name in sick if name in seen.pods and seen.pods[name].words)
