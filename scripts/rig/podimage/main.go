@@ -18,6 +18,7 @@ import (
 const usage = `usage: probe COMMAND [ARGUMENT...]
   pause            do nothing until SIGTERM
   serve PORT       echo on TCP until SIGTERM
+  http PORT        answer over HTTP until SIGTERM: see http.go
   cat              copy standard input to standard output
   lines N          print N lines, then wait until SIGTERM
   tick             print a line every 100 ms until SIGTERM
@@ -36,6 +37,8 @@ func main() {
 		pause()
 	case "serve":
 		serve(argument)
+	case "http":
+		serveHTTP(argument)
 	case "cat":
 		must(io.Copy(os.Stdout, os.Stdin))
 	case "lines":

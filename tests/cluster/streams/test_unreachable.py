@@ -41,8 +41,8 @@ async def test_node_that_is_only_an_object_cannot_be_reached() -> None:
             await cluster.client.exec("web", ["true"])
 
 
-async def test_nothing_is_passed_on_by_proxy() -> None:
-    """And whatever the method, it is not about the object itself."""
+async def test_request_for_a_service_is_never_about_the_service_itself() -> None:
+    """Whatever its method, and though nobody is there to answer."""
     async with EmbeddedCluster() as embedded:
         headers = {"authorization": f"Bearer {embedded.token}"}
         path = "/api/v1/namespaces/default/services/kubernetes/proxy"

@@ -6,7 +6,7 @@ import asyncio
 import gzip
 import re
 import ssl
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from types import TracebackType
@@ -23,6 +23,7 @@ from aiohttp.web_protocol import RequestHandler
 from aiohttp.web_request import BaseRequest
 from aiohttp.web_response import Response, StreamResponse
 from aiohttp.web_server import Server
+from msgspec.structs import replace
 from multidict import CIMultiDict
 
 from navarch._base.clock import SystemClock
@@ -32,7 +33,7 @@ from navarch.cluster.embedded.whole import AtOnce, is_plain
 from navarch.cluster.embedded.wire import BACKLOG, Connection, listening, plain_answer
 from navarch.cluster.server.bodies import LIMIT_BYTES
 from navarch.cluster.server.refusal import Refusal
-from navarch.cluster.server.request import ApiRequest, Reply, request_info
+from navarch.cluster.server.request import ApiRequest, Reply, is_passed_on, request_info
 from navarch.cluster.server.server import ApiServer, RecordedStream
 
 __all__ = ["HttpServer"]
@@ -118,6 +119,8 @@ class HttpServer:
     async def _answer(self, request: BaseRequest) -> StreamResponse:
         if (refused := _not_taken(request)) is not None:
             return refused
+        if "/proxy" in request.raw_path and is_passed_on(asked := _asked(request, b"")):
+            return await self._passed_on(request, asked)
         try:
             body = b"" if request.method in _READING else await _body(request)
         except TimeoutError:
@@ -128,6 +131,16 @@ class HttpServer:
             return _whole(request, asked, reply)
         assert self._web is not None
         with self._web.ended_with(request.protocol):
+            return await (_streamed if reply.upgrade is None else switched)(request, reply)
+
+    async def _passed_on(self, request: BaseRequest, asked: ApiRequest) -> StreamResponse:
+        """The body goes on as it comes, and nothing goes on when the client leaves."""
+        assert self._web is not None
+        incoming = _pieces(request) if request.body_exists else None
+        with self._web.ended_with(request.protocol):
+            reply = await self._server.handle(replace(asked, incoming=incoming))
+            if reply.stream is None and reply.upgrade is None:
+                return _whole(request, asked, reply)
             return await (_streamed if reply.upgrade is None else switched)(request, reply)
 
 
@@ -185,11 +198,22 @@ def _not_taken(request: BaseRequest) -> Response | None:
     return None
 
 
-async def _body(request: BaseRequest) -> bytes:
+async def _pieces(request: BaseRequest) -> AsyncIterator[bytes]:
+    await _go_on(request)
+    while piece := await request.content.readany():
+        yield piece
+
+
+async def _go_on(request: BaseRequest) -> None:
+    """The body is wanted: some clients wait for that."""
     if "Expect" in request.headers:
         assert isinstance(request.writer, StreamWriter)
         await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         request.writer.output_size = 0
+
+
+async def _body(request: BaseRequest) -> bytes:
+    await _go_on(request)
     if request.content.is_eof():  # as most are: a time limit would cost more than all the rest of this
         return await _read(request)
     async with asyncio.timeout(_BODY_SECONDS):
@@ -258,6 +282,7 @@ def _asked(request: BaseRequest, body: bytes) -> ApiRequest:
         body=body,
         certificate=_certificate(request),
         source=request.remote or "",
+        raw_query=query,
     )
 
 
@@ -312,9 +337,14 @@ def _is_compressed(asked: ApiRequest) -> bool:
 
 
 def _headers(reply: Reply) -> CIMultiDict[str]:
-    headers = CIMultiDict({"Cache-Control": "no-cache, private", "Content-Type": reply.content_type, **reply.headers})
+    headers = CIMultiDict({"Cache-Control": "no-cache, private"})
+    if reply.content_type:
+        headers["Content-Type"] = reply.content_type
+    for name, joined in reply.headers.items():
+        for value in joined.split("\n"):
+            headers.add(name, value)
     for text in reply.warnings:
         headers.add("Warning", warning_header(text))
-    if reply.content_type.startswith("text/"):
+    if reply.content_type.startswith("text/") and not reply.passed_on:
         headers["X-Content-Type-Options"] = "nosniff"
     return headers

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from typing import TYPE_CHECKING
 
 from navarch.cluster.nodes import runtime
-from navarch.cluster.server.streams.nodes import LogOptions, PodStreams, Process, ProcessOptions
+from navarch.cluster.server.streams.nodes import ClusterNode, LogOptions, NodePage, Process, ProcessOptions
 
 if TYPE_CHECKING:
     from navarch.cluster.nodes.node import Node
@@ -21,14 +21,14 @@ class ReachableNodes:
     def __init__(self, nodes: Callable[[], Mapping[str, Node]]) -> None:
         self._nodes = nodes
 
-    def find(self, name: str) -> PodStreams | None:
+    def find(self, name: str) -> ClusterNode | None:
         """See `Nodes`."""
         node = self._nodes().get(name)
         return _Streams(node) if node is not None and node.is_reachable else None
 
 
 class _Streams:
-    """See `PodStreams`: the server and the nodes do not know each other's options."""
+    """See `ClusterNode`: the server and the nodes do not know each other's options."""
 
     def __init__(self, node: Node) -> None:
         self._node = node
@@ -55,6 +55,16 @@ class _Streams:
 
     async def forward(self, pod_uid: str, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         return await self._node.forward(pod_uid, port)
+
+    def pod_address(self, pod_uid: str) -> str:
+        return self._node.pod_address(pod_uid)
+
+    @property
+    def node_address(self) -> str:
+        return self._node.address
+
+    def page(self, path: str) -> NodePage:
+        return NodePage(*self._node.page(path))
 
 
 def _process_options(options: ProcessOptions) -> runtime.ProcessOptions:

@@ -14,7 +14,7 @@ from navarch._base.clock import Clock
 from navarch.cluster.embedded.sockets import InProcessWebSocket
 from navarch.cluster.server.request import ApiRequest, Reply
 from navarch.cluster.server.server import ApiServer
-from navarch.errors import ClosedError, DeadlineError
+from navarch.errors import ClosedError, ConnectError, DeadlineError
 
 if TYPE_CHECKING:
     from navarch.client import Request, Response, WebSocket
@@ -58,6 +58,10 @@ class InProcessTransport:
         asked = _asked(request, self._token)
         wanted = {"connection": "Upgrade", "upgrade": "websocket", "sec-websocket-protocol": ", ".join(protocols)}
         reply = await self._answer(request, replace(asked, headers={**asked.headers, **wanted}))
+        if reply.upgrade is not None and reply.upgrade.kind == "bytes":
+            raise ConnectError(
+                f"expected a WebSocket at {request.path}, but what is passed on needs a cluster over HTTPS"
+            )
         return InProcessResponse(reply) if reply.upgrade is None else InProcessWebSocket(reply.upgrade)
 
     async def close(self) -> None:
@@ -81,7 +85,8 @@ class InProcessResponse:
     def __init__(self, reply: Reply) -> None:
         self._reply = reply
         self.status = reply.status
-        self.headers: Mapping[str, str] = CIMultiDict({"Content-Type": reply.content_type, **reply.headers})
+        named = [(name, value) for name, joined in reply.headers.items() for value in joined.split("\n")]
+        self.headers: Mapping[str, str] = CIMultiDict([("Content-Type", reply.content_type), *named])
 
     def warnings(self) -> Sequence[str]:
         """See `Response`."""

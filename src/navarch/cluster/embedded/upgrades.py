@@ -92,7 +92,8 @@ async def _as_bytes(request: BaseRequest, reply: Reply, upgrade: Upgrade) -> Str
     transport.set_protocol(protocol)
     protocol.connection_made(transport)
     writer = asyncio.StreamWriter(transport, protocol, reader, asyncio.get_running_loop())
-    writer.write(_head(reply, upgrade))
+    if upgrade.kind != "bytes":
+        writer.write(_head(reply, upgrade))
     try:
         await upgrade.serve(_Stream(reader, writer))
         await writer.drain()

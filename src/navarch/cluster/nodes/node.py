@@ -17,6 +17,7 @@ from navarch.cluster.nodes.gate import Gate
 from navarch.cluster.nodes.heartbeat import Heartbeat
 from navarch.cluster.nodes.images import Images
 from navarch.cluster.nodes.logs import log_pieces
+from navarch.cluster.nodes.pages import Page, page
 from navarch.cluster.nodes.pods.container import ContainerLoop
 from navarch.cluster.nodes.pods.pods import Pods
 from navarch.cluster.nodes.pods.site import Delays, Network, Site
@@ -185,6 +186,20 @@ class Node:
             why = os.strerror(error.errno).lower() if error.errno else str(error)
             said = f"failed to connect to {address}:{port}: dial tcp4 {address}:{port}: connect: {why}"
             raise ContainerError(said) from error
+
+    @property
+    def address(self) -> str:
+        """Its own address."""
+        return (self._options.profile or Profile(name=self.name)).address
+
+    def pod_address(self, pod_uid: str) -> str:
+        """Where the pod is; empty if it is not here."""
+        worker = self._pods.worker(pod_uid) if self._pods is not None else None
+        return worker.home.place.address if worker is not None else ""
+
+    def page(self, path: str) -> Page:
+        """What it says of itself over HTTP."""
+        return page(path, self.name, self._pods.workers() if self._pods is not None else ())
 
     def _worker(self, pod_uid: str) -> PodWorker:
         worker = self._pods.worker(pod_uid) if self._pods is not None else None

@@ -7,7 +7,7 @@ from typing import Any, Literal, Protocol
 
 import msgspec
 
-__all__ = ["ApiRequest", "Json", "Reply", "RequestInfo", "Socket", "Upgrade", "User", "request_info"]
+__all__ = ["ApiRequest", "Json", "Reply", "RequestInfo", "Socket", "Upgrade", "User", "is_passed_on", "request_info"]
 
 Json = dict[str, Any]
 
@@ -27,7 +27,8 @@ class User(msgspec.Struct, frozen=True):
 class ApiRequest(msgspec.Struct, frozen=True, kw_only=True):
     """One request. Header names are in lower case; the values of a repeated header are joined by line breaks.
 
-    `certificate` is the client's, in DER, verified by TLS; `source` is its address.
+    `certificate` is the client's, in DER, verified by TLS; `source` is its address. A body that is only passed on is
+    `incoming`, as it comes; `raw_query` is the query as it was written, where that is known.
     """
 
     method: str
@@ -37,6 +38,8 @@ class ApiRequest(msgspec.Struct, frozen=True, kw_only=True):
     body: bytes = b""
     certificate: bytes | None = None
     source: str = ""
+    incoming: AsyncIterator[bytes] | None = None
+    raw_query: str = ""
 
     def parameter(self, name: str) -> str:
         """The first value of a query parameter; empty if it was not given."""
@@ -63,10 +66,11 @@ class Socket(Protocol):
 class Upgrade(msgspec.Struct):
     """What a connection becomes. `serve` talks on it to the end and is cancelled when the client is gone.
 
-    `protocol` is what is spoken inside; the messages of a WebSocket are text if `text` says so.
+    `protocol` is what is spoken inside; the messages of a WebSocket are text if `text` says so. What becomes mere `bytes`
+    begins with an answer that `serve` itself sends.
     """
 
-    kind: Literal["websocket", "SPDY/3.1"]
+    kind: Literal["websocket", "SPDY/3.1", "bytes"]
     protocol: str
     serve: Callable[[Socket], Awaitable[None]]
     text: bool = False
@@ -75,6 +79,7 @@ class Upgrade(msgspec.Struct):
 class Reply(msgspec.Struct):
     """An answer: `body` as a whole, or `stream` chunk by chunk until it ends or the reader leaves, or an `upgrade`.
 
+    An empty `content_type` is not told; what is `passed_on` is told as it came. The values of a repeated header are joined by line breaks.
     The reader of a stream that is `patient` may take any time; others are given up when they read nothing for long.
     """
 
@@ -85,6 +90,7 @@ class Reply(msgspec.Struct):
     warnings: list[str] = msgspec.field(default_factory=list)
     stream: AsyncIterator[bytes] | None = None
     patient: bool = False
+    passed_on: bool = False
     upgrade: Upgrade | None = None
 
 
@@ -126,6 +132,15 @@ def request_info(request: ApiRequest) -> RequestInfo:
     return RequestInfo(_verb(request, name), request.path, group, version, namespace, resource, subresource, name)
 
 
+def is_passed_on(request: ApiRequest) -> bool:
+    """Whether its body is not for this server.
+
+    >>> [is_passed_on(ApiRequest(method="PUT", path=f"/api/v1/nodes/{rest}")) for rest in ("a/proxy/b", "proxy")]
+    [True, False]
+    """
+    return request_info(request).subresource == "proxy"
+
+
 def _namespace_and_rest(parts: list[str]) -> tuple[str, list[str]]:
     """`namespaces/a/pods` is about pods; `namespaces/a` and `namespaces/a/status` about the namespace itself."""
     if parts[0] != "namespaces" or len(parts) < 2:
@@ -136,8 +151,9 @@ def _namespace_and_rest(parts: list[str]) -> tuple[str, list[str]]:
 
 
 def _pad(parts: list[str]) -> tuple[str, str, str]:
+    """What comes behind `proxy` is not for this server."""
     resource, name, *rest = [*parts, "", ""]
-    return resource, name, "/".join(part for part in rest if part)
+    return resource, name, "proxy" if rest[0] == "proxy" else "/".join(part for part in rest if part)
 
 
 def _verb(request: ApiRequest, name: str) -> str:

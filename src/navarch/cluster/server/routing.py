@@ -22,6 +22,14 @@ _ITEM: Final[dict[str, tuple[str, ...]]] = {
     "PATCH": ("patch",),
     "DELETE": ("delete",),
 }
+_PASSED_ON: Final[dict[str, tuple[str, ...]]] = {
+    **dict.fromkeys(("GET", "HEAD", "OPTIONS"), ("get",)),
+    "PUT": ("update",),
+    "PATCH": ("patch",),
+    "POST": ("create",),
+    "DELETE": ("delete",),
+}
+"""What is passed on may be asked in any way."""
 _SUBRESOURCE: Final[dict[str, tuple[str, ...]]] = {
     "GET": ("get",),
     "PUT": ("update",),
@@ -38,7 +46,7 @@ def no_such_resource() -> Refusal:
 
 def has_route(request: ApiRequest, info: RequestInfo, resource: ResourceType) -> bool:
     """Whether the resource has such a path: in its scope, and with something to do there."""
-    if "//" in request.path.rstrip("/"):
+    if "//" in _own_path(request, info):
         return False
     if not _is_in_scope(info, resource):
         return False
@@ -46,6 +54,14 @@ def has_route(request: ApiRequest, info: RequestInfo, resource: ResourceType) ->
         return info.subresource in resource.subresources
     methods = _methods(info, resource)
     return any(verb in resource.verbs for verbs in methods.values() for verb in verbs)
+
+
+def _own_path(request: ApiRequest, info: RequestInfo) -> str:
+    """Without what is not for this server."""
+    if info.subresource != "proxy":
+        return request.path.rstrip("/")
+    before, proxy, _ = request.path.partition("/proxy/")
+    return before + proxy
 
 
 def refuse_unknown_part(info: RequestInfo, resource: ResourceType) -> None:
@@ -83,7 +99,7 @@ def _is_in_scope(info: RequestInfo, resource: ResourceType) -> bool:
 
 def _methods(info: RequestInfo, resource: ResourceType) -> dict[str, tuple[str, ...]]:
     if info.subresource:
-        return _SUBRESOURCE
+        return _PASSED_ON if info.subresource == "proxy" else _SUBRESOURCE
     if info.name:
         return _ITEM
     return _COLLECTION if info.namespace or not resource.namespaced else _ACROSS

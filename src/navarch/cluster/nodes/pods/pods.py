@@ -46,6 +46,10 @@ class Pods:
         """Who looks after that pod."""
         return self._workers.get(uid)
 
+    def workers(self) -> tuple[PodWorker, ...]:
+        """Who looks after its pods."""
+        return tuple(self._workers.values())
+
     def _heard(self, change: Change) -> None:
         uid = change.newest.uid
         worker = self._workers.get(uid)

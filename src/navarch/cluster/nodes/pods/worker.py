@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import cast
 
 from navarch._base.backoff import Backoff, Delays
@@ -51,6 +51,10 @@ class PodWorker:
     def loop(self, container: str) -> ContainerLoop | None:
         """The container of that name, if it was begun."""
         return self._loops.get(container)
+
+    def running(self) -> Iterator[ContainerLoop]:
+        """The containers that run now."""
+        return (loop for loop in self._loops.values() if loop.container_id is not None)
 
     def record(self, container: str) -> Record | None:
         """What is known of the container of that name."""

@@ -1,4 +1,4 @@
-"""The subresources of pods that lead to their nodes. What serves them is imported when it is first asked for."""
+"""The subresources that lead to nodes and to what runs there. What serves them is imported when it is first asked for."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 
 from navarch.cluster.server.endpoints.call import Call
-from navarch.cluster.server.refusal import Refusal
 from navarch.cluster.server.request import Reply
 from navarch.cluster.server.streams.nodes import Nodes
 from navarch.cluster.server.streams.reaching import Authorizer, Reaching
@@ -24,7 +23,7 @@ def stream_endpoints(nodes: Nodes, authorizer: Authorizer) -> dict[tuple[str, st
         ("", "pods", "exec"): partial(_execute, reaching),
         ("", "pods", "attach"): partial(_attach, reaching),
         ("", "pods", "portforward"): partial(_forward, reaching),
-        **{("", plural, "proxy"): _no_proxy for plural in ("pods", "services", "nodes")},
+        **{("", plural, "proxy"): partial(_proxy, nodes) for plural in ("pods", "services", "nodes")},
     }
 
 
@@ -52,6 +51,7 @@ async def _forward(reaching: Reaching, call: Call) -> Reply:
     return await forward(reaching, call)
 
 
-async def _no_proxy(call: Call) -> Reply:  # noqa: ARG001 - whatever it is about
-    said = "error trying to reach service: the embedded cluster does not pass on HTTP; use port-forward, or the address itself"
-    raise Refusal(503, "ServiceUnavailable", said)
+async def _proxy(nodes: Nodes, call: Call) -> Reply:
+    from navarch.cluster.server.proxying.proxy import proxy  # noqa: PLC0415 - see above
+
+    return await proxy(nodes, call)

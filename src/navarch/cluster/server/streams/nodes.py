@@ -5,11 +5,19 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from datetime import datetime
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 import msgspec
 
-__all__ = ["NO_NODES", "LogOptions", "Nodes", "PodStreams", "Process", "ProcessOptions"]
+__all__ = ["NO_NODES", "ClusterNode", "LogOptions", "NodePage", "Nodes", "PodStreams", "Process", "ProcessOptions"]
+
+
+class NodePage(NamedTuple):
+    """What a node answers over HTTP."""
+
+    status: int
+    content_type: str
+    body: bytes
 
 
 class LogOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -91,16 +99,33 @@ class PodStreams(Protocol):
         ...
 
 
+class ClusterNode(PodStreams, Protocol):
+    """One node, with what it has beside its containers."""
+
+    def pod_address(self, pod_uid: str) -> str:
+        """Where the node has put the pod; empty if it is not on the node."""
+        ...
+
+    @property
+    def node_address(self) -> str:
+        """The node's own address."""
+        ...
+
+    def page(self, path: str) -> NodePage:
+        """What the node itself answers."""
+        ...
+
+
 class Nodes(Protocol):
     """The nodes that the server can reach."""
 
-    def find(self, name: str) -> PodStreams | None:
+    def find(self, name: str) -> ClusterNode | None:
         """The node of that name; None if it cannot be reached."""
         ...
 
 
 class _NoNodes:
-    def find(self, name: str) -> PodStreams | None:  # noqa: ARG002 - there is none
+    def find(self, name: str) -> ClusterNode | None:  # noqa: ARG002 - there is none
         return None
 
 

@@ -10,7 +10,7 @@ from navarch.cluster.server.endpoints.call import Call
 from navarch.cluster.server.refusal import Refusal, bad_request, not_found
 from navarch.cluster.server.request import Json
 
-__all__ = ["Host", "container_of", "host_of", "pod_of"]
+__all__ = ["Host", "container_of", "host_of", "node_host", "pod_of"]
 
 _LISTS: Final = ("initContainers", "containers", "ephemeralContainers")
 _PREFERRED: Final = ("Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "ExternalIP")
@@ -53,11 +53,20 @@ async def host_of(call: Call, pod: Json) -> Host | None:
     name = pod["spec"].get("nodeName", "")
     if not name:
         return None
+    return await _host(call, name, "pods")
+
+
+async def node_host(call: Call, name: str) -> Host:
+    """The node of that name; refuses if it is not there, or nobody knows where."""
+    return await _host(call, name, "nodes")
+
+
+async def _host(call: Call, name: str, missed: str) -> Host:
     nodes = call.kernel.catalog.find("", "v1", "nodes")
     assert nodes is not None, "nodes are always served"
     stored = await call.kernel.registry.find(nodes, "", name)
     if stored is None:
-        raise not_found("", "pods", name)
+        raise not_found("", missed, name)
     return Host(name, _address(stored.value))
 
 

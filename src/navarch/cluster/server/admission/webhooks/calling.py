@@ -11,7 +11,7 @@ from navarch._base.clock import Clock
 from navarch._base.tasks import within
 from navarch.cluster.server.admission.webhooks.errors import CallError
 from navarch.cluster.server.admission.webhooks.places import Address, Place, ResolveService
-from navarch.cluster.server.admission.webhooks.transport_faults import connection_fault
+from navarch.cluster.server.transport_faults import connection_fault
 from navarch.schema.values.violations import go_quoted
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ __all__ = ["connection_fault"]
 
 _BAD_NAME: Final = frozenset({62, 64})
 _BAD_TIME: Final = frozenset({9, 10})
+_NO_TLS: Final = frozenset({"WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE"})
 _ERRNO: Final = {
     errno.ECONNREFUSED: "connection refused",
     errno.ECONNRESET: "connection reset by peer",
@@ -21,7 +22,12 @@ _ERRNO: Final = {
 
 def connection_fault(error: Exception, host: str) -> str:
     """Why there was no answer. `host` is the name that was wanted of the certificate; empty if it is that of the URL."""
-    from aiohttp import ClientConnectorDNSError, ClientConnectorError, ServerDisconnectedError  # noqa: PLC0415
+    from aiohttp import (  # noqa: PLC0415 - whoever has no such connections does not pay for it
+        ClientConnectorDNSError,
+        ClientConnectorError,
+        ClientResponseError,
+        ServerDisconnectedError,
+    )
 
     certificate = getattr(error, "certificate_error", None)
     if isinstance(certificate, ssl.SSLCertVerificationError):
@@ -32,6 +38,8 @@ def connection_fault(error: Exception, host: str) -> str:
         return _dial_fault(error.host, error.port, error.os_error)
     if isinstance(error, ServerDisconnectedError):
         return "EOF"
+    if isinstance(error, ClientResponseError):
+        return "net/http: HTTP/1.x transport connection broken: malformed HTTP response"
     if isinstance(error, OSError) and error.errno in _ERRNO:
         return _ERRNO[error.errno]
     return str(error) or type(error).__name__
@@ -46,6 +54,8 @@ def _certificate_fault(certificate: ssl.SSLCertVerificationError, error: Excepti
 
 
 def _dial_fault(host: str, port: int | None, error: OSError) -> str:
+    if isinstance(error, ssl.SSLError) and error.reason in _NO_TLS:
+        return "tls: first record does not look like a TLS handshake"
     if isinstance(error, ssl.SSLError):
         return f"tls: {error.reason or error}"
     reason = _ERRNO.get(error.errno or 0) or error.strerror or str(error)

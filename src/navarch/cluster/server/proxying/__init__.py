@@ -1,0 +1,1 @@
+"""HTTP that is passed on to pods, services and nodes: the subresource `proxy`."""
