@@ -21,12 +21,22 @@ __all__ = ["kubeconfig", "of_clusters"]
 
 S3 = {"s3": {"path": "bucket/etcd.db"}}
 LOCAL = {"local": {"path": "a/b"}}
+PVC = {"pvc": {"claimName": "backups", "path": "a/b"}}
 NONSENSE: list[tuple[str, dict[str, Any], str]] = [
-    ("EtcdBackup", {"clusterName": "c"}, "exactly one of s3, gcs, abs and local"),
-    ("EtcdBackup", {"clusterName": "c", **S3, **LOCAL}, "exactly one of s3, gcs, abs and local"),
+    ("EtcdBackup", {"clusterName": "c"}, "exactly one of s3, gcs, abs, pvc and local"),
+    ("EtcdBackup", {"clusterName": "c", **S3, **LOCAL}, "exactly one of s3, gcs, abs, pvc and local"),
     ("EtcdBackup", {**S3}, "either clusterName or etcdEndpoints"),
     ("EtcdBackup", {"clusterName": "c", **LOCAL, "storageType": "S3"}, "storageType is another one"),
     ("EtcdBackup", {"clusterName": "c", "local": {"path": "/etc/passwd"}}, "spec.local.path"),
+    ("EtcdBackup", {"clusterName": "c", **S3, **PVC}, "exactly one of s3, gcs, abs, pvc and local"),
+    ("EtcdBackup", {"clusterName": "c", **PVC, "storageType": "Local"}, "storageType is another one"),
+    ("EtcdBackup", {"clusterName": "c", "pvc": {"claimName": "../x", "path": "a/b"}}, "spec.pvc.claimName"),
+    ("EtcdBackup", {"clusterName": "c", "pvc": {"claimName": "x", "path": "/a"}}, "spec.pvc.path"),
+    (
+        "EtcdBackup",
+        {"clusterName": "c", "pvc": {"claimName": "x", "path": "a/b", "className": "fast"}},
+        "give its size too",
+    ),
     (
         "EtcdBackup",
         {"clusterName": "c", **S3, "backupPolicy": {"schedule": "at noon"}},
@@ -37,9 +47,9 @@ NONSENSE: list[tuple[str, dict[str, Any], str]] = [
         {"clusterName": "c", **S3, "backupPolicy": {"schedule": "@daily", "backupIntervalInSecond": 1}},
         "either schedule or backupIntervalInSecond",
     ),
-    ("EtcdCluster", {"backup": {"policy": {}}}, "exactly one of s3, gcs, abs and local"),
-    ("EtcdCluster", {"restoreFrom": {**S3, **LOCAL}}, "exactly one of s3, gcs, abs and local"),
-    ("EtcdRestore", {"etcdCluster": {"name": "c"}}, "exactly one of s3, gcs, abs and local"),
+    ("EtcdCluster", {"backup": {"policy": {}}}, "exactly one of s3, gcs, abs, pvc and local"),
+    ("EtcdCluster", {"restoreFrom": {**S3, **LOCAL}}, "exactly one of s3, gcs, abs, pvc and local"),
+    ("EtcdRestore", {"etcdCluster": {"name": "c"}}, "exactly one of s3, gcs, abs, pvc and local"),
 ]
 
 
@@ -64,6 +74,10 @@ async def test_places_and_schedules_are_taken(client: Client) -> None:
     await client.create(manifest("EtcdBackup", {**endpoints, "storageType": "GCS", "gcs": gcs}, "google"))
     await client.create(manifest("EtcdBackup", {**endpoints, "storageType": "ABS", "abs": blobs}, "azure"))
     await client.create(manifest("EtcdBackup", {"clusterName": "c", **S3, "backupPolicy": policy}, "nightly"))
+    claim = {"pvc": {"claimName": "backups", "path": "a/b", "size": "10Gi", "className": "fast"}}
+    await client.create(manifest("EtcdBackup", {"clusterName": "c", "storageType": "PVC", **claim}, "claim"))
+    back = {"etcdCluster": {"name": "c"}, "backupStorageType": "PVC", **PVC}
+    await client.create(manifest("EtcdRestore", back, "claim"))
     await client.create(manifest("EtcdRestore", {"etcdCluster": {"name": "c"}, "gcs": gcs}))
     kept = {"backup": {**S3, "policy": {"schedule": "@every 1h"}}, "restoreFrom": {"abs": blobs}}
     made = await client.create(manifest("EtcdCluster", {"size": 3, **kept}))

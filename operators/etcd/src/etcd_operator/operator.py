@@ -8,6 +8,7 @@ from etcd_operator.backup import BackupReconciler, EtcdBackup, Stores, Trial, to
 from etcd_operator.etcd import Connect
 from etcd_operator.gateways import Connections
 from etcd_operator.kinds import EtcdCluster
+from etcd_operator.manifests import PYTHON_IMAGE
 from etcd_operator.reaching import Reach
 from etcd_operator.reconcile import Reconciler
 from etcd_operator.restore import EtcdRestore, Keeping, RestoreReconciler
@@ -30,32 +31,34 @@ def etcd_operator(
     namespaces: tuple[str, ...] = (),
     endpoints: Endpoints | None = None,
     backups: Path | None = None,
-    python_image: str = "python:3.12-slim",
+    python_image: str = PYTHON_IMAGE,
     etcdutl: Path | None = None,
 ) -> Operator:
     """An operator of clusters in these namespaces, or in all; `connect` says how their etcd is reached, if otherwise
     than over its gateways.
 
     Backups that are asked for in a folder go below `backups`; without it they are refused.
-    `python_image` runs before the first member of a cluster that is restored. Snapshots are tried with `etcdutl`, or
+    `python_image` runs before the first member of a cluster that is restored, and where a claim is mounted. Snapshots are tried with `etcdutl`, or
     with the one that this machine has, if it has one.
     """
     operator = Operator("etcd-operator", namespaces=namespaces, endpoints=endpoints, uses=RIGHTS)
     ours = "app=etcd"
+    pods = Cached(Pod, labels=ours)
     owns = (
-        Cached(Pod, labels=ours),
+        pods,
         Cached(PersistentVolumeClaim, labels=ours),
         Cached(Service, labels=ours),
         Cached(PodDisruptionBudget, labels=ours),
         EtcdBackup,
         EtcdRestore,
     )
-    stores, trial, keyring = Stores(backups), Trial(etcdutl or tool()), Keyring()
+    stores, trial, keyring = Stores(backups, python_image), Trial(etcdutl or tool()), Keyring()
     reach = Reach(keyring)
     reconciler = Reconciler(connect or Connections(), keyring, Keeping(stores))
     operator.controller(EtcdCluster, owns=owns, timeout=60)(reconciler.reconcile)
     operator.background(reconciler.forget_gone)
-    operator.controller(EtcdBackup, timeout=_BACKUP_SECONDS)(BackupReconciler(stores, reach, trial).reconcile)
+    snapshots = BackupReconciler(stores, reach, trial)
+    operator.controller(EtcdBackup, reads=(pods,), timeout=_BACKUP_SECONDS)(snapshots.reconcile)
     restores = RestoreReconciler(stores, reach, trial, python_image)
-    operator.controller(EtcdRestore, timeout=_BACKUP_SECONDS)(restores.reconcile)
+    operator.controller(EtcdRestore, reads=(pods,), timeout=_BACKUP_SECONDS)(restores.reconcile)
     return operator

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Final
 
 import msgspec
 
-from navarch import Meta, Model, Rule
+from navarch import Meta, Model, Quantity, Rule
 
 __all__ = [
     "ONE_PLACE",
@@ -16,6 +16,7 @@ __all__ = [
     "GcsSource",
     "LocalSource",
     "Place",
+    "PvcSource",
     "S3Source",
     "Source",
     "at",
@@ -27,13 +28,14 @@ __all__ = [
 
 _PATH = Meta(min_length=1, max_length=1024)
 _IN_BUCKET = Meta(pattern="^[^/]+/.*[^/]$")
+_IN_FOLDER = Meta(pattern="^[^/].*[^/]$")
 _SCHEDULE: Final = (
     r"^$|^((TZ|CRON_TZ)=\S+ +)?"
     r"(@(yearly|annually|monthly|weekly|daily|midnight|hourly)|@every [0-9a-z.]+|(\S+ +){4}\S+)$"
 )
 ONE_PLACE: Final = Rule(
-    "[has(self.s3), has(self.gcs), has(self.abs), has(self.local)].filter(given, given).size() == 1",
-    message="expected exactly one of s3, gcs, abs and local",
+    "[has(self.s3), has(self.gcs), has(self.abs), has(self.pvc), has(self.local)].filter(given, given).size() == 1",
+    message="expected exactly one of s3, gcs, abs, pvc and local",
 )
 
 
@@ -73,14 +75,34 @@ class AbsSource(Model):
     """Where the store is, if it is none of Azure's."""
 
 
+class PvcSource(
+    Model,
+    rules=(
+        Rule(
+            "has(self.size) || !has(self.className) || self.className == ''",
+            message="className is for a claim that the operator makes: give its size too",
+        ),
+    ),
+):
+    """A claim of this namespace. A pod that lives no longer than it takes mounts it."""
+
+    claim_name: Annotated[str, Meta(min_length=1, max_length=253, pattern="^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$")]
+    path: Annotated[str, _PATH, _IN_FOLDER]
+    """The file in it."""
+    size: Quantity | None = None
+    """A claim that is not there is made with this size, and kept whatever becomes of the backup."""
+    class_name: str = ""
+    """Of a claim that is made; the default class if there is none."""
+
+
 class LocalSource(Model):
     """A folder that the operator has, such as a claim that is mounted into it."""
 
-    path: Annotated[str, _PATH, Meta(pattern="^[^/].*[^/]$")]
+    path: Annotated[str, _PATH, _IN_FOLDER]
     """The file, below the folder that the operator was given for backups."""
 
 
-Source = S3Source | GcsSource | AbsSource | LocalSource
+Source = S3Source | GcsSource | AbsSource | PvcSource | LocalSource
 
 
 class Place(Model):
@@ -89,6 +111,7 @@ class Place(Model):
     s3: S3Source | None = None
     gcs: GcsSource | None = None
     abs: AbsSource | None = None
+    pvc: PvcSource | None = None
     local: LocalSource | None = None
 
 
@@ -133,18 +156,20 @@ class ClusterBackup(Place, rules=(ONE_PLACE,)):
 
 def source_of(place: Place) -> Source | None:
     """The one that is given."""
-    return place.s3 or place.gcs or place.abs or place.local
+    return place.s3 or place.gcs or place.abs or place.pvc or place.local
 
 
 def path_of(place: Place) -> str:
-    """The path as it is given, which tells where a backup went from where it is to go now."""
+    """Where it is in the words of the spec, which tell where a backup went from where it is to go now."""
     source = source_of(place)
+    if isinstance(source, PvcSource):
+        return f"{source.claim_name}/{source.path}"
     return source.path if source is not None else ""
 
 
 def sources(place: Place) -> dict[str, Any]:
     """The fields of the place, for another object that has them."""
-    return {"s3": place.s3, "gcs": place.gcs, "abs": place.abs, "local": place.local}
+    return {"s3": place.s3, "gcs": place.gcs, "abs": place.abs, "pvc": place.pvc, "local": place.local}
 
 
 def object_of(place: Place) -> str:
@@ -153,7 +178,8 @@ def object_of(place: Place) -> str:
     >>> object_of(Place(s3=S3Source(path="bucket/some/etcd.db")))
     'some/etcd.db'
     """
-    return path_of(place) if place.local is not None else path_of(place).partition("/")[2]
+    source = source_of(place)
+    return source.path.removeprefix(_bucket(source)) if source is not None else ""
 
 
 def at(place: Place, name: str) -> Place:
@@ -163,5 +189,11 @@ def at(place: Place, name: str) -> Place:
     'bucket/other'
     """
     given = {field: source for field, source in sources(place).items() if source is not None}
-    bucket = "" if place.local is not None else "{}/".format(given[next(iter(given))].path.partition("/")[0])
-    return Place(**{field: msgspec.structs.replace(source, path=f"{bucket}{name}") for field, source in given.items()})
+    return Place(
+        **{field: msgspec.structs.replace(source, path=f"{_bucket(source)}{name}") for field, source in given.items()}
+    )
+
+
+def _bucket(source: Source) -> str:
+    """What comes before the name in the path: the bucket or container with its slash; nothing in a claim or folder."""
+    return "" if isinstance(source, PvcSource | LocalSource) else f"{source.path.partition('/')[0]}/"

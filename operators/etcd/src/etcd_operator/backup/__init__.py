@@ -5,7 +5,7 @@ from etcd_operator.backup.kinds import EtcdBackup, EtcdBackupSpec
 from etcd_operator.backup.reconcile import BackupReconciler
 from etcd_operator.backup.stores import Stores
 from etcd_operator.backup.trial import Trial, tool
-from etcd_operator.places import AbsSource, BackupPolicy, GcsSource, LocalSource, Place, S3Source
+from etcd_operator.places import AbsSource, BackupPolicy, GcsSource, LocalSource, Place, PvcSource, S3Source
 
 __all__ = [
     "AbsSource",
@@ -18,6 +18,7 @@ __all__ = [
     "LocalSource",
     "Manifest",
     "Place",
+    "PvcSource",
     "S3Source",
     "Stores",
     "Trial",

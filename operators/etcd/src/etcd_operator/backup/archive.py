@@ -11,18 +11,15 @@ from pathlib import Path
 from typing import Final
 
 import msgspec
-import obstore
-from obstore.store import ObjectStore
 
 from etcd_operator.backup.faults import DamagedError, StoreError
 from etcd_operator.backup.snapshots import Snapshot, check
-from etcd_operator.backup.stores import explained
+from etcd_operator.backup.store import PARTIAL, Store, explained
 from etcd_operator.backup.trial import Verified
 
 __all__ = ["Archive", "Manifest"]
 
 _ENDING: Final = ".manifest.json"
-_PARTIAL: Final = ".partial"
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,7 +37,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
 class Archive:
     """The snapshots of one store. Raises a `StoreError`, or `DamagedError` for what is not what was put there."""
 
-    def __init__(self, store: ObjectStore) -> None:
+    def __init__(self, store: Store) -> None:
         self._store = store
 
     async def put(self, snapshot: Snapshot, name: str, taken: datetime, verified: Verified) -> Manifest:
@@ -57,10 +54,10 @@ class Archive:
             taken=taken,
             verified=verified,
         )
-        partial = name + _PARTIAL
+        partial = name + PARTIAL
         try:
             with explained("writing the snapshot"):
-                await obstore.put_async(self._store, partial, snapshot.path)
+                await self._store.put(partial, snapshot.path)
             await self._read_back(partial, manifest)
         except (StoreError, DamagedError):
             await self._forget(partial)
@@ -69,20 +66,18 @@ class Archive:
         return manifest
 
     async def _let_count(self, partial: str, manifest: Manifest) -> None:
-        """A store may say that it copies, and do it later: the copy has to be whole before what it is made from goes."""
         with explained("giving the snapshot its name"):
-            await obstore.copy_async(self._store, partial, manifest.object)
-            size = (await obstore.head_async(self._store, manifest.object))["size"]
+            size = await self._store.rename(partial, manifest.object)
         if size != manifest.size:
             raise DamagedError(f"the store has {size} bytes under the snapshot's name, of {manifest.size}")
         await self._forget(partial)
         with explained("writing the manifest"):
-            await obstore.put_async(self._store, manifest.object + _ENDING, msgspec.json.encode(manifest))
+            await self._store.put(manifest.object + _ENDING, msgspec.json.encode(manifest))
 
     async def _read_back(self, name: str, manifest: Manifest) -> None:
         digest, size = hashlib.sha256(), 0
         with explained("reading the snapshot back"):
-            async for piece in (await obstore.get_async(self._store, name)).stream():
+            async for piece in self._store.read(name):
                 digest.update(piece)
                 size += len(piece)
         if (digest.hexdigest(), size) != (manifest.sha256, manifest.size):
@@ -92,7 +87,7 @@ class Archive:
         """Deletes it if it can: whatever has no manifest does not count anyway."""
         try:
             with explained("deleting what is left"):
-                await obstore.delete_async(self._store, name)
+                await self._store.delete(name)
         except StoreError:
             return
 
@@ -109,7 +104,7 @@ class Archive:
 
     async def _download(self, name: str, path: Path) -> None:
         with explained("fetching the snapshot"), path.open("wb") as file:
-            async for piece in (await obstore.get_async(self._store, name)).stream():
+            async for piece in self._store.read(name):
                 file.write(piece)
 
     async def _manifest(self, name: str) -> Manifest | None:
@@ -119,8 +114,7 @@ class Archive:
 
     async def _read(self, name: str) -> Manifest:
         with explained("reading a manifest"):
-            answer = await obstore.get_async(self._store, name)
-            content = bytes(await answer.bytes_async())
+            content = b"".join([piece async for piece in self._store.read(name)])
         try:
             return msgspec.json.decode(content, type=Manifest)
         except msgspec.DecodeError:
@@ -138,10 +132,17 @@ class Archive:
         return sorted(found, key=lambda manifest: manifest.taken)
 
     async def _names(self, start: str) -> list[str]:
-        folder, _, _ = start.rpartition("/")
         with explained("listing backups"):
-            pages = obstore.list(self._store, prefix=folder or None)
-            return [each["path"] async for page in pages for each in page if each["path"].startswith(start)]
+            return await self._store.names(start)
+
+    async def tidy(self, name: str) -> None:
+        """Deletes what was begun under names that begin so, and never finished, if it can: it would take up room for ever."""
+        try:
+            for each in await self._names(name):
+                if each.endswith(PARTIAL):
+                    await self._forget(each)
+        except StoreError:
+            return
 
     async def thin(self, name: str, now: datetime, *, most: int, oldest: timedelta) -> list[Manifest]:
         """Deletes those that are too many or too old, by their time, and never the newest good one; those that stay."""
@@ -149,8 +150,8 @@ class Archive:
         going = surplus(series, now, most=most, oldest=oldest)
         for manifest in going:
             with explained("deleting an old backup"):
-                await obstore.delete_async(self._store, manifest.object + _ENDING)
-                await obstore.delete_async(self._store, manifest.object)
+                await self._store.delete(manifest.object + _ENDING)
+                await self._store.delete(manifest.object)
         return [manifest for manifest in series if manifest not in going]
 
 

@@ -1,4 +1,4 @@
-"""`EtcdBackup`: CoreOS' fields, a folder of the operator as one more place, schedules, and a cluster by its name."""
+"""`EtcdBackup`: CoreOS' fields, claims and a folder of the operator as more places, schedules, and a cluster by its name."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class EtcdBackupSpec(
         ),
         Rule(
             "!has(self.storageType) || self.storageType == "
-            "(has(self.s3) ? 'S3' : has(self.gcs) ? 'GCS' : has(self.abs) ? 'ABS' : 'Local')",
+            "(has(self.s3) ? 'S3' : has(self.gcs) ? 'GCS' : has(self.abs) ? 'ABS' : has(self.pvc) ? 'PVC' : 'Local')",
             message="storageType is another one than the place that is given",
         ),
     ),
@@ -37,7 +37,7 @@ class EtcdBackupSpec(
     """
     cluster_name: str = ""
     """An EtcdCluster of this namespace, in the place of endpoints."""
-    storage_type: Literal["S3", "GCS", "ABS", "Local"] | None = None
+    storage_type: Literal["S3", "GCS", "ABS", "PVC", "Local"] | None = None
     backup_policy: BackupPolicy = BackupPolicy()
 
 

@@ -12,13 +12,14 @@ from typing import Final
 from prometheus_client import Gauge
 
 from etcd_operator.backup.archive import Archive, Manifest
+from etcd_operator.backup.claims import Visit
 from etcd_operator.backup.due import due_at, following
 from etcd_operator.backup.faults import BackupError
 from etcd_operator.backup.kinds import EtcdBackup
 from etcd_operator.backup.snapshots import Snapshot, take
 from etcd_operator.backup.stores import Stores
 from etcd_operator.backup.trial import Trial
-from etcd_operator.kinds import EtcdCluster
+from etcd_operator.kinds import EtcdCluster, PodPolicy
 from etcd_operator.places import path_of
 from etcd_operator.reaching import Reach, Reached
 from etcd_operator.trust import FaultError
@@ -27,6 +28,8 @@ from navarch import Condition, Context, Result, Retry
 __all__ = ["BackupReconciler"]
 
 _SECONDS: Final = 60
+_CLAIM_SECONDS: Final = 300
+"""A volume may have to be made, and brought to a node."""
 _LAST: Final = Gauge(
     "etcd_operator_backup_last_success_timestamp_seconds",
     "When the newest snapshot was taken that counts.",
@@ -44,12 +47,12 @@ class BackupReconciler:
 
     async def reconcile(self, backup: EtcdBackup, ctx: Context) -> Result | None:
         """Makes one if it is due. What does not work is said, and tried again with growing delays."""
+        await self._stores.tidy(backup, ctx)
         try:
             due = due_at(backup, ctx.now())
             if due is None or due > ctx.now():
                 return _awaited(backup, ctx, due)
-            async with asyncio.timeout(backup.spec.backup_policy.timeout_in_second or _SECONDS):
-                made, kept = await self._make(backup, ctx)
+            made, kept = await self._make(backup, ctx)
         except TimeoutError:
             raise _failed(backup, ctx, "it took longer than backupPolicy.timeoutInSecond allows") from None
         except BackupError as error:
@@ -59,33 +62,50 @@ class BackupReconciler:
         return _again(following_one, ctx)
 
     async def _make(self, backup: EtcdBackup, ctx: Context) -> tuple[Manifest, int]:
-        policy, taken = backup.spec.backup_policy, ctx.now()
-        store, name = await self._stores.open(backup.spec, ctx.client, backup.namespace)
-        archive = Archive(store)
+        name = backup.spec.cluster_name
+        cluster = await ctx.get(EtcdCluster, name) if name else None
+        visit = _visit(backup, cluster, ctx)
+        async with self._stores.opened(backup.spec, visit) as (store, name), asyncio.timeout(visit.seconds):
+            return await self._put_away(backup, cluster, ctx, Archive(store), name)
+
+    async def _put_away(
+        self, backup: EtcdBackup, cluster: EtcdCluster | None, ctx: Context, archive: Archive, name: str
+    ) -> tuple[Manifest, int]:
+        taken = ctx.now()
         with tempfile.TemporaryDirectory(prefix="etcd-backup-") as folder:
-            snapshot = await self._take(backup, ctx, Path(folder) / "snapshot.db")
+            snapshot = await self._take(backup, cluster, ctx, Path(folder) / "snapshot.db")
             verified = await self._trial.verified(snapshot)
-            if not policy.is_repeated:
+            if not backup.spec.backup_policy.is_repeated:
                 return await archive.put(snapshot, name, taken, verified), 1
+            await archive.tidy(f"{name}_v")
             own = f"{name}_v{snapshot.revision}_{taken:%Y%m%dT%H%M%S.%fZ}"
             made = await archive.put(snapshot, own, taken, verified)
         return made, await _thinned(archive, name, backup, ctx)
 
-    async def _take(self, backup: EtcdBackup, ctx: Context, path: Path) -> Snapshot:
+    async def _take(self, backup: EtcdBackup, cluster: EtcdCluster | None, ctx: Context, path: Path) -> Snapshot:
         try:
-            async with await self._reached(backup, ctx) as reached:
+            async with self._reached(backup, cluster, ctx) as reached:
                 return await take(reached, path)
         except FaultError as fault:
             raise BackupError(str(fault)) from None
 
-    async def _reached(self, backup: EtcdBackup, ctx: Context) -> AbstractAsyncContextManager[Reached]:
+    def _reached(
+        self, backup: EtcdBackup, cluster: EtcdCluster | None, ctx: Context
+    ) -> AbstractAsyncContextManager[Reached]:
         spec = backup.spec
         if spec.etcd_endpoints:
             return self._reach.endpoints(spec.etcd_endpoints, spec.client_tls_secret, ctx)
-        cluster = await ctx.get(EtcdCluster, spec.cluster_name)
         if cluster is None:
             raise BackupError(f"there is no EtcdCluster {spec.cluster_name}")
         return self._reach.cluster(cluster, ctx)
+
+
+def _visit(backup: EtcdBackup, cluster: EtcdCluster | None, ctx: Context) -> Visit:
+    """A claim may take as long to be open as everything that follows."""
+    usual = _CLAIM_SECONDS if backup.spec.pvc is not None else _SECONDS
+    seconds = backup.spec.backup_policy.timeout_in_second or usual
+    policy = (cluster.spec.pod if cluster is not None else None) or PodPolicy()
+    return Visit(ctx=ctx, owner=backup, policy=policy, seconds=seconds, longest=2 * seconds + _SECONDS)
 
 
 async def _thinned(archive: Archive, name: str, backup: EtcdBackup, ctx: Context) -> int:

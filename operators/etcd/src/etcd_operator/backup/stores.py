@@ -1,9 +1,9 @@
-"""Where backups are kept, through obstore; and what its refusals mean."""
+"""Where backups are kept: opens buckets, folders and claims."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from datetime import timedelta
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final
@@ -11,9 +11,14 @@ from typing import TYPE_CHECKING, Final
 from obstore import exceptions
 from obstore.store import AzureStore, GCSStore, LocalStore, ObjectStore, S3Store
 
-from etcd_operator.backup.faults import PlaceError, StoreError
+from etcd_operator.backup.claims import Claims, Visit, left_behind
+from etcd_operator.backup.faults import PlaceError
 from etcd_operator.backup.secrets import amazon, azure, google
+from etcd_operator.backup.store import Bucket, Store, explained
+from etcd_operator.manifests import PYTHON_IMAGE
 from etcd_operator.places import AbsSource, GcsSource, LocalSource, Place, S3Source, object_of
+from navarch import Context
+from navarch.api import Object
 from navarch.client import Client
 from navarch.errors import NotFound
 from navarch.k8s.core.v1 import Secret
@@ -21,55 +26,55 @@ from navarch.k8s.core.v1 import Secret
 if TYPE_CHECKING:
     from obstore.store import ClientConfig, RetryConfig
 
-__all__ = ["Stores", "explained"]
+__all__ = ["Stores"]
 
 _SECONDS: Final = timedelta(seconds=10)
 _RETRIES: Final[RetryConfig] = {"max_retries": 2, "retry_timeout": _SECONDS}
-_MEANING: Final[tuple[tuple[type[Exception], str], ...]] = (
-    (FileNotFoundError, "there is no such object, bucket or folder"),
-    (exceptions.PermissionDeniedError, "the store refuses: these credentials may not do that"),
-    (exceptions.UnauthenticatedError, "the store refuses: the credentials are wrong"),
-    (exceptions.InvalidPathError, "the store does not take that name"),
-    (OSError, "the store cannot be written or read; it may be full"),
-    (exceptions.BaseError, "the store failed, is full or cannot be reached"),
-)
-
-
-@contextmanager
-def explained(doing: str) -> Iterator[None]:
-    """What a store raises in the block becomes a `StoreError` in words of ours: its own may quote keys and signatures."""
-    try:
-        yield
-    except (exceptions.BaseError, OSError) as error:
-        words = next(words for kind, words in _MEANING if isinstance(error, kind))
-        raise StoreError(f"{doing}: {words}") from None
 
 
 class Stores:
-    """Opens stores. Backups to a folder are below `folder`, each namespace in one of its own; None refuses them."""
+    """Opens stores. Backups to a folder are below `folder`, each namespace in one of its own; None refuses them.
 
-    def __init__(self, folder: Path | None = None) -> None:
+    Claims are mounted into pods of `image`, which has a Python.
+    """
+
+    def __init__(self, folder: Path | None = None, image: str = PYTHON_IMAGE) -> None:
         self._folder = folder
+        self._claims = Claims(image)
 
     @property
     def has_folder(self) -> bool:
         """Whether backups can be put into a folder of the operator."""
         return self._folder is not None
 
-    async def open(self, place: Place, client: Client, namespace: str) -> tuple[ObjectStore, str]:
-        """The store and the name of the object in it; raises `PlaceError`."""
+    @asynccontextmanager
+    async def opened(self, place: Place, visit: Visit) -> AsyncIterator[tuple[Store, str]]:
+        """The store and the name of the object in it, while the block lasts; raises a `BackupError`."""
+        if place.pvc is None:
+            yield await self.open(place, visit.ctx.client, visit.owner.namespace)
+            return
+        async with self._claims.opened(place.pvc, visit) as files:
+            yield files, place.pvc.path
+
+    async def tidy(self, owner: Object, ctx: Context) -> None:
+        """Deletes what an earlier process of the operator may have left of this backup or restore."""
+        for pod in await left_behind(owner, ctx):
+            await ctx.delete(pod)
+
+    async def open(self, place: Place, client: Client, namespace: str) -> tuple[Bucket, str]:
+        """The same for what needs no pod, and no end."""
         if place.local is not None:
             return self._local(place.local, namespace)
-        return await _bucket(place, client, namespace), object_of(place)
+        return Bucket(await _bucket(place, client, namespace)), object_of(place)
 
-    def _local(self, place: LocalSource, namespace: str) -> tuple[ObjectStore, str]:
+    def _local(self, place: LocalSource, namespace: str) -> tuple[Bucket, str]:
         if self._folder is None:
             raise PlaceError("this operator was given no folder for backups: set ETCD_OPERATOR_BACKUPS")
         path = PurePosixPath(place.path)
         if path.is_absolute() or ".." in path.parts:
             raise PlaceError("local.path stays below the operator's folder")
         with explained("opening the operator's folder"):
-            return LocalStore(self._folder / namespace, mkdir=True), str(path)
+            return Bucket(LocalStore(self._folder / namespace, mkdir=True)), str(path)
 
 
 async def _bucket(place: Place, client: Client, namespace: str) -> ObjectStore:

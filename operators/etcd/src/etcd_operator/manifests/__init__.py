@@ -14,7 +14,8 @@ from etcd_operator.manifests.names import (
     pod_of,
     secure_peer_url,
 )
-from etcd_operator.manifests.pods import Start, pod, settled, template_of
+from etcd_operator.manifests.pods import Start, nobody, pod, settled, template_of
+from etcd_operator.manifests.programs import PROGRAM_PORT, PYTHON_IMAGE, TLS_FOLDER, program
 from etcd_operator.manifests.services import services
 from etcd_operator.manifests.tls import CLIENT, PEER, SERVER, Files, mode_of, peers_are_secure, secret_names
 from etcd_operator.manifests.wiring import client_urls
@@ -24,7 +25,10 @@ __all__ = [
     "CLIENT_PORT",
     "PEER",
     "PEER_PORT",
+    "PROGRAM_PORT",
+    "PYTHON_IMAGE",
     "SERVER",
+    "TLS_FOLDER",
     "Files",
     "Start",
     "budget",
@@ -37,11 +41,13 @@ __all__ = [
     "labels_of",
     "member_name",
     "mode_of",
+    "nobody",
     "ordinal_of",
     "peer_url",
     "peers_are_secure",
     "pod",
     "pod_of",
+    "program",
     "secret_names",
     "secure_peer_url",
     "services",

@@ -43,6 +43,7 @@ __all__ = [
     "TEMPLATE",
     "VERSION",
     "Start",
+    "nobody",
     "pod",
     "settled",
     "template_of",
@@ -120,7 +121,7 @@ def _pod(cluster: EtcdCluster, name: str, annotations: dict[str, str]) -> Pod:
             affinity=policy.affinity or _apart(labels, always=policy.anti_affinity),
             node_selector=policy.node_selector or None,
             tolerations=policy.tolerations or None,
-            security_context=policy.security_context or _nobody(),
+            security_context=policy.security_context or nobody(),
             priority_class_name=policy.priority_class_name or None,
         ),
     )
@@ -219,7 +220,8 @@ def _apart(labels: dict[str, str], *, always: bool) -> Affinity:
     return Affinity(pod_anti_affinity=PodAntiAffinity(preferred_during_scheduling_ignored_during_execution=[preferred]))
 
 
-def _nobody() -> PodSecurityContext:
+def nobody() -> PodSecurityContext:
+    """Who is not root, and whose group has the pod's volumes."""
     return PodSecurityContext(
         run_as_non_root=True,
         run_as_user=_NOBODY,

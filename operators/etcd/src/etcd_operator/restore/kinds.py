@@ -27,7 +27,7 @@ class EtcdRestoreSpec(
         Rule("self == oldSelf", message="a restore cannot be changed: make another one"),
     ),
 ):
-    backup_storage_type: Literal["S3", "GCS", "ABS", "Local"] | None = None
+    backup_storage_type: Literal["S3", "GCS", "ABS", "PVC", "Local"] | None = None
     etcd_cluster: ClusterReference
     """An EtcdCluster of this namespace. Create it with `paused: true` to start it from the snapshot."""
     without_safety_copy: bool = False

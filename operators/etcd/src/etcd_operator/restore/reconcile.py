@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import tempfile
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Final
 
 from etcd_operator.backup.archive import Archive
+from etcd_operator.backup.claims import Visit
 from etcd_operator.backup.faults import BackupError
 from etcd_operator.backup.snapshots import Snapshot, take
+from etcd_operator.backup.store import Store
 from etcd_operator.backup.stores import Stores
 from etcd_operator.backup.trial import Trial
-from etcd_operator.kinds import EtcdCluster
+from etcd_operator.kinds import EtcdCluster, PodPolicy
 from etcd_operator.reaching import Reach
 from etcd_operator.restore.kinds import EtcdRestore, Phase
 from etcd_operator.restore.seeding import emptied, hand_over, released, resumed, seed_name, seeded, started
@@ -22,6 +25,8 @@ from navarch import Context, Result, Retry
 __all__ = ["RestoreReconciler"]
 
 _SOON: Final = 0.3
+_CLAIM_SECONDS: Final = 300.0
+_CLAIM_LONGEST: Final = 4 * 3600.0
 
 
 class RestoreReconciler:
@@ -35,6 +40,7 @@ class RestoreReconciler:
 
     async def reconcile(self, restore: EtcdRestore, ctx: Context) -> Result | None:
         """One phase further, or a look at how far it is. What does not work is said, and tried again."""
+        await self._stores.tidy(restore, ctx)
         if restore.status.phase == "Done":
             return None
         try:
@@ -61,33 +67,41 @@ class RestoreReconciler:
     async def _prepare(self, restore: EtcdRestore, cluster: EtcdCluster, ctx: Context) -> None:
         """Nothing of the cluster is touched before this has succeeded."""
         with tempfile.TemporaryDirectory(prefix="etcd-restore-") as folder:
-            snapshot = await self._fetch(restore, ctx, Path(folder))
-            await self._trial.verified(snapshot)
-            _refuse_older(snapshot, cluster)
-            restore.status.safety_copy = await self._safety_copy(restore, cluster, ctx, Path(folder))
+            async with self._opened(restore, cluster, ctx) as (store, name):
+                snapshot = await Archive(store).fetch(name, Path(folder) / "snapshot.db")
+                await self._trial.verified(snapshot)
+                _refuse_older(snapshot, cluster)
+                now = await self._taken_now(restore, cluster, ctx, Path(folder) / "safety.db")
+                restore.status.safety_copy = await self._safe(now, store, f"{name}.before-{restore.name}", ctx)
         restore.status.sha256, restore.status.etcd_revision = snapshot.sha256, snapshot.revision
         restore.status.seed = await seed_name(cluster, ctx)
         _enter(restore, ctx, "Emptying", f"the snapshot is good, revision {snapshot.revision}; members are stopped")
 
-    async def _fetch(self, restore: EtcdRestore, ctx: Context, folder: Path) -> Snapshot:
-        store, name = await self._stores.open(restore.spec, ctx.client, restore.namespace)
-        return await Archive(store).fetch(name, folder / "snapshot.db")
+    def _opened(
+        self, restore: EtcdRestore, cluster: EtcdCluster, ctx: Context
+    ) -> AbstractAsyncContextManager[tuple[Store, str]]:
+        policy = cluster.spec.pod or PodPolicy()
+        visit = Visit(ctx=ctx, owner=restore, policy=policy, seconds=_CLAIM_SECONDS, longest=_CLAIM_LONGEST)
+        return self._stores.opened(restore.spec, visit)
 
-    async def _safety_copy(self, restore: EtcdRestore, cluster: EtcdCluster, ctx: Context, folder: Path) -> str:
-        """The name of what the cluster has now, in the same store; empty if it has never had anything."""
+    async def _taken_now(self, restore: EtcdRestore, cluster: EtcdCluster, ctx: Context, path: Path) -> Snapshot | None:
+        """What the cluster has now; None if it has never had anything, or may go without."""
         if not cluster.status.cluster_id:
-            return ""
+            return None
         try:
             async with self._reach.cluster(cluster, ctx) as reached:
-                now = await take(reached, folder / "safety.db")
+                return await take(reached, path)
         except (BackupError, FaultError) as error:
             if restore.spec.without_safety_copy:
-                return ""
+                return None
             words = f"no safety copy of what {cluster.name} has: {error}; withoutSafetyCopy goes on without one"
             raise BackupError(words) from None
-        store, name = await self._stores.open(restore.spec, ctx.client, restore.namespace)
-        verified = await self._trial.verified(now)
-        return (await Archive(store).put(now, f"{name}.before-{restore.name}", ctx.now(), verified)).object
+
+    async def _safe(self, now: Snapshot | None, store: Store, name: str, ctx: Context) -> str:
+        """The name of what the cluster has now, in the same store; empty if there is nothing."""
+        if now is None:
+            return ""
+        return (await Archive(store).put(now, name, ctx.now(), await self._trial.verified(now))).object
 
     async def _seed(self, restore: EtcdRestore, cluster: EtcdCluster, ctx: Context) -> None:
         pod = await started(cluster, restore, ctx, self._image)
@@ -97,7 +111,11 @@ class RestoreReconciler:
             return
         with tempfile.TemporaryDirectory(prefix="etcd-restore-") as folder:
             way = await self._reach.way(cluster, ctx)
-            await hand_over(pod, restore, way, lambda: self._fetch(restore, ctx, Path(folder)))
+            await hand_over(pod, restore, way, lambda: self._fetched(restore, cluster, ctx, Path(folder)))
+
+    async def _fetched(self, restore: EtcdRestore, cluster: EtcdCluster, ctx: Context, folder: Path) -> Snapshot:
+        async with self._opened(restore, cluster, ctx) as (store, name):
+            return await Archive(store).fetch(name, folder / "snapshot.db")
 
 
 async def _cluster(restore: EtcdRestore, ctx: Context) -> EtcdCluster:

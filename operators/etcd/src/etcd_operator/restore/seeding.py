@@ -12,10 +12,10 @@ import aiohttp
 from etcd_operator.backup.faults import BackupError
 from etcd_operator.backup.snapshots import Snapshot
 from etcd_operator.kinds import EtcdCluster
-from etcd_operator.manifests import claim, keeps_data, labels_of, member_name, ordinal_of
+from etcd_operator.manifests import PROGRAM_PORT, claim, keeps_data, labels_of, member_name, ordinal_of
 from etcd_operator.reaching import Reached, Way
 from etcd_operator.restore.kinds import EtcdRestore
-from etcd_operator.restore.seeds import PORT, RESTORE, seed
+from etcd_operator.restore.seeds import RESTORE, seed
 from etcd_operator.trust import FaultError
 from navarch import Context
 from navarch.api import OwnerReference
@@ -113,7 +113,7 @@ async def hand_over(pod: Pod, restore: EtcdRestore, way: Way, fetch: Callable[[]
     if snapshot.sha256 != restore.status.sha256:
         raise BackupError("the snapshot in the store is another one than when the restore began")
     try:
-        await _put(f"{way.scheme}://{pod.status.pod_ip}:{PORT}/", snapshot, way)
+        await _put(f"{way.scheme}://{pod.status.pod_ip}:{PROGRAM_PORT}/", snapshot, way)
     except aiohttp.ClientError:
         raise BackupError(f"{pod.name} did not take the snapshot yet") from None
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from importlib.resources import files
 from typing import Final
 
 from etcd_operator.kinds import GROUP, EtcdCluster
-from etcd_operator.manifests import Start, peer_url, pod, secret_names, wiring
+from etcd_operator.manifests import TLS_FOLDER, Start, peer_url, pod, program, secret_names, wiring
 from etcd_operator.restore.kinds import EtcdRestore
 from etcd_operator.versions import Version
-from navarch.k8s.core.v1 import Container, EnvVar, EnvVarSource, ObjectFieldSelector, Pod, VolumeMount
+from navarch.k8s.core.v1 import Container, EnvVar, Pod, VolumeMount
 
-__all__ = ["PORT", "RESTORE", "seed"]
+__all__ = ["RESTORE", "seed"]
 
-PORT: Final = 2378
 RESTORE: Final = f"{GROUP}/restore"
 _INCOMING: Final = "/var/etcd/incoming"
 _DATA_TOOL: Final = Version.of("3.5.0")
@@ -36,29 +34,20 @@ def _receiving(cluster: EtcdCluster, restore: EtcdRestore, image: str) -> Contai
     """With TLS, if members serve clients with it."""
     made = _own("receive", restore, image)
     if secret_names(cluster).server:
-        made.env = [*(made.env or []), EnvVar(name="RESTORE_TLS", value=wiring.SERVER_FOLDER)]
+        made.env = [*(made.env or []), EnvVar(name=TLS_FOLDER, value=wiring.SERVER_FOLDER)]
         made.volume_mounts = [*(made.volume_mounts or []), *wiring.mounts(cluster)]
     return made
 
 
 def _own(doing: str, restore: EtcdRestore, image: str) -> Container:
-    return Container(
-        name=doing,
-        image=image,
-        command=[
-            "/usr/local/bin/python3",
-            "-c",
-            files("etcd_operator.restore").joinpath("receive.py").read_text(),
-            doing,
-        ],
-        env=[
-            EnvVar(name="POD_IP", value_from=EnvVarSource(field_ref=ObjectFieldSelector(field_path="status.podIP"))),
-            EnvVar(name="RESTORE_PORT", value=str(PORT)),
-            EnvVar(name="RESTORE_SHA256", value=restore.status.sha256),
-            EnvVar(name="RESTORE_ID", value=restore.metadata.uid),
-        ],
-        volume_mounts=[_mount()],
-    )
+    made = program(doing, image, "/var/etcd")
+    made.env = [
+        *(made.env or []),
+        EnvVar(name="RESTORE_SHA256", value=restore.status.sha256),
+        EnvVar(name="RESTORE_ID", value=restore.metadata.uid),
+    ]
+    made.volume_mounts = [_mount()]
+    return made
 
 
 def _making(cluster: EtcdCluster, name: str) -> Container:

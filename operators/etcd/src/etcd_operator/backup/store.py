@@ -1,0 +1,90 @@
+"""What is asked of a store of snapshots, what its refusals mean, and buckets and folders through obstore."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final, Protocol
+
+import obstore
+from obstore import exceptions
+from obstore.store import ObjectStore
+
+from etcd_operator.backup.faults import StoreError
+
+__all__ = ["PARTIAL", "Bucket", "Store", "explained"]
+
+PARTIAL: Final = ".partial"
+"""How the name of what does not count yet ends."""
+_MEANING: Final[tuple[tuple[type[Exception], str], ...]] = (
+    (FileNotFoundError, "there is no such object, bucket or folder"),
+    (exceptions.PermissionDeniedError, "the store refuses: these credentials may not do that"),
+    (exceptions.UnauthenticatedError, "the store refuses: the credentials are wrong"),
+    (exceptions.InvalidPathError, "the store does not take that name"),
+    (OSError, "the store cannot be written or read; it may be full"),
+    (exceptions.BaseError, "the store failed, is full or cannot be reached"),
+)
+
+
+class Store(Protocol):
+    """Snapshots by name. Raises what `explained` knows."""
+
+    async def put(self, name: str, content: Path | bytes) -> None:
+        """Writes all of it, or nothing that is found under the name."""
+        ...
+
+    def read(self, name: str) -> AsyncIterator[bytes]:
+        """All of it, in pieces."""
+        ...
+
+    async def rename(self, old: str, new: str) -> int:
+        """Gives it its name; says how many bytes are there under it then. The old name may stay."""
+        ...
+
+    async def delete(self, name: str) -> None:
+        """Where there is none, a store may say so."""
+        ...
+
+    async def names(self, start: str) -> list[str]:
+        """Those that begin so."""
+        ...
+
+
+class Bucket:
+    """A `Store` that obstore knows."""
+
+    def __init__(self, store: ObjectStore) -> None:
+        self._store = store
+
+    async def put(self, name: str, content: Path | bytes) -> None:
+        await obstore.put_async(self._store, name, content)
+
+    async def read(self, name: str) -> AsyncIterator[bytes]:
+        async for piece in (await obstore.get_async(self._store, name)).stream():
+            yield bytes(piece)
+
+    async def rename(self, old: str, new: str) -> int:
+        """A store may say that it copies, and do it later: the old one stays until it was seen that the copy is whole."""
+        await obstore.copy_async(self._store, old, new)
+        return int((await obstore.head_async(self._store, new))["size"])
+
+    async def delete(self, name: str) -> None:
+        await obstore.delete_async(self._store, name)
+
+    async def names(self, start: str) -> list[str]:
+        folder, _, _ = start.rpartition("/")
+        pages = obstore.list(self._store, prefix=folder or None)
+        return [each["path"] async for page in pages for each in page if each["path"].startswith(start)]
+
+
+@contextmanager
+def explained(doing: str) -> Iterator[None]:
+    """What a store raises in the block becomes a `StoreError` in words of ours: its own may quote keys and signatures."""
+    try:
+        yield
+    except StoreError as error:
+        raise StoreError(f"{doing}: {error}") from None
+    except (exceptions.BaseError, OSError) as error:
+        words = next(words for kind, words in _MEANING if isinstance(error, kind))
+        raise StoreError(f"{doing}: {words}") from None
