@@ -6,10 +6,10 @@ import copy
 import random
 from collections.abc import Callable
 from dataclasses import replace
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from navarch._base.clock import Clock, SystemClock
+from navarch._base.closing import Closing
 from navarch.client.call import Caller
 from navarch.client.config import Config, load
 from navarch.client.core import FieldValidation, Options
@@ -23,7 +23,7 @@ from navarch.errors import ConfigError
 __all__ = ["Client", "connect"]
 
 
-class Client(Updates, Installs, Subresources, Pods):
+class Client(Updates, Installs, Subresources, Pods, Closing):
     """Talks to one API server through a transport. Use it as an `async with`, which closes the transport.
 
     Raises errors of `navarch.errors` only: `ApiError` when the server says no, `TransportError` when it says nothing.
@@ -84,14 +84,6 @@ class Client(Updates, Installs, Subresources, Pods):
     def rng(self) -> random.Random:
         """Where its jitter comes from."""
         return self._caller.rng
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        await self.close()
 
     async def close(self) -> None:
         """Closes every connection; may be called twice."""

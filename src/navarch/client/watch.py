@@ -7,12 +7,12 @@ import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 from functools import partial
-from types import TracebackType
 from typing import Generic, Literal, Self, TypeVar
 
 import msgspec
 
 from navarch._base.backoff import Backoff, Delays
+from navarch._base.closing import Closing
 from navarch.api import decode
 from navarch.client.answers import StatusBody, error_from_status
 from navarch.client.call import Caller
@@ -110,7 +110,7 @@ class WatchOptions:
     timeout_seconds: int = 30
 
 
-class Watch(Generic[K]):
+class Watch(Closing, Generic[K]):
     """Changes from one revision on, in order, each exactly once, over as many connections as it takes.
 
     Use it as `async with client.watch(Pod) as changes: async for change in changes`. Lost connections and busy servers
@@ -144,11 +144,6 @@ class Watch(Generic[K]):
         """Begins: from here on no change is missed."""
         self._lines = await self._connected()
         return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        await self.close()
 
     async def close(self) -> None:
         """Lets go of the connection."""

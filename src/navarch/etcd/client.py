@@ -5,10 +5,9 @@ from __future__ import annotations
 import random
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, aclosing
-from types import TracebackType
-from typing import Self
 
 from navarch._base.clock import Clock, SystemClock
+from navarch._base.closing import Closing
 from navarch.etcd.access import Access
 from navarch.etcd.cluster import Cluster
 from navarch.etcd.gateway import Gateway
@@ -23,7 +22,7 @@ from navarch.etcd.watch import WatchRequest, watching
 __all__ = ["EtcdClient"]
 
 
-class EtcdClient:
+class EtcdClient(Closing):
     """A client of one etcd cluster, for one event loop: `async with EtcdClient(options) as etcd`.
 
     Opens nothing before the first call; after the block it is closed for good.
@@ -53,14 +52,6 @@ class EtcdClient:
             async for answer in answers: ...
         """
         return aclosing(watching(self._gateway, request))
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        await self.close()
 
     async def close(self) -> None:
         """Closes every connection; may be called twice."""

@@ -7,9 +7,8 @@ number. So a slow connection holds up no other. What it cannot do is end one dir
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import TracebackType
-from typing import Self
 
+from navarch._base.closing import Closing
 from navarch.client.pods.channels import pieces
 from navarch.client.transport import WebSocket
 from navarch.errors import BadAnswerError, ConnectError, ConnectionLostError
@@ -21,7 +20,7 @@ _ERROR = 1
 _REFUSED = "connection refused"
 
 
-class PodStream:
+class PodStream(Closing):
     """One connection to a port of a pod. Nothing is read ahead: while nobody reads, the pod is held up."""
 
     def __init__(self, socket: WebSocket, port: int, what: str, forget: Callable[[PodStream], None]) -> None:
@@ -33,14 +32,6 @@ class PodStream:
         self._receiving = False
         self.received = 0
         """How many bytes have come from the pod."""
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        await self.close()
 
     async def read(self, limit: int = 65536) -> bytes:
         """The next bytes as they come, at most `limit`; none when the pod has closed the connection.
