@@ -25,9 +25,9 @@ def plan_comprehension(
     steps = _one_variable(ranged, places[0]) if len(places) == 1 else _two_variables(ranged, *places)
     match node.macro:
         case "all":
-            return _quantifier(steps, body, stop=False)
+            return deciding(lambda frame: (body for _ in steps(frame)), stop=False)
         case "exists":
-            return _quantifier(steps, body, stop=True)
+            return deciding(lambda frame: (body for _ in steps(frame)), stop=True)
         case "existsOne":
             return _exactly_one(steps, body)
         case "filter":
@@ -71,14 +71,14 @@ def _two_variables(ranged: Plan, first: int, second: int) -> _Steps:
     return steps
 
 
-def _quantifier(steps: _Steps, body: Plan, *, stop: bool) -> Plan:
-    """`all` and `exists`: one item that is `stop` decides, whatever errors the others have."""
+def deciding(terms: Callable[[Frame], Iterable[Plan]], *, stop: bool) -> Plan:
+    """`&&`, `||`, `all` and `exists`: the first term that is `stop` decides, whatever errors the others have."""
 
     def run(frame: Frame) -> object:
         failure: CelEvaluationError | None = None
-        for _ in steps(frame):
+        for term in terms(frame):
             try:
-                value = body(frame)
+                value = term(frame)
             except CelEvaluationError as error:
                 failure = failure or error
                 continue

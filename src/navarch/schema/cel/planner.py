@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from navarch.schema.cel.comprehensions import Frame, Plan, plan_comprehension
+from navarch.schema.cel.comprehensions import Frame, Plan, deciding, plan_comprehension
 from navarch.schema.cel.containers import Unreadable, has, index, index_if_present, select, select_if_present
 from navarch.schema.cel.dispatch import implementation
 from navarch.schema.cel.errors import CelEvaluationError
@@ -83,9 +83,9 @@ class _Planner:
         operands = list(map(partial(self.plan, scope=scope), node.operands()))
         match node.function:
             case "_&&_":
-                return _connect(operands, stop=False)
+                return deciding(lambda _: operands, stop=False)
             case "_||_":
-                return _connect(operands, stop=True)
+                return deciding(lambda _: operands, stop=True)
             case "_?_:_":
                 return _choose(*operands)
             case "or":
@@ -223,28 +223,6 @@ def _add(items: list[object], value: object, optional: bool) -> None:
         items.append(value)
     elif _as_optional(value).present:
         items.append(_as_optional(value).value)
-
-
-def _connect(terms: list[Plan], *, stop: bool) -> Plan:
-    """`&&` and `||`: the first term that is `stop` decides, whatever errors the others have."""
-
-    def run(frame: Frame) -> object:
-        failure: CelEvaluationError | None = None
-        for term in terms:
-            try:
-                value = term(frame)
-            except CelEvaluationError as error:
-                failure = failure or error
-                continue
-            if value is stop:
-                return stop
-            if value is not (not stop):
-                failure = failure or no_such_overload()
-        if failure is not None:
-            raise failure
-        return not stop
-
-    return run
 
 
 def _choose(condition: Plan, chosen: Plan, otherwise: Plan) -> Plan:
