@@ -29,8 +29,23 @@ class Signed(NamedTuple):
             serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
         )
 
+    @property
+    def encrypted_key(self) -> bytes:
+        return self.private.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.BestAvailableEncryption(b"passphrase"),
+        )
 
-def sign(name: str, by: Signed | None = None, *, host: str = "127.0.0.1", lifetime: timedelta = AGES) -> Signed:
+
+def sign(
+    name: str,
+    by: Signed | None = None,
+    *,
+    host: str = "127.0.0.1",
+    begin: datetime = BEGIN,
+    lifetime: timedelta = AGES,
+) -> Signed:
     """A certificate for an address or a host name; one without a signer is a CA."""
     private = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
@@ -41,8 +56,8 @@ def sign(name: str, by: Signed | None = None, *, host: str = "127.0.0.1", lifeti
         .issuer_name(by.certificate.subject if by else subject)
         .public_key(private.public_key())
         .serial_number(x509.random_serial_number())
-        .not_valid_before(BEGIN)
-        .not_valid_after(BEGIN + lifetime)
+        .not_valid_before(begin)
+        .not_valid_after(begin + lifetime)
         .add_extension(x509.BasicConstraints(ca=by is None, path_length=None), critical=True)
         .add_extension(x509.SubjectAlternativeName([known_as]), critical=False)
     )

@@ -17,6 +17,7 @@ import pytest
 import memcached_operator
 import rig
 from chaos.waiting import until, until_none
+from conformance.controllers.watching import until_gone
 from memcached_operator import Memcached, MemcachedSpec, farewell, operator, reconcile
 from navarch.api import Key, Kind
 from navarch.client import Client, MergePatch, Request, Response, Transport, WebSocket
@@ -132,17 +133,6 @@ async def until_nodes(client: Client, name: str, size: int) -> Memcached:
 
     await until_none(look, seconds=LIMIT)
     return found[-1]
-
-
-async def until_gone(client: Client, what: Any, name: str) -> None:
-    async def look() -> str | None:
-        try:
-            found = await client.get(what, name)
-        except NotFound:
-            return None
-        return f"expected {what} {name} to be gone, got {found}"
-
-    await until_none(look, seconds=LIMIT)
 
 
 async def without_definition(client: Client) -> None:

@@ -9,10 +9,8 @@ from typing import Any, NamedTuple
 
 import pytest
 import yaml
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
+
+from certificates import Signed, sign
 
 START = datetime(2030, 1, 1, tzinfo=UTC)
 
@@ -24,53 +22,15 @@ def _bare_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
 
 
-class Pair(NamedTuple):
-    """A certificate and its key, as objects and as PEM."""
-
-    certificate: x509.Certificate
-    private: ec.EllipticCurvePrivateKey
-
-    @property
-    def pem(self) -> bytes:
-        return self.certificate.public_bytes(serialization.Encoding.PEM)
-
-    @property
-    def key(self) -> bytes:
-        return self.private.private_bytes(
-            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-        )
-
-    @property
-    def encrypted_key(self) -> bytes:
-        return self.private.private_bytes(
-            serialization.Encoding.PEM,
-            serialization.PrivateFormat.PKCS8,
-            serialization.BestAvailableEncryption(b"passphrase"),
-        )
-
-
-Issue = Callable[..., Pair]
+Issue = Callable[..., Signed]
 
 
 @pytest.fixture(scope="session")
 def issue() -> Issue:
     """Makes a certificate; signed by `by`, or by itself as a CA."""
 
-    def make(name: str, by: Pair | None = None, begin: datetime = START, days: int = 365) -> Pair:
-        private = ec.generate_private_key(ec.SECP256R1())
-        subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
-        builder = (
-            x509.CertificateBuilder()
-            .subject_name(subject)
-            .issuer_name(by.certificate.subject if by else subject)
-            .public_key(private.public_key())
-            .serial_number(x509.random_serial_number())
-            .not_valid_before(begin)
-            .not_valid_after(begin + timedelta(days=days))
-            .add_extension(x509.BasicConstraints(ca=by is None, path_length=None), critical=True)
-            .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
-        )
-        return Pair(builder.sign(by.private if by else private, hashes.SHA256()), private)
+    def make(name: str, by: Signed | None = None, begin: datetime = START, days: int = 365) -> Signed:
+        return sign(name, by, host=name, begin=begin, lifetime=timedelta(days=days))
 
     return make
 
@@ -78,9 +38,9 @@ def issue() -> Issue:
 class Pki(NamedTuple):
     """A CA, and a client and a server that it vouches for; valid for long."""
 
-    ca: Pair
-    client: Pair
-    server: Pair
+    ca: Signed
+    client: Signed
+    server: Signed
 
 
 @pytest.fixture(scope="session")

@@ -12,9 +12,10 @@ from certificates import sign
 from chaos.waiting import until, until_none
 from conformance.clients import ships
 from conformance.clients.ships import LIMIT, SHIP, Harbour, ship
+from conformance.controllers.watching import until_gone
 from navarch.api import Dynamic, Kind
 from navarch.client import Client, MergePatch
-from navarch.errors import ApiError, NotFound
+from navarch.errors import ApiError
 from navarch.k8s.core.v1 import ConfigMap
 
 pytestmark = pytest.mark.filterwarnings(  # about connections that kopf leaves behind when its loop ends
@@ -30,19 +31,6 @@ async def harbour(client: Client, kubeconfig: str, monkeypatch: pytest.MonkeyPat
     await client.install(ships.DEFINITION)
     monkeypatch.setenv("KUBECONFIG", kubeconfig)
     return Harbour(client.options.namespace)
-
-
-async def sunk(client: Client, name: str) -> None:
-    """Waits until the ship is no more."""
-
-    async def look() -> str | None:
-        try:
-            found = await client.get(SHIP, name)
-        except NotFound:
-            return None
-        return f"expected {name} to be gone, got {found}"
-
-    await until_none(look, seconds=LIMIT)
 
 
 async def becomes(client: Client, name: str, **status: Any) -> Dynamic:
@@ -82,7 +70,7 @@ async def test_kopf_handles_the_life_of_an_object(client: Client, harbour: Harbo
         await client.patch(SHIP, "argo", MergePatch({"spec": {"crew": 49}}))
         await becomes(client, "argo", phase="refitted")
         await client.delete(SHIP, "argo")
-        await sunk(client, "argo")
+        await until_gone(client, SHIP, "argo")
     assert harbour.log == [("change", ("spec", "crew"), 50, 49), ("scrapped", "argo")]
 
 
@@ -155,7 +143,7 @@ async def test_kopf_keeps_timers_and_daemons(client: Client, harbour: Harbour) -
         await harbour.logged(("watching", "argo"))
         await until(lambda: harbour.log.count("tick") > 2, "three ticks", seconds=LIMIT)
         await client.delete(SHIP, "argo")
-        await sunk(client, "argo")
+        await until_gone(client, SHIP, "argo")
         assert any(entry[0] == "stopped" and "RESOURCE_DELETED" in entry[1] for entry in harbour.log), harbour.log
 
 
