@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import json
 import os
 import re
 import socket
@@ -13,7 +14,9 @@ import termios
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass, field
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import IO, Any
 
@@ -95,6 +98,23 @@ def test_commands_give_output_and_exit_code(served: Served, kubectl: Kubectl) ->
     code, _, said = kubectl("exec", "web", "--", "/nothing")
     assert code == 1
     assert b"no such file or directory" in said
+
+
+def test_what_serves_http_is_reached_without_a_port_of_its_own(served: Served, tmp_path: Path) -> None:
+    """By `kubectl get --raw`, and by a browser through `kubectl proxy`."""
+    kubectl = Kubectl(served, tmp_path)
+    served.start("http", "8080", readinessProbe={"tcpSocket": {"port": 8080}, "periodSeconds": 1})
+    place = f"/api/v1/namespaces/{served.namespace}/pods/web:8080/proxy"
+    code, output, said = kubectl("get", "--raw", f"{place}/some/where?a=b")
+    assert (code, json.loads(output)["target"]) == (0, "/some/where?a=b"), said
+    assert kubectl("get", "--raw", f"{place}/refuse")[0] == 1
+    with kubectl.running("proxy", "--port=0") as process:
+        port = int(line(process.stdout).rpartition(b":")[2])
+        with closing(HTTPConnection("127.0.0.1", port, timeout=SECONDS)) as browser:
+            browser.request("PUT", f"{place}/x", b"body")
+            assert json.loads(browser.getresponse().read())["body"] == "body"
+            browser.request("GET", f"{place}/page")
+            assert f'<a href="{place}/rewriteme'.encode() in browser.getresponse().read()
 
 
 def test_terminal_has_the_size_of_its_own(served: Served, kubectl: Kubectl) -> None:

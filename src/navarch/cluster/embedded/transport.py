@@ -59,6 +59,7 @@ class InProcessTransport:
         wanted = {"connection": "Upgrade", "upgrade": "websocket", "sec-websocket-protocol": ", ".join(protocols)}
         reply = await self._answer(request, replace(asked, headers={**asked.headers, **wanted}))
         if reply.upgrade is not None and reply.upgrade.kind == "bytes":
+            await reply.upgrade.serve(_NoSocket())
             raise ConnectError(
                 f"expected a WebSocket at {request.path}, but what is passed on needs a cluster over HTTPS"
             )
@@ -77,6 +78,16 @@ def _asked(request: Request, token: str) -> ApiRequest:
     return ApiRequest(
         method=request.method, path=unquote(request.path), query=query, headers=headers, body=request.body or b""
     )
+
+
+class _NoSocket:
+    """See `Socket`: the client is gone before it begins."""
+
+    async def receive(self) -> bytes | None:
+        return None
+
+    async def send(self, data: bytes) -> None:
+        raise ConnectionResetError(f"nobody takes these {len(data)} bytes")
 
 
 class InProcessResponse:
