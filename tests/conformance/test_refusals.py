@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
 from navarch.api import Dynamic
-from navarch.client import Client
+from navarch.client import Client, Request, Transport
 from navarch.errors import Invalid
 
 _ADMISSION = "admissionregistration.k8s.io/v1"
@@ -57,3 +58,45 @@ async def test_what_makes_no_sense_is_refused(client: Client, refused: Dynamic, 
     with pytest.raises(Invalid) as error:
         await client.create(refused)
     assert {cause.field for cause in error.value.causes} == fields
+
+
+_POD = {"containers": [{"name": "main", "image": "x"}]}
+_VOLUMES = "/api/v1/persistentvolumes"
+
+
+async def _said(client: Client, path: str, kind: str, spec: dict[str, Any]) -> str:
+    """The server's own words: a client leaves values out of them."""
+    kept: list[Transport] = []
+
+    def keep(transport: Transport) -> Transport:
+        kept.append(transport)
+        return transport
+
+    client.through(keep)
+    version = "v1" if path == _VOLUMES else "apps/v1"
+    body = json.dumps({"apiVersion": version, "kind": kind, "metadata": {"name": "refused"}, "spec": spec}).encode()
+    request = Request(method="POST", path=path, headers={"Content-Type": "application/json"}, body=body)
+    answer = await kept[0].send(request)
+    try:
+        assert answer.status == 422
+        return str(json.loads(await answer.read())["message"])
+    finally:
+        await answer.close()
+
+
+@pytest.mark.parametrize(("given", "shown"), [({"capacity": {}}, "{}"), ({}, "null")])
+async def test_volume_of_no_size_is_refused(client: Client, given: dict[str, Any], shown: str) -> None:
+    """One without a size and one whose sizes are empty are told apart."""
+    spec = {"accessModes": ["ReadWriteOnce"], "hostPath": {"path": "/x"}, **given}
+    said = await _said(client, _VOLUMES, "PersistentVolume", spec)
+    assert f'spec.capacity: Unsupported value: {shown}: supported values: "storage"' in said
+
+
+@pytest.mark.parametrize(("metadata", "shown"), [({"labels": {}}, "{}"), ({}, "null")])
+async def test_template_without_labels_is_refused(client: Client, metadata: dict[str, Any], shown: str) -> None:
+    """Also here."""
+    spec = {"selector": {"matchLabels": {"a": "b"}}, "template": {"metadata": metadata, "spec": _POD}}
+    for kind in ("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet"):
+        path = f"/apis/apps/v1/namespaces/{client.options.namespace}/{kind.lower()}s"
+        said = await _said(client, path, kind, spec)
+        assert f"spec.template.metadata.labels: Invalid value: {shown}: `selector` does not match template" in said

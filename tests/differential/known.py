@@ -74,14 +74,6 @@ def _refuses_definition(step: Step, difference: Difference) -> bool:
     return "/customresourcedefinitions" in step.path and difference.where in _WORDS
 
 
-def _shows_nothing(_step: Step, difference: Difference) -> bool:
-    texts = (
-        str(each).replace("Invalid value: {}: ", "Invalid value: null: ")
-        for each in (difference.embedded, difference.real)
-    )
-    return len({*texts}) == 1
-
-
 def _has_labels_at_once(step: Step, difference: Difference) -> bool:
     is_written = difference.where == "body.metadata.resourceVersion"
     is_refused = "metadata.labels (" in str(difference.embedded) and "metadata.labels (" not in str(difference.real)
@@ -125,7 +117,6 @@ KNOWN: tuple[Known, ...] = (
     Known("an empty list of rules belongs to nobody", _owns_no_rules),
     Known("immutable values are shown as JSON, not as Go's internal types", _shows_go_struct),
     Known("refused definitions name the right fields in our own words", _refuses_definition),
-    Known("what is empty is shown as null in messages", _shows_nothing),
     Known("a Scale is given as JSON and YAML only", _is_scale_in_another_form),
     Known("the columns of tables have no descriptions", _is_description),
     Known("messages about immutable fields lack the difference that Go prints", _lacks_go_difference),

@@ -67,5 +67,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     fields: Callable[[Json], Mapping[str, str]] = no_fields
     allows_unconditional_update: bool = True
     """Whether an update may leave out the version that it replaces."""
+    never_empty: tuple[str, ...] = ()
+    """The way to a map that is refused when nothing is in it: what is said then is that it is empty, not that it is not there."""
     qualifies_finalizers: bool = True
     """Whether a finalizer that is not Kubernetes' own has to say whose it is."""

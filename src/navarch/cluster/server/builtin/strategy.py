@@ -30,7 +30,11 @@ class BuiltinStrategy:
 
     def default(self, value: Json) -> None:
         """Makes the object what Go would write, and fills in defaults."""
+        holder, name = _holder(value, self._rules.never_empty)
+        is_empty = holder is not None and holder.get(name) == {}
         self._schema.normalize(value)
+        if is_empty and holder is not None:
+            holder[name] = {}
         self._rules.default(value)
 
     def prepare_create(self, value: Json, operation: Operation) -> None:
@@ -114,6 +118,16 @@ class StatusStrategy(BuiltinStrategy):
     def validate_update(self, value: Json, old: Json) -> list[Cause]:
         """Metadata, and what Kubernetes knows of the status: most of it is the business of whoever writes it."""
         return [*metadata_update_faults(value, old), *self._rules.check_status(value, old)]
+
+
+def _holder(value: Json, way: tuple[str, ...]) -> tuple[Json | None, str]:
+    """What holds the last part of the way, if it is there."""
+    if not way:
+        return None, ""
+    found: Any = value
+    for part in way[:-1]:
+        found = found.get(part) if isinstance(found, dict) else None
+    return (found if isinstance(found, dict) else None), way[-1]
 
 
 def _metadata_with_status(metadata: Json, old: Json) -> Json:

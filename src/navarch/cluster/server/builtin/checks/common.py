@@ -219,7 +219,7 @@ def _meets(requirement: Json, labels: Mapping[str, str]) -> bool:
 
 def in_order(labels: Mapping[str, str] | None) -> Mapping[str, str] | None:
     """Labels by their keys, as Go writes maps."""
-    return dict(sorted(labels.items())) if labels else None
+    return dict(sorted(labels.items())) if labels is not None else None
 
 
 def label_name(text: str, field: str) -> Iterator[Cause]:

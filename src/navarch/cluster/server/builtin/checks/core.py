@@ -246,7 +246,7 @@ def check_volume(value: Json) -> Iterator[Cause]:
     if not capacity:
         yield required("spec.capacity")
     if set(capacity or ()) != {"storage"}:
-        yield unsupported("spec.capacity", dict(sorted(capacity.items())) if capacity else None, ("storage",))
+        yield unsupported("spec.capacity", None if capacity is None else dict(sorted(capacity.items())), ("storage",))
     for name, amount in (capacity or {}).items():
         if Quantity(amount) <= 0:
             yield invalid(f"spec.capacity[{name}]", amount, "must be greater than zero")

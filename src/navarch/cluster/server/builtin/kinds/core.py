@@ -49,6 +49,7 @@ CORE: Final[dict[tuple[str, str], Rules]] = {
         check_update=checks.check_claim_update,
     ),
     ("v1", "persistentvolumes"): Rules(
+        never_empty=("spec", "capacity"),
         default=defaults.default_persistent_volume,
         create=creating.create_persistent_volume,
         check=checks.check_volume,

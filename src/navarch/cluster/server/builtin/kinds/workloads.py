@@ -16,6 +16,8 @@ from navarch.cluster.server.builtin.rules import Rules
 
 __all__ = ["WORKLOADS"]
 
+_LABELS: Final = ("spec", "template", "metadata", "labels")
+
 WORKLOADS: Final[dict[tuple[str, str], Rules]] = {
     ("v1", "pods"): Rules(
         default=default_pod,
@@ -38,6 +40,7 @@ WORKLOADS: Final[dict[tuple[str, str], Rules]] = {
         fields=selecting.replication_controller_fields,
     ),
     ("apps/v1", "deployments"): Rules(
+        never_empty=_LABELS,
         default=defaults.default_deployment,
         check=checks.check_deployment,
         check_status=statuses.deployment_status,
@@ -46,6 +49,7 @@ WORKLOADS: Final[dict[tuple[str, str], Rules]] = {
         counts_generation=True,
     ),
     ("apps/v1", "replicasets"): Rules(
+        never_empty=_LABELS,
         default=defaults.default_replica_set,
         check=checks.check_replica_set,
         check_update=checks.check_selector_update,
@@ -53,6 +57,7 @@ WORKLOADS: Final[dict[tuple[str, str], Rules]] = {
         counts_generation=True,
     ),
     ("apps/v1", "statefulsets"): Rules(
+        never_empty=_LABELS,
         default=defaults.default_stateful_set,
         check=checks.check_stateful_set,
         check_status=statuses.stateful_set_status,
@@ -62,6 +67,7 @@ WORKLOADS: Final[dict[tuple[str, str], Rules]] = {
         counts_generation=True,
     ),
     ("apps/v1", "daemonsets"): Rules(
+        never_empty=_LABELS,
         default=defaults.default_daemon_set,
         create=creating.create_daemon_set,
         update=creating.update_daemon_set,
