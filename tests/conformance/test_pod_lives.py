@@ -300,3 +300,34 @@ async def test_hooks_that_fail(pods: Client) -> None:
     assert status["phase"] in {"Running", "Pending"}
     assert (await event(pods, "FailedPostStartHook"))["message"].startswith("PostStartHook failed")
     assert (await event(pods, "Killing"))["message"] == "FailedPostStartHook"
+
+
+SOURCES = {
+    ("ScalingReplicaSet", "Deployment", "deployment-controller", ""),
+    ("SuccessfulCreate", "ReplicaSet", "replicaset-controller", ""),
+    ("Scheduled", "Pod", "default-scheduler", ""),
+    ("Pulled", "Pod", "kubelet", "spec.initContainers{first}"),
+    ("Created", "Pod", "kubelet", "spec.initContainers{first}"),
+    ("Started", "Pod", "kubelet", "spec.initContainers{first}"),
+    ("Pulled", "Pod", "kubelet", "spec.containers{main}"),
+    ("Created", "Pod", "kubelet", "spec.containers{main}"),
+    ("Started", "Pod", "kubelet", "spec.containers{main}"),
+}
+
+
+async def test_events_say_who_tells_them_and_of_which_container(pods: Client) -> None:
+    """From a Deployment to the start of its containers, as `kubectl get events -o wide` shows them."""
+    await until(pods, ACCOUNTS, "an account", bool, **{"metadata.name": "default"})
+    labels, missing = {"app": "web"}, {*SOURCES}
+    spec = {"initContainers": [{**container("echo"), "name": "first"}], "containers": [container("pause")]}
+    template = {"metadata": {"labels": labels}, "spec": {**spec, "terminationGracePeriodSeconds": 0}}
+    body = {"selector": {"matchLabels": labels}, "template": template}
+    head = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}}
+    await pods.create(Dynamic({**head, "spec": body}))
+
+    def is_last(told: Json) -> bool:
+        about = told["involvedObject"]
+        missing.discard((told["reason"], about["kind"], told["reportingComponent"], about.get("fieldPath", "")))
+        return not missing
+
+    await until(pods, EVENTS, "all events", is_last)

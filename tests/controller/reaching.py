@@ -43,7 +43,15 @@ class Recorded:
 
     events: list[tuple[str, str, str, str]] = field(default_factory=list)
 
-    def record(self, regarding: Object, reason: str, note: str, *, type: str = "Normal") -> None:  # noqa: A002
+    def record(
+        self,
+        regarding: Object,
+        reason: str,
+        note: str,
+        *,
+        type: str = "Normal",  # noqa: A002 - the API's word
+        controller: str = "",
+    ) -> None:
         self.events.append((regarding.name, reason, note, type))
 
 

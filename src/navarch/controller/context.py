@@ -47,7 +47,7 @@ _AT_ONCE = 8
 
 
 class Context:
-    """What a reconciler can do for the object that it reconciles, its owner.
+    """What a reconciler can do for the object that it reconciles, which is called the owner here.
 
     Reads of kinds that the controller declared come from the cache: what they return is shared and must not be changed
     (`.copy()` it). They are never older than this process's own writes. Everything else is asked of the server. Writes go
@@ -125,7 +125,7 @@ class Context:
     # Writing
 
     async def apply(self, desired: W, *, owned: bool = True, force: bool = True) -> W:
-        """Brings the object to what is desired, by server-side apply; returns it as the server has it, not to be changed.
+        """Applies what is desired (server-side apply); returns the object as the server has it, which must not be changed.
 
         With `owned` it gets the owner as its controller: it is deleted with it, and its changes trigger the owner. It goes
         to the owner's namespace if it names none. `force` takes over fields that others manage; without it `Conflict` is
@@ -164,7 +164,7 @@ class Context:
     async def patch(self, found: W, changes: Mapping[str, Any], *, subresource: str | None = None) -> W:
         """Changes this very object as it was read, by a JSON merge patch: what is named is set, None removes.
 
-        For objects that are not yours alone, such as one to adopt or to scale; the one that is reconciled is among them.
+        For objects that others change too, such as one to adopt or to scale, or the reconciled object itself.
         Raises `Conflict` if it has changed since it was read, and `NotFound` if it is gone.
         """
         return await self._children.patch(found, changes, subresource)
@@ -196,7 +196,7 @@ class Context:
         propagation: Propagation = "Background",
         grace_seconds: int | None = None,
     ) -> bool:
-        """Deletes an object: this very one, or the one of a kind and name. Whether there was one; none is no error.
+        """Deletes an object: the one given, or that of a kind and name. Returns whether there was one; none is no error.
 
         By name, an object that the cache knows is deleted only if it is still that one; `Conflict` is raised if another
         one has taken its name, and the next reconcile knows it.
@@ -243,10 +243,10 @@ class Context:
     ) -> None:
         """Records an event about the object, or about another one; it is sent in the background.
 
-        May be called from any thread. Raises `InvalidValueError` for a reason that no server would take.
+        May be called from any thread. Raises `InvalidValueError` for a reason that no server would accept.
         """
         about = self._owner if regarding is None else regarding
-        self._reach.recorder.record(about, reason, note, type=type)
+        self._reach.recorder.record(about, reason, note, type=type, controller=self._reach.reporter)
 
     @property
     def log(self) -> Log:
@@ -257,7 +257,7 @@ class Context:
 
     @property
     def reconcile_id(self) -> str:
-        """Tells this reconcile from all others, in logs."""
+        """Identifies this reconcile in logs."""
         return self._identified.reconcile_id
 
     @property

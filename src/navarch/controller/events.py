@@ -16,7 +16,7 @@ from navarch.api import Dynamic, Object
 from navarch.api.names import LABEL_KEY
 from navarch.client import Client, MergePatch
 from navarch.client.retry import may_pass
-from navarch.controller.happenings import EventType, Happening, Reporter, Series, checked_word
+from navarch.controller.happenings import EventType, Happening, Reporter, Series, Subject, checked_word
 from navarch.errors import AlreadyExists, Forbidden, NavarchError, NotFound
 
 __all__ = ["EventType", "Recorder", "RecorderOptions"]
@@ -84,13 +84,19 @@ class Recorder:
         type: EventType = "Normal",  # noqa: A002 - Kubernetes' own word
         action: str = "Reconcile",
         related: Object | Dynamic | None = None,
+        part: str = "",
+        controller: str = "",
     ) -> None:
         """Says that something happened to `regarding`; returns at once, and may be called from any thread.
 
-        `reason` and `action` are words of at most 128 bytes; a note is cut to 1024. Raises `InvalidValueError` for what
-        no server would take; whatever happens later is logged, never raised.
+        `reason` and `action` are words of at most 128 bytes; a note is cut to 1024. A `part` is the path of the part that is
+        meant, such as `spec.containers{web}`; a `controller` stands in the place of the recorder's own name. Raises
+        `InvalidValueError` for what no server would take; whatever happens later is logged, never raised.
         """
-        happening = Happening.of(regarding, related, type=type, reason=reason, action=action, note=note)
+        about = Subject.of(regarding, part)
+        happening = Happening.of(
+            about, related, type=type, reason=reason, action=action, note=note, controller=controller
+        )
         with self._guard:
             is_news = self._remember(happening)
         if is_news and self._loop is not None:

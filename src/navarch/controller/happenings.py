@@ -40,10 +40,12 @@ class Subject(NamedTuple):
     namespace: str
     name: str
     uid: str
+    part: str = ""
+    """The path of the part that is meant, such as `spec.containers{web}`; empty for the whole object."""
 
     @classmethod
-    def of(cls, target: Object | Dynamic) -> Subject:
-        """The object; raises `InvalidValueError` if it does not say its kind and name."""
+    def of(cls, target: Object | Dynamic, part: str = "") -> Subject:
+        """The object, or a part of it; raises `InvalidValueError` if it does not say its kind and name."""
         known = getattr(target, "_of", None)  # metadata alone has the name of its form on the wire, not of its kind
         kind = known if isinstance(known, Kind) else target
         if not (kind.api_version and kind.kind and target.name):
@@ -51,7 +53,7 @@ class Subject(NamedTuple):
                 f"expected an event about an object with apiVersion, kind and name, got {target.kind or 'no kind'} "
                 f"{target.name!r}; record it about an object that was read from the server"
             )
-        return cls(kind.api_version, kind.kind, target.namespace, target.name, _uid(target))
+        return cls(kind.api_version, kind.kind, target.namespace, target.name, _uid(target), part)
 
     def reference(self) -> ObjectReference:
         """As it stands in an Event."""
@@ -63,6 +65,7 @@ class Subject(NamedTuple):
             namespace=self.namespace or None,
             name=self.name,
             uid=self.uid or None,
+            field_path=self.part or None,
         )
 
 
@@ -75,28 +78,32 @@ class Happening(NamedTuple):
     reason: str
     action: str
     note: str
+    controller: str = ""
+    """Who says it, if that is not the recorder's own name."""
 
     @classmethod
     def of(
         cls,
-        regarding: Object | Dynamic,
+        regarding: Subject,
         related: Object | Dynamic | None,
         *,
         type: EventType,  # noqa: A002 - Kubernetes' own word
         reason: str,
         action: str,
         note: str,
+        controller: str = "",
     ) -> Happening:
         """What happened, if the server would take it; otherwise raises `InvalidValueError`. Long notes are cut."""
         if type not in get_args(EventType):
             raise InvalidValueError(f"expected an event of type Normal or Warning, got {type!r}")
         return cls(
-            regarding=Subject.of(regarding),
+            regarding=regarding,
             related=None if related is None else Subject.of(related),
             type=type,
             reason=checked_word("reason", reason),
             action=checked_word("action", action),
             note=cut_note(note),
+            controller=controller,
         )
 
 
@@ -145,7 +152,7 @@ class Series:
             note=what.note,
             regarding=what.regarding.reference(),
             related=None if what.related is None else what.related.reference(),
-            reporting_controller=reporter.controller,
+            reporting_controller=what.controller or reporter.controller,
             reporting_instance=reporter.instance,
             series=series if self.count > 1 else None,
         )

@@ -64,5 +64,7 @@ class Reach:
     clock: Clock
     retract: Callable[[Key, Hashable], None]
     on_write: OnWrite | None = None
+    reporter: str = ""
+    """Who its events are from, if that is not the recorder's own name."""
     applied: Applied = field(default_factory=Applied)
     unreadable: Unreadable = field(default_factory=Unreadable)

@@ -168,6 +168,7 @@ class Workshop:
             clock=self.client.clock,
             retract=queue.retract,
             on_write=loops.wrote,
+            reporter=self.operator.reporters.get(declared.name, ""),
         )
 
     def _handlers(self, declared: Declared[Any, Any], threads: Threads) -> Handlers:

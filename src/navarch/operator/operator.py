@@ -64,6 +64,8 @@ class Operator:
         self.drain_seconds = drain_seconds
         self.controllers: list[Declared[Any, Any]] = []
         self.backgrounds: list[Background] = []
+        self.reporters: dict[str, str] = {}
+        """By the name of a controller, who its events are from, where that is not this operator."""
 
     def __repr__(self) -> str:
         return (
@@ -110,7 +112,7 @@ class Operator:
         return declare
 
     def background(self, function: Background) -> Background:
-        """Runs the function beside the controllers while this process leads; one that fails is begun anew."""
+        """Runs the function beside the controllers while this process leads; it is restarted if it fails."""
         self.backgrounds.append(function)
         return function
 
@@ -121,7 +123,7 @@ class Operator:
         await serve(client, self)
 
     def run(self) -> None:
-        """Runs as this whole program, on the cluster that kubectl would talk to, until SIGTERM or SIGINT."""
+        """Runs as the whole program, on the cluster that kubectl would talk to, until SIGTERM or SIGINT."""
         from navarch.operator.program import run  # noqa: PLC0415 - as above
 
         run(self)

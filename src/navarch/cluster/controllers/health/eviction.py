@@ -20,6 +20,7 @@ from navarch.k8s.core.v1 import Node, Pod, Taint, Toleration
 __all__ = ["TaintEviction", "seconds_tolerated"]
 
 _NO_EXECUTE: Final = "NoExecute"
+_REPORTER: Final = "taint-eviction-controller"
 
 
 def seconds_tolerated(taints: Iterable[Taint], tolerations: Iterable[Toleration]) -> float | None:
@@ -90,7 +91,8 @@ class TaintEviction:
 
     async def _evict(self, pod: PodInfo) -> None:
         note = f"Marking for deletion Pod {pod.key}"
-        self._recorder.record(_reference(pod.key, uid=pod.uid), "TaintManagerEviction", note)
+        about = _reference(pod.key, uid=pod.uid)
+        self._recorder.record(about, "TaintManagerEviction", note, controller=_REPORTER)
         condition = {
             "type": "DisruptionTarget",
             "status": "True",

@@ -21,6 +21,7 @@ from navarch.queue import LOW, NORMAL
 __all__ = ["GarbageCollector"]
 
 _log = logging.getLogger("navarch.cluster.controllers")
+_REPORTER: Final = "garbage-collector-controller"
 _CONCURRENCY: Final = 16
 _ABSENT_KEPT: Final = 500
 
@@ -88,7 +89,8 @@ class GarbageCollector:
             f"uid: {reference.uid}]"
         )
         note = f'ownerRef {owner} does not exist in namespace "{namespace}"'
-        self._recorder.record(_partial(node), "OwnerRefInvalidNamespace", note, type="Warning")
+        about = _partial(node)
+        self._recorder.record(about, "OwnerRefInvalidNamespace", note, type="Warning", controller=_REPORTER)
 
     # What is done
 

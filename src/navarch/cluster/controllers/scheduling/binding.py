@@ -51,7 +51,7 @@ class Binder:
         action: str = "Scheduling",
     ) -> None:
         """Records an event about the pod."""
-        self._recorder.record(_reference(pod), reason, note, type=type, action=action)
+        self._recorder.record(_reference(pod), reason, note, type=type, action=action, controller=self._name)
 
     async def patch_status(self, pod: PodInfo, patch: StrategicPatch) -> None:
         """Changes the pod's status; one that is gone needs none."""

@@ -240,7 +240,7 @@ class ContainerLoop:
 
     def _say(self, reason: str, note: str, *, warning: bool = False) -> None:
         try:
-            self._home.say(reason, note, "Warning" if warning else "Normal")
+            self._home.say(reason, note, "Warning" if warning else "Normal", container=self.name)
         except NavarchError:  # a note that no server would take
             return
 

@@ -56,6 +56,11 @@ class Home:
         else:
             self.place.address = self.site.network.join(self.pod, self.hosts)
 
-    def say(self, reason: str, note: str, kind: EventType = "Normal") -> None:
-        """An event about the pod."""
-        self.site.recorder.record(self.pod, reason, note, type=kind, action=reason)
+    def say(self, reason: str, note: str, kind: EventType = "Normal", *, container: str = "") -> None:
+        """An event about the pod, or about one of its containers."""
+        part = f"spec.{self._list_of(container)}{{{container}}}" if container else ""
+        self.site.recorder.record(self.pod, reason, note, type=kind, action=reason, part=part)
+
+    def _list_of(self, container: str) -> str:
+        is_main = any(each.name == container for each in self.pod.spec.containers)
+        return "containers" if is_main else "initContainers"

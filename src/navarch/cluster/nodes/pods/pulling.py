@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 
 from navarch._base.backoff import Delays
 from navarch._base.tasks import unless
@@ -31,26 +32,29 @@ async def until_pulled(home: Home, record: Record, stop: asyncio.Event) -> Image
             _tell_wait(home, record, name, error)
             await unless(stop.wait(), site.clock.sleep(delay))
         else:
-            home.say("Pulled", f'Container image "{name}" already present on machine and can be accessed by the pod')
+            note = f'Container image "{name}" already present on machine and can be accessed by the pod'
+            home.say("Pulled", note, container=record.spec.name)
             return found
     return None
 
 
 def _tell_wait(home: Home, record: Record, name: str, error: ContainerError) -> None:
     if record.spec.image_pull_policy != "Never":
-        home.say("BackOff", f'Back-off pulling image "{name}"')
-        home.say("Failed", "Error: ImagePullBackOff", "Warning")
+        say = partial(home.say, container=record.spec.name)
+        say("BackOff", f'Back-off pulling image "{name}"')
+        say("Failed", "Error: ImagePullBackOff", "Warning")
         record.waits("ImagePullBackOff", f'Back-off pulling image "{name}": ErrImagePull: {error}')
 
 
 def _tell(home: Home, record: Record, name: str, error: ContainerError) -> None:
+    say = partial(home.say, container=record.spec.name)
     if record.spec.image_pull_policy == "Never":
         note = f'Container image "{name}" is not present with pull policy of Never'
-        home.say("ErrImageNeverPull", note, "Warning")
-        home.say("Failed", "Error: ErrImageNeverPull", "Warning")
+        say("ErrImageNeverPull", note, "Warning")
+        say("Failed", "Error: ErrImageNeverPull", "Warning")
         record.waits("ErrImageNeverPull", note)
         return
-    home.say("Pulling", f'Pulling image "{name}"')
-    home.say("Failed", f'Failed to pull image "{name}": {error}', "Warning")
-    home.say("Failed", "Error: ErrImagePull", "Warning")
+    say("Pulling", f'Pulling image "{name}"')
+    say("Failed", f'Failed to pull image "{name}": {error}', "Warning")
+    say("Failed", "Error: ErrImagePull", "Warning")
     record.waits("ErrImagePull", str(error))
