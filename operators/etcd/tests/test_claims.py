@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
 from clusters import NAME, SECONDS, serves
 from clusters import example as usual
-from etcd_operator.backup import EtcdBackup, EtcdBackupSpec, PvcSource
-from etcd_operator.backup.claims.pods import LABELS
+from etcd_operator.backup import BackupPolicy, EtcdBackup, EtcdBackupSpec, PvcSource
+from etcd_operator.backup.claims.pods import LABELS, claim_pod, keys_for, new_claim, secret_of
 from etcd_operator.backup.snapshots import check
 from etcd_operator.kinds import EtcdCluster, PodPolicy
 from etcd_operator.operator import etcd_operator
 from etcd_operator.restore import EtcdRestore, EtcdRestoreSpec
 from etcd_operator.restore.kinds import ClusterReference
+from mortal import Mortal, killed_with
 from navarch.api import Quantity
 from navarch.k8s.core.v1 import PersistentVolume, PersistentVolumeClaim, Pod, PodSecurityContext, Secret
 from navarch.testing import Cluster
 from workload import client_of
 
+K = TypeVar("K", EtcdBackup, EtcdRestore)
 CLAIM = PvcSource(claim_name="backups", path="some/etcd.db", size=Quantity("1Gi"))
 
 
@@ -33,6 +36,15 @@ def backup(name: str = "once", **fields: Any) -> EtcdBackup:
     return EtcdBackup(name=name, spec=EtcdBackupSpec(**{"cluster_name": NAME, "pvc": CLAIM, **fields}))
 
 
+def restore(name: str = "back", place: PvcSource = CLAIM) -> EtcdRestore:
+    return EtcdRestore(name=name, spec=EtcdRestoreSpec(pvc=place, etcd_cluster=ClusterReference(name=NAME)))
+
+
+def inside(path: str) -> PvcSource:
+    """Another file of a claim that somebody else has to make."""
+    return PvcSource(claim_name="backups", path=path)
+
+
 async def made(cluster: Cluster, name: str = "once") -> EtcdBackup:
     return await cluster.eventually(
         lambda: cluster.get(EtcdBackup, name),
@@ -40,6 +52,13 @@ async def made(cluster: Cluster, name: str = "once") -> EtcdBackup:
         timeout=SECONDS,
         what="a backup on a claim",
     )
+
+
+async def refused(cluster: Cluster, kind: type[EtcdBackup | EtcdRestore], name: str, words: str) -> None:
+    async def reason() -> str:
+        return (await cluster.get(kind, name)).status.reason
+
+    await cluster.eventually(reason, lambda told: words in told, timeout=SECONDS, what=f"{name} to say: {words}")
 
 
 async def nothing_is_left(cluster: Cluster) -> None:
@@ -80,8 +99,7 @@ async def test_a_cluster_goes_back_to_a_backup_on_a_claim(cluster: Cluster) -> N
         await cluster.apply(backup())
         assert (await made(cluster)).status.etcd_revision == first
         later = await put(cluster, b"/a", b"second")
-        spec = EtcdRestoreSpec(pvc=CLAIM, etcd_cluster=ClusterReference(name=NAME))
-        await cluster.apply(EtcdRestore(name="back", spec=spec))
+        await cluster.apply(restore())
         done = await cluster.eventually(
             lambda: cluster.get(EtcdRestore, "back"), lambda found: found.status.succeeded, timeout=SECONDS
         )
@@ -93,3 +111,100 @@ async def test_a_cluster_goes_back_to_a_backup_on_a_claim(cluster: Cluster) -> N
         assert {each.name for each in (folder / "some").iterdir()} == {
             f"etcd.db{copy}{ending}" for copy in ("", ".before-back") for ending in ("", ".manifest.json")
         }
+
+
+@pytest.mark.cluster(nodes=1)
+async def test_a_claim_that_is_not_there_is_named_and_one_that_was_tampered_with_touches_nothing(
+    cluster: Cluster,
+) -> None:
+    """Two backups at once share it; a file that was cut off, or is another one, is not restored."""
+    async with cluster.run(etcd_operator()):
+        await cluster.apply(example())
+        await serves(cluster, 1)
+        await put(cluster, b"/a", b"first")
+        await cluster.apply(backup("one", pvc=inside("one.db")))
+        await refused(
+            cluster, EtcdBackup, "one", "there is no PersistentVolumeClaim backups: create it, or give pvc.size"
+        )
+        await cluster.create(new_claim(CLAIM, Quantity("1Gi")))
+        await cluster.apply(backup("two", pvc=inside("two.db")))
+        for name in ("one", "two"):
+            await made(cluster, name)
+        folder, pod = await folder_of(cluster), await cluster.get(Pod, f"{NAME}-0")
+        await put(cluster, b"/a", b"second")
+        await cluster.apply(backup("three", pvc=inside("three.db")))
+        await made(cluster, "three")
+        (folder / "one.db").write_bytes((folder / "one.db").read_bytes()[:-100])
+        (folder / "two.db").write_bytes((folder / "three.db").read_bytes())
+        await cluster.apply(restore("cut", inside("one.db")))
+        await refused(cluster, EtcdRestore, "cut", "is cut off or changed")
+        await cluster.apply(restore("other", inside("two.db")))
+        await refused(cluster, EtcdRestore, "other", "another one than its manifest says")
+        assert (await cluster.get(Pod, f"{NAME}-0")).metadata.uid == pod.metadata.uid
+        assert not (await cluster.get(EtcdCluster, NAME)).spec.paused
+        assert await get(cluster, b"/a") == b"second"
+        for name in ("cut", "other"):
+            await cluster.delete(EtcdRestore, name)
+        await nothing_is_left(cluster)
+
+
+@pytest.mark.cluster(nodes=0)
+async def test_a_pod_that_no_node_takes_is_given_up_and_says_why(cluster: Cluster) -> None:
+    """In the words of the scheduler; neither the pod nor its Secret stays, and nobody in it would be root."""
+    policy = BackupPolicy(timeout_in_second=1)
+    async with cluster.run(etcd_operator()):
+        await cluster.apply(backup(cluster_name="", etcd_endpoints=["http://127.0.0.1:1"], backup_policy=policy))
+        made = await cluster.eventually(
+            lambda: cluster.list(Pod, labels=LABELS), lambda found: len(found) == 1, timeout=SECONDS
+        )
+        await refused(cluster, EtcdBackup, "once", "did not answer within 1 s: 0/0 nodes are available")
+        await cluster.delete(EtcdBackup, "once")
+        await nothing_is_left(cluster)
+    spec = made[0].spec
+    assert spec.security_context is not None
+    assert (spec.security_context.run_as_non_root, spec.security_context.run_as_user) == (True, 65532)
+    assert (spec.active_deadline_seconds, spec.automount_service_account_token) == (62, False)
+    assert (await cluster.get(PersistentVolumeClaim, "backups")).metadata.owner_references == []
+
+
+@pytest.mark.cluster(nodes=0)
+async def test_a_pod_that_the_operator_left_goes_when_it_is_back(cluster: Cluster) -> None:
+    """Whether or not its backup has anything to do; and with it, what it would have proved itself with."""
+    async with cluster.run(etcd_operator()):
+        owner = await cluster.create(backup(backup_policy=BackupPolicy(schedule="@yearly")))
+    files, _ = keys_for(cluster.client.clock.now(), 60)
+    pod = claim_pod(owner, CLAIM, "python", PodPolicy(), secret="left", seconds=60)
+    await cluster.create(secret_of(await cluster.create(pod), "left", files))
+    async with cluster.run(etcd_operator()):
+        await nothing_is_left(cluster)
+
+
+@pytest.mark.real  # too long for the fast suite
+@pytest.mark.timeout(300)
+@pytest.mark.cluster(nodes=1)
+async def test_a_backup_is_made_whenever_the_operator_is_killed(cluster: Cluster) -> None:
+    """After each of its writes: the next one makes it, once, and nothing is left of the pod of the one before."""
+    async with cluster.run(etcd_operator()):
+        await cluster.apply(example())
+        await serves(cluster, 1)
+        revision = await put(cluster, b"/a", b"kept")
+    writes = ("persistentvolumeclaims", "pods", "secrets", "etcdbackups")
+    for number in range(1, 7):
+        mortal, name = Mortal(number, writes), f"number-{number}"
+        place = PvcSource(claim_name=name, path="etcd.db", size=Quantity("1Gi"))
+        async with killed_with(mortal, cluster, etcd_operator()):
+            await cluster.apply(backup(name, pvc=place))
+            await cluster.eventually(partial(ended, cluster, mortal, name), bool, timeout=SECONDS)
+        if not mortal.died.is_set():
+            break
+        async with cluster.run(etcd_operator()):
+            assert (await made(cluster, name)).status.etcd_revision == revision
+            await nothing_is_left(cluster)
+        folder = await folder_of(cluster, name)
+        assert {each.name for each in folder.iterdir()} == {"etcd.db", "etcd.db.manifest.json"}
+        assert check(folder / "etcd.db").revision == revision
+    assert mortal.left == 1, "expected five writes: the claim, the pod, its Secret, the pod's end, and the status"
+
+
+async def ended(cluster: Cluster, mortal: Mortal, name: str) -> bool:
+    return mortal.died.is_set() or (await cluster.get(EtcdBackup, name)).status.succeeded

@@ -181,10 +181,8 @@ class _Keeper(Handler):
     def do_PUT(self) -> None:
         with self.refusals():
             path = self._path()
-            fresh = path if path.suffix == PARTIAL else path.with_name(path.name + PARTIAL)
             path.parent.mkdir(parents=True, exist_ok=True)
-            self.save(fresh)
-            _sync(fresh.replace(path).parent)
+            self.save(path)
             self.answer(204)
 
     def do_POST(self) -> None:

@@ -54,25 +54,29 @@ class Archive:
             taken=taken,
             verified=verified,
         )
-        partial = name + PARTIAL
         try:
-            with explained("writing the snapshot"):
-                await self._store.put(partial, snapshot.path)
-            await self._read_back(partial, manifest)
-        except (StoreError, DamagedError):
-            await self._forget(partial)
-            raise
-        await self._let_count(partial, manifest)
+            await self._write(snapshot.path, manifest)
+            await self._let_count(manifest)
+        finally:
+            for each in (name, name + _ENDING):
+                await self._forget(each + PARTIAL)
         return manifest
 
-    async def _let_count(self, partial: str, manifest: Manifest) -> None:
+    async def _write(self, path: Path, manifest: Manifest) -> None:
+        """All that takes up room, before anything has its name."""
+        with explained("writing the snapshot"):
+            await self._store.put(manifest.object + PARTIAL, path)
+        await self._read_back(manifest.object + PARTIAL, manifest)
+        with explained("writing the manifest"):
+            await self._store.put(manifest.object + _ENDING + PARTIAL, msgspec.json.encode(manifest))
+
+    async def _let_count(self, manifest: Manifest) -> None:
         with explained("giving the snapshot its name"):
-            size = await self._store.rename(partial, manifest.object)
+            size = await self._store.rename(manifest.object + PARTIAL, manifest.object)
         if size != manifest.size:
             raise DamagedError(f"the store has {size} bytes under the snapshot's name, of {manifest.size}")
-        await self._forget(partial)
-        with explained("writing the manifest"):
-            await self._store.put(manifest.object + _ENDING, msgspec.json.encode(manifest))
+        with explained("giving the manifest its name"):
+            await self._store.rename(manifest.object + _ENDING + PARTIAL, manifest.object + _ENDING)
 
     async def _read_back(self, name: str, manifest: Manifest) -> None:
         digest, size = hashlib.sha256(), 0

@@ -31,7 +31,7 @@ class Store(Protocol):
     """Snapshots by name. Raises what `explained` knows."""
 
     async def put(self, name: str, content: Path | bytes) -> None:
-        """Writes all of it, or nothing that is found under the name."""
+        """Under a name that ends with `PARTIAL`: if it is cut off, half of it may be there."""
         ...
 
     def read(self, name: str) -> AsyncIterator[bytes]:
