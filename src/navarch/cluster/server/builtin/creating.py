@@ -90,12 +90,20 @@ def update_namespace(value: Json, old: Json, _: Operation) -> None:
 def create_service(value: Json, _: Operation) -> None:
     """A new Service gets its families of addresses."""
     default_families(value["spec"])
+    _drop_policy_of_names(value["spec"])
 
 
 def update_service(value: Json, old: Json, _: Operation) -> None:
     """An update that says nothing about addresses and node ports keeps them; what its type has no use for goes."""
     _keep_what_is_given_out(value["spec"], old["spec"])
     default_families(value["spec"], old["spec"].get("ipFamilyPolicy"))
+    _drop_policy_of_names(value["spec"])
+
+
+def _drop_policy_of_names(spec: Json) -> None:
+    """Kubernetes does not show where traffic to a mere name may go; what is no such place is refused before."""
+    if spec.get("type") == "ExternalName" and spec.get("internalTrafficPolicy") in {"Cluster", "Local"}:
+        del spec["internalTrafficPolicy"]
 
 
 def _keep_what_is_given_out(spec: Json, before: Json) -> None:

@@ -162,9 +162,13 @@ def check_service_update(value: Json, old: Json) -> Iterator[Cause]:
 
 
 def service_warnings(value: Json, _: Json | None) -> list[str]:
-    """Fields that will be taken no more some day."""
+    """Fields that mean nothing, or will be taken no more some day."""
     spec, said = value["spec"], []
-    if spec.get("externalIPs"):
+    if spec.get("clusterIP") == "None":
+        used = {name: spec.get(name) for name in ("loadBalancerIP", "externalIPs")}
+        used["SessionAffinity"] = spec.get("sessionAffinity", "None") != "None"
+        said += [f"spec.{name} is ignored for headless services" for name, given in used.items() if given]
+    elif spec.get("externalIPs"):
         said.append("spec.externalIPs is deprecated and may no longer be implemented in some clusters")
     if spec.get("externalName") and spec.get("type") != "ExternalName":
         said.append('spec.externalName is ignored when spec.type is not "ExternalName"')
