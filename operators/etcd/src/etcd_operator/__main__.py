@@ -9,6 +9,7 @@ from typing import Final
 
 from prometheus_client import start_http_server
 
+from etcd_operator.manifests import PYTHON_IMAGE
 from etcd_operator.operator import etcd_operator
 from navarch import Endpoints
 from navarch.errors import ConfigError
@@ -21,13 +22,15 @@ _NUMBERS: Final = "127.0.0.1:8082"
 def main() -> None:
     """Runs until it is told to stop.
 
-    ETCD_OPERATOR_BACKUPS is the folder for backups, such as a claim. ETCD_OPERATOR_HEALTH, ETCD_OPERATOR_RUNTIME_METRICS
-    and ETCD_OPERATOR_METRICS say where probes, the runtime's numbers and its own are served.
+    ETCD_OPERATOR_BACKUPS is the folder for backups that are local, ETCD_OPERATOR_PYTHON_IMAGE an image with a Python, such
+    as the operator's own. ETCD_OPERATOR_HEALTH, ETCD_OPERATOR_RUNTIME_METRICS and ETCD_OPERATOR_METRICS say where probes,
+    the runtime's numbers and its own are served.
     """
     endpoints = _endpoints()
     _serve_numbers(os.environ.get("ETCD_OPERATOR_METRICS", _NUMBERS))
     folder = os.environ.get("ETCD_OPERATOR_BACKUPS")
-    etcd_operator(endpoints=endpoints, backups=Path(folder) if folder else None).run()
+    image = os.environ.get("ETCD_OPERATOR_PYTHON_IMAGE") or PYTHON_IMAGE
+    etcd_operator(endpoints=endpoints, backups=Path(folder) if folder else None, python_image=image).run()
 
 
 def _endpoints() -> Endpoints:

@@ -105,7 +105,8 @@ def _visit(backup: EtcdBackup, cluster: EtcdCluster | None, ctx: Context) -> Vis
     usual = _CLAIM_SECONDS if backup.spec.pvc is not None else _SECONDS
     seconds = backup.spec.backup_policy.timeout_in_second or usual
     policy = (cluster.spec.pod if cluster is not None else None) or PodPolicy()
-    return Visit(ctx=ctx, owner=backup, policy=policy, seconds=seconds, longest=2 * seconds + _SECONDS)
+    longest = 2 * seconds + _SECONDS
+    return Visit(ctx=ctx, owner=backup, policy=policy, seconds=seconds, longest=longest, makes_claims=True)
 
 
 async def _thinned(archive: Archive, name: str, backup: EtcdBackup, ctx: Context) -> int:

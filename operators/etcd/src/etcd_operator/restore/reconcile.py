@@ -81,7 +81,14 @@ class RestoreReconciler:
         self, restore: EtcdRestore, cluster: EtcdCluster, ctx: Context
     ) -> AbstractAsyncContextManager[tuple[Store, str]]:
         policy = cluster.spec.pod or PodPolicy()
-        visit = Visit(ctx=ctx, owner=restore, policy=policy, seconds=_CLAIM_SECONDS, longest=_CLAIM_LONGEST)
+        visit = Visit(
+            ctx=ctx,
+            owner=restore,
+            policy=policy,
+            seconds=_CLAIM_SECONDS,
+            longest=_CLAIM_LONGEST,
+            makes_claims=False,
+        )
         return self._stores.opened(restore.spec, visit)
 
     async def _taken_now(self, restore: EtcdRestore, cluster: EtcdCluster, ctx: Context, path: Path) -> Snapshot | None:

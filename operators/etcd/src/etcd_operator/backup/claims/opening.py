@@ -32,7 +32,8 @@ _LONGEST_WORDS: Final = 200
 class Visit:
     """Who opens a store: `owner`, a backup or a restore, and how the pods of its cluster look.
 
-    A claim has to be open within `seconds`, and its pod ends by itself after `longest`.
+    A claim has to be open within `seconds`, and its pod ends by itself after `longest`. Where nothing is to be found, a
+    claim that is not there is not made either, whatever its size: a name that was mistyped would go unnoticed.
     """
 
     ctx: Context
@@ -40,6 +41,7 @@ class Visit:
     policy: PodPolicy
     seconds: float
     longest: float
+    makes_claims: bool
 
 
 async def left_behind(owner: Object, ctx: Context) -> list[Pod]:
@@ -92,19 +94,28 @@ class Claims:
 
 
 async def _claimed(source: PvcSource, visit: Visit) -> None:
-    """Makes the claim if it is not there and its size is given."""
-    name = source.claim_name
-    found = await visit.ctx.get(PersistentVolumeClaim, name)
-    if found is None and source.size is None:
-        raise PlaceError(f"there is no PersistentVolumeClaim {name}: create it, or give pvc.size")
-    if found is None and source.size is not None:
+    """Makes the claim if it is not there, its size is given, and it is to be written to."""
+    found = await visit.ctx.get(PersistentVolumeClaim, source.claim_name)
+    if found is not None:
+        _refuse_unfit(found)
+    elif not visit.makes_claims:
+        raise PlaceError(f"there is no PersistentVolumeClaim {source.claim_name}")
+    elif source.size is None:
+        raise PlaceError(f"there is no PersistentVolumeClaim {source.claim_name}: create it, or give pvc.size")
+    else:
         await _create_claim(new_claim(source, source.size), visit)
-    elif found is not None and found.metadata.deletion_timestamp is not None:
-        raise PlaceError(f"the PersistentVolumeClaim {name} is being deleted")
-    elif found is not None and found.status.phase == "Lost":
-        raise PlaceError(f"the PersistentVolumeClaim {name} has lost its volume")
-    elif found is not None and found.spec.volume_mode == "Block":
-        raise PlaceError(f"the PersistentVolumeClaim {name} is a block device: expected one with a file system")
+
+
+def _refuse_unfit(claim: PersistentVolumeClaim) -> None:
+    faults = {
+        "is being deleted": claim.metadata.deletion_timestamp is not None,
+        "has lost its volume": claim.status.phase == "Lost",
+        "is a block device: expected one with a file system": claim.spec.volume_mode == "Block",
+        "is that of a member, and goes with it: take one of its own": "etcd_cluster" in claim.labels,
+    }
+    for words, is_so in faults.items():
+        if is_so:
+            raise PlaceError(f"the PersistentVolumeClaim {claim.name} {words}")
 
 
 async def _create_claim(claim: PersistentVolumeClaim, visit: Visit) -> None:
@@ -121,6 +132,7 @@ async def _made(wanted: Pod, visit: Visit) -> Pod:
     """Where one of an earlier try is on its way out, it is waited for."""
     clock = visit.ctx.client.clock
     end = clock.monotonic() + visit.seconds
+    found: Pod | None = None
     while clock.monotonic() < end:
         try:
             return await visit.ctx.create(wanted, owned=False)
@@ -131,7 +143,10 @@ async def _made(wanted: Pod, visit: Visit) -> Pod:
         except (Forbidden, Invalid) as error:
             raise PlaceError(f"the pod {wanted.name} cannot be made: {_short(error.message)}") from None
         await clock.sleep(_SOON)
-    raise StoreError(f"the pod {wanted.name} of an earlier try is still there")
+    raise StoreError(
+        f"the pod {wanted.name} of an earlier try is still there, {_state(found)}; "
+        f"if its node is lost for good: kubectl delete pod {wanted.name} --force"
+    )
 
 
 @asynccontextmanager
