@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from navarch.api.names import DNS_SUBDOMAIN, LABEL_KEY
 from navarch.cluster.server.builtin.checks.common import choice, port_number, unique
+from navarch.cluster.server.builtin.checks.expressions import condition_faults
 from navarch.cluster.server.causes import duplicate, invalid, required, unsupported
 from navarch.cluster.server.metadata import selector_faults
 from navarch.cluster.server.request import Json
@@ -57,7 +58,9 @@ def _check_webhook(webhook: Json, path: str) -> Iterator[Cause]:
     for name in ("namespaceSelector", "objectSelector"):
         yield from selector_faults(webhook.get(name), f"{path}.{name}")
     yield from _check_client(webhook["clientConfig"], f"{path}.clientConfig")
-    yield from _check_conditions(webhook.get("matchConditions") or [], f"{path}.matchConditions")
+    conditions = webhook.get("matchConditions") or []
+    yield from check_conditions(conditions, f"{path}.matchConditions")
+    yield from condition_faults(conditions, f"{path}.matchConditions")
 
 
 def _check_name(name: str, field: str) -> Iterator[Cause]:
@@ -130,8 +133,8 @@ def _check_wildcards(resources: list[str], path: str) -> Iterator[Cause]:
         yield invalid(path, resources, said)
 
 
-def _check_conditions(conditions: list[Json], path: str) -> Iterator[Cause]:
-    """Their expressions are compiled when they are used."""
+def check_conditions(conditions: list[Json], path: str) -> Iterator[Cause]:
+    """`matchConditions`, but for what their expressions say."""
     seen: set[str] = set()
     for index, condition in enumerate(conditions):
         name, place = condition.get("name", ""), f"{path}[{index}]"

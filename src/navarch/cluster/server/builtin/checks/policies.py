@@ -1,4 +1,4 @@
-"""Checks of admission policies and of their bindings; their expressions are compiled when they are used."""
+"""Checks of admission policies and of their bindings."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from collections.abc import Iterator
 from typing import Final
 
 from navarch.api.names import DNS_SUBDOMAIN, LABEL_KEY
-from navarch.cluster.server.builtin.checks.admission import check_rule
+from navarch.cluster.server.builtin.checks.admission import check_conditions, check_rule
 from navarch.cluster.server.builtin.checks.common import choice
+from navarch.cluster.server.builtin.checks.expressions import mutating_policy_faults, validating_policy_faults
 from navarch.cluster.server.causes import duplicate, forbidden, invalid, required, unsupported
 from navarch.cluster.server.metadata import selector_faults
 from navarch.cluster.server.request import Json
 from navarch.errors import Cause
 
-__all__ = ["check_validating_binding", "check_validating_policy"]
+__all__ = ["check_mutating_binding", "check_mutating_policy", "check_validating_binding", "check_validating_policy"]
 
 _REASONS: Final = ("Forbidden", "Invalid", "RequestEntityTooLarge", "Unauthorized")
 _TOLD_REASONS: Final = ("Forbidden", "Invalid", "RequestEntityTooLarge")
@@ -24,6 +25,8 @@ _TWICE: Final = (
     "must not contain both Deny and Warn (repeating the same validation failure information in the API response and "
     "headers serves no purpose)"
 )
+_CHANGES: Final = ("CREATE", "UPDATE")
+_MUTATIONS: Final = {"ApplyConfiguration": "applyConfiguration", "JSONPatch": "jsonPatch"}
 _IDENTIFIER: Final = re.compile(r"[_a-zA-Z][_a-zA-Z0-9]*")
 
 
@@ -41,6 +44,49 @@ def check_validating_policy(value: Json) -> Iterator[Cause]:
         yield from _check_validation(validation, f"spec.validations[{index}]")
     for index, annotation in enumerate(spec.get("auditAnnotations") or ()):
         yield from _check_annotation(annotation, f"spec.auditAnnotations[{index}]", name)
+    yield from check_conditions(spec.get("matchConditions") or [], "spec.matchConditions")
+    yield from validating_policy_faults(spec)
+
+
+def check_mutating_policy(value: Json) -> Iterator[Cause]:
+    """A MutatingAdmissionPolicy."""
+    spec = value["spec"]
+    yield from choice(spec.get("failurePolicy"), "spec.failurePolicy", ("Fail", "Ignore"))
+    yield from _check_parameter_kind(spec.get("paramKind"))
+    yield from _check_constraints(spec.get("matchConstraints"), "spec.matchConstraints", needs_rules=True)
+    for rule in (spec.get("matchConstraints") or {}).get("resourceRules") or ():
+        for operation in rule.get("operations") or ():
+            if operation not in _CHANGES:
+                yield unsupported("spec.matchConstraints.resourceRules.operations", operation, _CHANGES)
+    yield from _check_variables(spec.get("variables") or [])
+    yield from check_conditions(spec.get("matchConditions") or [], "spec.matchConditions")
+    if not spec.get("mutations"):
+        yield required("spec.mutations", "mutations must contain at least one item")
+    for index, mutation in enumerate(spec.get("mutations") or ()):
+        yield from _check_mutation(mutation, f"spec.mutations[{index}]")
+    if not spec.get("reinvocationPolicy"):
+        yield required("spec.reinvocationPolicy")
+    else:
+        yield from choice(spec["reinvocationPolicy"], "spec.reinvocationPolicy", ("IfNeeded", "Never"))
+    yield from mutating_policy_faults(spec)
+
+
+def _check_mutation(mutation: Json, path: str) -> Iterator[Cause]:
+    kind = mutation.get("patchType", "")
+    if not kind:
+        yield required(f"{path}.patchType")
+        return
+    if kind not in _MUTATIONS:
+        yield unsupported(f"{path}.patchType", kind, [*_MUTATIONS])
+        return
+    for other, name in _MUTATIONS.items():
+        given = mutation.get(name)
+        if other != kind and given is not None:
+            yield invalid(f"{path}.{name}", f"{{{name}}}", f"must not be specified when patchType is {kind}")
+        elif other == kind and given is None:
+            yield required(f"{path}.{name}", f"must be specified when patchType is {kind}")
+        elif other == kind and not (given or {}).get("expression", "").strip():
+            yield required(f"{path}.{name}.expression", "expression is not specified")
 
 
 def _check_parameter_kind(kind: Json | None) -> Iterator[Cause]:
@@ -99,6 +145,12 @@ def _check_annotation(annotation: Json, path: str, policy: str) -> Iterator[Caus
 
 def check_validating_binding(value: Json) -> Iterator[Cause]:
     """A ValidatingAdmissionPolicyBinding."""
+    yield from check_mutating_binding(value)
+    yield from _check_actions(value["spec"].get("validationActions") or [])
+
+
+def check_mutating_binding(value: Json) -> Iterator[Cause]:
+    """A MutatingAdmissionPolicyBinding."""
     spec = value["spec"]
     if not spec.get("policyName"):
         yield required("spec.policyName")
@@ -108,7 +160,6 @@ def check_validating_binding(value: Json) -> Iterator[Cause]:
         )
     yield from _check_parameters(spec.get("paramRef"))
     yield from _check_constraints(spec.get("matchResources"), "spec.matchResources", needs_rules=False)
-    yield from _check_actions(spec.get("validationActions") or [])
 
 
 def _check_parameters(reference: Json | None) -> Iterator[Cause]:

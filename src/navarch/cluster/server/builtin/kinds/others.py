@@ -70,11 +70,11 @@ OTHERS: Final[dict[tuple[str, str], Rules]] = {
         qualifies_finalizers=False,
     ),
     (_ADMISSION, "validatingadmissionpolicies"): replace(_POLICY, check=policies.check_validating_policy),
-    (_ADMISSION, "mutatingadmissionpolicies"): _POLICY,
+    (_ADMISSION, "mutatingadmissionpolicies"): replace(_POLICY, check=policies.check_mutating_policy),
     (_ADMISSION, "validatingadmissionpolicybindings"): replace(
         _POLICY_BINDING, check=policies.check_validating_binding
     ),
-    (_ADMISSION, "mutatingadmissionpolicybindings"): _POLICY_BINDING,
+    (_ADMISSION, "mutatingadmissionpolicybindings"): replace(_POLICY_BINDING, check=policies.check_mutating_binding),
     ("autoscaling/v2", "horizontalpodautoscalers"): Rules(
         default=defaults.default_autoscaler, check=checks.check_autoscaler
     ),
