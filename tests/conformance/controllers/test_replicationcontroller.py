@@ -27,7 +27,7 @@ async def test_pods_of_a_replication_controller_come_go_and_are_counted(client: 
     await until_event(client, "web", "SuccessfulCreate", "Created pod: web-")
     await client.scale(ReplicationController, "web", 1)
     await until(lambda: active_pods(client), lambda pods: len(pods) == 1, "one pod")
-    await client.delete(ReplicationController, "web", propagation="Orphan")
+    await client.delete(ReplicationController, "web", propagation=None)  # the pods are left behind by default
     await until(
         lambda: client.list(Pod, labels=Labels.of(LABELS)),
         lambda pods: [controller_of(pod) for pod in pods] == [None],

@@ -33,6 +33,7 @@ _PRESERVED = (
     "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set "
     "propagationPolicy=Orphan to suppress this warning"
 )
+_LEAVE_PODS = frozenset({("batch", "jobs"), ("", "replicationcontrollers")})
 _POLICIES = {"Orphan": _ORPHAN, "Foreground": _FOREGROUND, "Background": ""}
 
 
@@ -208,8 +209,8 @@ def check_preconditions(call: Call, metadata: Json, wanted: Preconditions | None
 
 
 def _orphans_by_default(call: Call, deletion: _Deletion) -> bool:
-    """Jobs leave their pods behind unless something else is asked for."""
-    return (call.resource.group, call.resource.plural) == ("batch", "jobs") and not deletion.says_propagation
+    """Jobs and ReplicationControllers leave their pods behind unless something else is asked for."""
+    return (call.resource.group, call.resource.plural) in _LEAVE_PODS and not deletion.says_propagation
 
 
 def _is_namespace(call: Call) -> bool:
@@ -227,7 +228,7 @@ def _deletion(call: Call) -> _Deletion:
     _refuse_options(options)
     call.dry_run = "All" in (options.dry_run or ())
     deletion = _Deletion(options, document)
-    if _orphans_by_default(call, deletion):
+    if _orphans_by_default(call, deletion) and call.resource.plural == "jobs":
         call.warnings.append(_PRESERVED)
     return deletion
 
