@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -13,6 +14,7 @@ from navarch.cluster.server.decoding import (
     decode_json,
     decode_of,
     is_json,
+    is_yaml,
     refuse_other_kind,
     refuse_other_version,
     refuse_too_large,
@@ -43,12 +45,14 @@ def decode_object(request: ApiRequest, resource: ResourceType, warnings: list[st
     is_strict = request.parameter("fieldValidation") != "Ignore"
     value = decode_of(request.body, media_type, resource, is_strict=is_strict)
     doubled = duplicate_faults(request, media_type)
-    if doubled and not resource.is_custom:
+    is_joined = bool(doubled) and is_json(media_type) and not resource.is_custom
+    if is_joined:
         value = _together(value, request.body)
     refuse_unfit(resource, value)
     is_such = (value.get("apiVersion"), value["kind"]) == (resource.api_version, resource.kind)
     schema = resource.schema if is_such else None
-    warnings += strict_faults(request, value, schema, _refusal(resource), found=doubled)
+    ordered = partial(_as_read, request.body) if is_joined else None
+    warnings += strict_faults(request, value, schema, _refusal(resource), found=doubled, ordered=ordered)
     refuse_other_version(value, resource)
     return value
 
@@ -71,18 +75,45 @@ def strict_faults(
     refused: Callable[[str], Refusal],
     *,
     found: Iterable[str] = (),
+    ordered: Callable[[list[str]], list[str]] | None = None,
 ) -> list[str]:
     """Drops unknown fields; as warnings with `fieldValidation=Warn`, as a refusal with `Strict`, together with what
-    else was `found`. `refused` makes the refusal of the reason.
+    else was `found`. `refused` makes the refusal of the reason; `ordered` tells of both, given the unknown paths.
     """
     validation = request.parameter("fieldValidation") or "Warn"
-    unknown = [f'unknown field "{path}"' for path in schema.unknown_fields(value)] if schema else []
+    unknown = schema.unknown_fields(value) if schema else []
     if validation == "Ignore":
         return []
-    odd = [*found, *unknown]
+    odd = [*found, *(f'unknown field "{path}"' for path in unknown)] if ordered is None else ordered([*unknown])
     if odd and validation == "Strict":
         raise refused(f"strict decoding error: {', '.join(odd)}")
     return odd
+
+
+class _Pairs(list[tuple[str, Any]]):
+    """An object of a JSON text, with all that is in it."""
+
+
+def _as_read(body: bytes, unknown: list[str]) -> list[str]:
+    """What is unknown and what comes twice, in the order in which Go comes upon it; it does not look into the unknown."""
+    return [*dict.fromkeys(_odd_in(json.loads(body, object_pairs_hook=_Pairs), "", frozenset(unknown)))]
+
+
+def _odd_in(value: Any, path: str, unknown: frozenset[str]) -> Iterator[str]:
+    if isinstance(value, _Pairs):
+        seen: set[str] = set()
+        for name, item in value:
+            place = _joined(path, name)
+            if place in unknown:
+                yield f'unknown field "{place}"'
+                continue
+            if name in seen:
+                yield f'duplicate field "{place}"'
+            seen.add(name)
+            yield from _odd_in(item, place, unknown)
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _odd_in(item, f"{path}[{index}]", unknown)
 
 
 class _Repeating(dict[str, Any]):
@@ -119,7 +150,19 @@ def _merged(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def duplicate_faults(request: ApiRequest, media_type: str = "application/json") -> list[str]:
     """What is there more than once, in the words of field validation."""
+    if is_yaml(media_type):
+        return _repeated_in_yaml(request)
     return [f'duplicate field "{path}"' for path in duplicates_in(request, media_type)]
+
+
+def _repeated_in_yaml(request: ApiRequest) -> list[str]:
+    """One by one as warnings, all at once in a refusal."""
+    from navarch.cluster.server.fields.yaml_bodies import repeated_keys  # noqa: PLC0415 - most bodies are JSON
+
+    said = repeated_keys(request.body)
+    if said and request.parameter("fieldValidation") == "Strict":
+        return ["yaml: unmarshal errors:" + "".join(f"\n  {each}" for each in said)]
+    return said
 
 
 def duplicates_in(request: ApiRequest, media_type: str = "application/json") -> list[str]:

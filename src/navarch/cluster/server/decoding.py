@@ -66,6 +66,11 @@ def is_json(media_type: str) -> bool:
     return _plain(media_type) in {_JSON, ""}
 
 
+def is_yaml(media_type: str) -> bool:
+    """Whether a body is YAML."""
+    return _plain(media_type) == _YAML
+
+
 def decode_of(body: bytes, media_type: str, resource: ResourceType, *, is_strict: bool = True) -> Json:
     """The object of a resource that a body is; refuses with 400 or 415 what is no such object, or none at all.
 

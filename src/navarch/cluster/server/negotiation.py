@@ -28,16 +28,17 @@ _PLAIN = Form()
 _KINDS = frozenset({"Table", "PartialObjectMetadata", "PartialObjectMetadataList"})
 
 
-def asked_form(accept: str, *, has_protobuf: bool = False) -> Form:
+def asked_form(accept: str, *, has_protobuf: bool = False, has_table: bool = True) -> Form:
     """The first form of the header that can be given; refuses with 406 if none can.
 
     Where a resource `has_protobuf`, whoever takes nothing else gets it: objects are stored as JSON, which costs less.
+    What is never listed has no table.
     """
     if not accept or accept == _JSON:
         return _PLAIN
     clauses = accept.split(",")
     for clause in clauses:
-        if (form := _form(clause, _MEDIA_TYPES)) is not None:
+        if (form := _form(clause, _MEDIA_TYPES)) is not None and (has_table or form.kind != "Table"):
             return form
     if has_protobuf:
         for clause in clauses:

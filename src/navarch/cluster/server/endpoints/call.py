@@ -64,7 +64,8 @@ class Call(msgspec.Struct):
 
     def form(self) -> Form:
         """In which form the answer is wanted."""
-        return asked_form(self.request.headers.get("accept", ""), has_protobuf=not self.resource.is_custom)
+        accept, resource = self.request.headers.get("accept", ""), self.resource
+        return asked_form(accept, has_protobuf=not resource.is_custom, has_table=bool(resource.columns))
 
     def now(self) -> str:
         """The time of the request, as objects have it."""

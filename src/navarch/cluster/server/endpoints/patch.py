@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 
+import msgspec
+
 from navarch.api.json_patch import copy_json
-from navarch.cluster.server.bodies import decode_json, duplicate_faults, duplicates_in, refuse_too_large, strict_faults
+from navarch.cluster.server.bodies import decode_json, duplicate_faults, refuse_too_large, strict_faults
 from navarch.cluster.server.endpoints.call import Call
 from navarch.cluster.server.endpoints.options import patch_options
 from navarch.cluster.server.endpoints.write import (
@@ -109,17 +111,25 @@ async def _apply(call: Call, options: Json) -> Reply:
 
 
 def repeated_keys(call: Call) -> list[str]:
-    """What a body of JSON says twice, in the words of YAML."""
-    body = call.request.body.lstrip()
-    paths = duplicates_in(call.request) if body.startswith(b"{") and b"\n" not in body.strip() else []
-    if call.request.parameter("fieldValidation") == "Ignore":
+    """What a body says twice, in the words of YAML."""
+    if call.request.parameter("fieldValidation") == "Ignore" or _is_canonical(call.request.body):
         return []
-    said = [f'line 1: key "{path.rpartition(".")[2]}" already set in map' for path in paths]
+    from navarch.cluster.server.fields.yaml_bodies import repeated_keys as repeated  # noqa: PLC0415 - few are YAML
+
+    said = repeated(call.request.body)
     if said and call.request.parameter("fieldValidation") == "Strict":
         told = "".join(f"\n  {each}" for each in said)
         why = f"error strict decoding YAML: error converting YAML to JSON: yaml: unmarshal errors:{told}"
         raise bad_request(why)
     return said
+
+
+def _is_canonical(body: bytes) -> bool:
+    """Whether it is JSON as it would be written again: nothing of it got lost."""
+    try:
+        return msgspec.json.encode(msgspec.json.decode(body)) == body.rstrip()
+    except (msgspec.DecodeError, RecursionError):
+        return False
 
 
 async def _apply_new(call: Call, desired: Json, options: Json) -> Reply:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import math
 import re
+from collections.abc import Iterator
 from typing import Any, Final
 
 import msgspec
@@ -13,7 +14,7 @@ import yaml
 from navarch.cluster.server.fields.gotext import go_literal
 from navarch.cluster.server.refusal import Refusal, bad_request
 
-__all__ = ["read_yaml"]
+__all__ = ["read_yaml", "repeated_keys"]
 
 _MOST_VALUES: Final = 1_000_000
 _MOST_DEPTH: Final = 200
@@ -44,6 +45,27 @@ def read_yaml(body: bytes) -> Any:
     except ValueError as error:
         raise _refused(f"yaml: {error}") from None
     return found
+
+
+def repeated_keys(body: bytes) -> list[str]:
+    """What a body that can be read says twice, each with its line, in the order in which Go finds it."""
+    loader = _Loader(body)
+    root = loader.get_node() if loader.check_node() else None
+    return [] if root is None else [*_repeated_in(root, loader)]
+
+
+def _repeated_in(node: yaml.Node, loader: Any) -> Iterator[str]:
+    if isinstance(node, yaml.SequenceNode):
+        for item in node.value:
+            yield from _repeated_in(item, loader)
+    elif isinstance(node, yaml.MappingNode):
+        seen: set[str] = set()
+        for key, value in node.value:
+            yield from _repeated_in(value, loader)
+            name = go_literal(loader.construct_object(key, deep=True))
+            if name in seen:
+                yield f"line {key.start_mark.line + 1}: key {name} already set in map"
+            seen.add(name)
 
 
 def _said(error: yaml.YAMLError, body: bytes) -> str:
