@@ -5,14 +5,19 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from http.client import HTTPMessage, HTTPSConnection
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import pytest
 
-from navarch.client import Config
+from conformance.controllers.watching import until
+from navarch.api import Dynamic
+from navarch.client import Client, Config
+from navarch.k8s.apiextensions.v1 import CustomResourceDefinition
 
+CRDS = "apiextensions.k8s.io/v1"
 NAME = "apis/apps/v1"
+OWN = {"apiVersion", "kind", "metadata"}
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 VERSION_2 = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 
@@ -75,3 +80,65 @@ async def test_version_2_is_there_in_protobuf(get: Get) -> None:
     answer = get("/openapi/v2", Accept=VERSION_2)
     assert (answer.code, answer.headers["Content-Type"]) == (200, VERSION_2)
     assert answer.body.startswith(b"\n\x032.0\x12\x12\n\nKubernetes\x12\x041.36")
+
+
+OPEN = {
+    "type": "object",
+    "description": "any fields",
+    "x-kubernetes-preserve-unknown-fields": True,
+    "properties": {"spec": {"type": "object"}},
+}
+PARTLY = {
+    "type": "object",
+    "required": ["maybe", "free"],
+    "properties": {
+        "maybe": {"type": "array", "nullable": True, "items": {"type": "string"}},
+        "free": {
+            "type": "object",
+            "x-kubernetes-preserve-unknown-fields": True,
+            "properties": {"a": {"type": "string"}},
+        },
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("schema", "expected"),
+    [
+        (OPEN, {"type": "object"}),
+        (
+            PARTLY,
+            {
+                "type": "object",
+                "required": ["free"],
+                "properties": {"maybe": {}, "free": {"x-kubernetes-preserve-unknown-fields": True}},
+            },
+        ),
+    ],
+    ids=["any fields", "parts that are null or have any fields"],
+)
+async def test_version_2_says_of_open_objects_what_its_readers_bear(
+    client: Client, get: Get, schema: dict[str, Any], expected: dict[str, Any]
+) -> None:
+    """Nothing of their fields: kubectl would take those for all that there may be."""
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    group = f"{client.options.namespace}.example.com"
+    names = {"plural": "opens", "singular": "open", "kind": "Open", "listKind": "OpenList"}
+    spec = {"group": group, "scope": "Namespaced", "names": names, "versions": [version]}
+    kind = "CustomResourceDefinition"
+    made = Dynamic({"apiVersion": CRDS, "kind": kind, "metadata": {"name": f"opens.{group}"}, "spec": spec})
+    name = ".".join([*reversed(group.split(".")), "v1", "Open"])
+
+    async def definition() -> Any:
+        return json.loads(get("/openapi/v2").body)["definitions"].get(name)
+
+    await client.create(made)
+    try:
+        found = await until(definition, lambda each: each is not None, f"a definition of {name}")
+    finally:
+        await client.delete(CustomResourceDefinition, made.name)
+    properties = {each: part for each, part in found.get("properties", {}).items() if each not in OWN}
+    left = {
+        key: value for key, value in found.items() if not key.startswith("x-kubernetes-group") and key != "properties"
+    }
+    assert {**left, **({"properties": properties} if properties else {})} == expected

@@ -18,6 +18,7 @@ CustomDocuments = Callable[[], dict[str, Json]]
 """The documents of the CRDs that are served now, by name: `apis/example.com/v1`. `custom` makes them."""
 
 _REFERENCE = "#/components/schemas/"
+_TAGS = frozenset({"x-kubernetes-group-version-kind", "x-kubernetes-selectable-fields"})
 _SCHEMA_KEYWORDS_ONLY_IN_V3 = frozenset({"nullable", "oneOf", "anyOf", "allOf", "not"})
 
 
@@ -78,7 +79,7 @@ class OpenApi:
             definitions[name] = _in_version_2(self._published.schema(name))
         for document in self._custom().values():
             for name, schema in document.get("components", {}).get("schemas", {}).items():
-                definitions.setdefault(name, _in_version_2(schema))
+                definitions.setdefault(name, _in_version_2(_restricted(schema, is_root=True)))
         version = self._published.version()
         info = {"title": "Kubernetes", "version": f"{version['major']}.{version['minor']}"}
         return {"swagger": "2.0", "info": info, "paths": {}, "definitions": definitions}
@@ -90,6 +91,39 @@ def _digest(body: bytes) -> str:
 
 def _address(name: str, digest: str) -> str:
     return f"/openapi/v3/{name}?hash={digest}"
+
+
+def _restricted(schema: Json, *, is_root: bool = False) -> Json:
+    """A schema of a custom kind without what readers of version 2 do not understand: what may be null, or may have any
+    fields, has no type and no parts.
+    """
+    is_open = schema.get("x-kubernetes-preserve-unknown-fields") is True
+    if is_open and is_root:
+        return {"type": "object", **{key: value for key, value in schema.items() if key in _TAGS}}
+    made = {**schema}
+    if is_open or schema.get("nullable") is True:
+        made.pop("properties", None)
+        made.pop("items", None)
+    if schema.get("nullable") is True or (is_open and made.get("type") == "object"):
+        made.pop("type", None)
+    if made.get("type") == "array" and "items" not in made:
+        del made["type"]
+    return _with_restricted_parts(made)
+
+
+def _with_restricted_parts(schema: Json) -> Json:
+    properties = schema.get("properties") or {}
+    made = {**schema}
+    if properties:
+        made["properties"] = {name: _restricted(each) for name, each in properties.items()}
+        nullable = {name for name, each in properties.items() if each.get("nullable") is True}
+        required = [name for name in schema.get("required") or () if name not in nullable]
+        made.pop("required", None)
+        made |= {"required": required} if required else {}
+    for name in ("items", "additionalProperties"):
+        if isinstance(schema.get(name), dict):
+            made[name] = _restricted(schema[name])
+    return made
 
 
 def _in_version_2(schema: Any) -> Any:
