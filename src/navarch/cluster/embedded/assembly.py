@@ -30,6 +30,7 @@ from navarch.cluster.server.custom import Conversion, ConversionWebhooks, Custom
 from navarch.cluster.server.endpoints.access import access_endpoints
 from navarch.cluster.server.endpoints.call import Kernel
 from navarch.cluster.server.following import Followers
+from navarch.cluster.server.forgetting import EventForgetting
 from navarch.cluster.server.publishing.discovery import Discovery
 from navarch.cluster.server.publishing.metrics import RequestCounts, metrics_page
 from navarch.cluster.server.publishing.openapi import OpenApi
@@ -78,6 +79,7 @@ class Assembled:
         self._catalog = Catalog(builtin_types(clock, addresses))
         self._registry = Registry(storage)
         self._watches = Watches(storage, clock)
+        self._forgetting = EventForgetting(storage, clock)
         self._audit = materials.audit
         self._background = Background()
         self._nodes = materials.nodes
@@ -131,6 +133,7 @@ class Assembled:
         self._background.start(self._custom.run(), "custom kinds")
         self._background.start(self._watches.run(), "watches")
         self._background.start(self._audit.run(), "audit log")
+        self._background.start(self._forgetting.run(), "old events")
 
     async def stop(self) -> None:
         """Nothing goes on after this."""
