@@ -1,6 +1,6 @@
 """The Operator Framework for Python: typed custom resources, a client for them, and a runtime for controllers.
 
-Client and runtime are imported when something of them is first asked for: who needs only a part does not wait for the rest.
+The client and the runtime are imported when one of their names is first used: nobody waits for parts that are not needed.
 """
 
 from typing import TYPE_CHECKING

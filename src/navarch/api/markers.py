@@ -69,7 +69,7 @@ class Meta(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A CEL rule; `self` is the value it stands on. It goes on a field, or on a class with `rules=`.
+    """A CEL rule; `self` is the value that it is attached to. It goes on a field, or on a class with `rules=`.
 
     >>> Rule("self.min <= self.max", message="min must not exceed max").expression
     'self.min <= self.max'

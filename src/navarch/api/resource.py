@@ -213,7 +213,7 @@ class Object(_Remembering, Struct, metaclass=ObjectType):
 
     @classmethod
     def from_json(cls, data: bytes) -> Self:
-        """The object that `data` is; it remembers `data`, so that nothing is lost when it is written back.
+        """Decodes an object, which remembers `data`, so that nothing is lost when it is written back.
 
         Raises `DecodeError` naming the object and the field.
         """
@@ -237,7 +237,7 @@ class Object(_Remembering, Struct, metaclass=ObjectType):
 
 
 class Resource(Object, Generic[S, T]):
-    """A custom kind: what is wanted (`spec`) and what is (`status`). `Resource[MySpec, None]` has no status.
+    """A custom kind: what is wanted (`spec`) and what is observed (`status`). `Resource[MySpec, None]` has no status.
 
     Class keywords: `group` and `version` (required), `kind`, `plural`, `singular`, `short_names`, `categories`,
     `namespaced`, `columns`, `scale`, `rules`, `one_of`, `sensitive`, `served`, `storage`, `deprecated`, `labels`,

@@ -77,7 +77,7 @@ class Cached(Generic[T]):
         return entry_of(_projected(data, self.keep) if self.keep else data, head)
 
     def written(self, data: bytes) -> Entry:
-        """The same for a whole object, as the server answers a write with it, whatever form is asked of it in reads."""
+        """The same for the whole object that the server answers a write with, even if reads ask for its metadata alone."""
         return entry_of(_metadata_alone(data)) if self.metadata_only else self.entry(data)
 
 

@@ -24,7 +24,7 @@ __all__ = ["Client", "connect"]
 
 
 class Client(Updates, Installs, Subresources, Pods, Closing):
-    """Talks to one API server through a transport. Use it as an `async with`, which closes the transport.
+    """Talks to one API server through a transport. Use it in an `async with` block, which closes the transport.
 
     Raises errors of `navarch.errors` only: `ApiError` when the server says no, `TransportError` when it says nothing.
     A call that is cancelled leaves no connection behind; whether a write was carried out is then unknown.
@@ -66,7 +66,7 @@ class Client(Updates, Installs, Subresources, Pods, Closing):
         return twin
 
     def through(self, wrap: Callable[[Transport], Transport]) -> Client:
-        """The same client over a transport that `wrap` puts around its own: to count, to refuse, to break."""
+        """The same client, with its transport wrapped by `wrap`: to count requests, to refuse them, to inject faults."""
         caller = self._caller
         return Client(wrap(caller.transport), self.options, clock=caller.clock, rng=caller.rng)
 

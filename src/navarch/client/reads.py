@@ -73,7 +73,7 @@ class Reads(Core):
         resource_version: str | None = None,
         options: WatchOptions = WatchOptions(),
     ) -> Watch[T]:
-        """The changes from `resource_version` on, or from now; an `async with` that is gone through with `async for`."""
+        """The changes from `resource_version` on, or from now; use it as an `async with`, and read it with `async for`."""
         kind = kind_of(what)
         request = Request(
             method="GET",

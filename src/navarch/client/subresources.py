@@ -83,7 +83,7 @@ class Subresources(Core):
         grace_seconds: int | None = None,
         preconditions: Preconditions | None = None,
     ) -> None:
-        """Asks for a pod to go, within its disruption budget; raises `TooManyRequests` if the budget forbids it now."""
+        """Evicts a pod within its disruption budget; raises `TooManyRequests` if the budget forbids it now."""
         body = {
             "apiVersion": "policy/v1",
             "kind": "Eviction",

@@ -127,8 +127,8 @@ class Context:
     async def apply(self, desired: W, *, owned: bool = True, force: bool = True) -> W:
         """Applies what is desired (server-side apply); returns the object as the server has it, which must not be changed.
 
-        With `owned` it gets the owner as its controller: it is deleted with it, and its changes trigger the owner. It goes
-        to the owner's namespace if it names none. `force` takes over fields that others manage; without it `Conflict` is
+        With `owned` the owner becomes its controller: it is deleted with the owner, and its changes trigger the owner. It
+        goes to the owner's namespace if it names none. `force` takes over fields that others manage; without it `Conflict` is
         raised. Nothing is sent if this process has applied the same before and only its status has changed since.
         """
         children = self._children
@@ -198,8 +198,8 @@ class Context:
     ) -> bool:
         """Deletes an object: the one given, or that of a kind and name. Returns whether there was one; none is no error.
 
-        By name, an object that the cache knows is deleted only if it is still that one; `Conflict` is raised if another
-        one has taken its name, and the next reconcile knows it.
+        By name, an object that the cache knows is deleted only if it is still the same one: if another one has taken its
+        name, `Conflict` is raised, and the next reconcile sees the new one.
         """
         if isinstance(what, (Object, Dynamic)):
             return await self._delete_object(what, propagation, grace_seconds)

@@ -16,7 +16,7 @@ __all__ = ["Permanent", "Result", "Retry"]
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """All is well; come again after so many seconds, even if nothing changes."""
+    """All is well; reconcile again after so many seconds, even if nothing changes."""
 
     after: float
 
@@ -25,7 +25,7 @@ class Result:
 
 
 class Retry(Exception):  # noqa: N818 - it is no error: the world is not ready yet
-    """Not yet; come again after so many seconds, or with growing delays if none are given.
+    """Not yet; reconcile again after so many seconds, or with growing delays if none are given.
 
     The reason is logged without a traceback.
     """
@@ -38,7 +38,7 @@ class Retry(Exception):  # noqa: N818 - it is no error: the world is not ready y
 
 
 class Permanent(Exception):  # noqa: N818 - as above
-    """Trying again is of no use until the object changes; the reason becomes an event."""
+    """Trying again is pointless until the object changes; the reason becomes an event."""
 
 
 def _refuse_negative(after: float) -> None:

@@ -48,12 +48,12 @@ _FORBIDDEN_PAUSE = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ElectionOptions:
-    """Which Lease decides, and how patient everybody is; times in seconds.
+    """Which Lease decides who leads, and its times, in seconds.
 
     The leader renews every `retry_seconds`. If it cannot for `renew_deadline`, it stops; after `lease_seconds` without a
-    renewal somebody else takes over (a Lease holds whole seconds: others wait until the next one). All replicas must
+    renewal somebody else takes over (a Lease has whole seconds: the others round up). All replicas must
     have the same times and different identities: by default the host's name and a random number. `namespace` defaults to
-    the client's. `stop_seconds` is how long led work may take to end, and how long giving the Lease back may take.
+    the client's. `stop_seconds` is how long the leader's work may take to end, and how long giving the Lease back may take.
     """
 
     name: str

@@ -62,10 +62,10 @@ class Address(NamedTuple):
 class Endpoints:
     """Where to listen; None leaves an endpoint out.
 
-    Both are for this machine only by default. A kubelet asks at the pod's own address: `health=":8081"` lets it. Metrics
-    may leave the machine only with `token_review`: each scrape then needs a token whose owner may `get` the
+    By default both listen on this machine only. A kubelet probes the pod's own address: use `health=":8081"` in a pod.
+    Metrics may leave the machine only with `token_review`: each scrape then needs a token whose owner may `get` the
     non-resource URL `/metrics`. `certificate` and `key`, files in PEM, make the metrics HTTPS; they are read again when
-    they change. Raises `ConfigError` for what cannot be meant.
+    they change. Raises `ConfigError` for no address, and for options that contradict each other.
     """
 
     health: str | None = "127.0.0.1:8081"

@@ -35,8 +35,9 @@ class Operator:
     `namespaces` are names or patterns, all if none are given; `operator.namespaces.change(...)` changes them at run time.
     `crds` says what happens to the definitions of the kinds it reconciles when it starts: they are installed, verified or
     ignored. With `election` (on by default) several replicas share one Lease and one of them works. `endpoints` are
-    served if given. What it has to be allowed follows from what its controllers declare; `uses` says it exactly, where they
-    do less than that, or more through `ctx.client`. When it is told to stop, what is under way has `drain_seconds` to end.
+    served if given. The permissions it needs follow from what its controllers declare; `uses` lists them exactly where they
+    need less than that, or more through `ctx.client`. When it is told to stop, what is under way has `drain_seconds` to
+    finish.
     """
 
     def __init__(
@@ -87,8 +88,8 @@ class Operator:
     ) -> Callable[[Callable[[P, Context], R]], Declared[P, R]]:
         """Declares that the decorated function reconciles objects of that class.
 
-        Changes of objects in `owns` trigger whoever controls them, those in `watches` whoever the mapping names; all that is
-        declared, `reads` included, is kept in the cache. See `ControllerOptions` for the rest.
+        A change of an object in `owns` triggers the object that controls it, one in `watches` those that the mapping names;
+        all that is declared, `reads` included, is kept in the cache. See `ControllerOptions` for the rest.
         """
         _refuse_function(primary)
         options = ControllerOptions(

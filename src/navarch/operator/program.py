@@ -24,7 +24,7 @@ _log = logs.logger("navarch.operator")
 def run(*operators: Operator) -> None:
     """Runs the operators until SIGTERM or SIGINT; a second signal ends at once.
 
-    What keeps them from starting is said in a sentence, and the exit code is 1. Logs are set up unless they are already.
+    If they cannot start, it says why in a sentence and exits with 1. Logging is set up unless it is already.
     """
     if not logging.getLogger().handlers:
         logs.setup()

@@ -136,7 +136,7 @@ class Config(_Guarded, frozen=True, kw_only=True):
         _check_credentials(self)
 
     def authenticator(self, clock: Clock) -> Authenticator:
-        """What the transport asks for headers and TLS; holds tokens and certificates for as long as they are good."""
+        """What the transport asks for headers and TLS; holds tokens and certificates for as long as they are valid."""
         from navarch.client.config.authenticator import Authenticator  # noqa: PLC0415 - it needs this module
 
         return Authenticator(self, clock)

@@ -29,7 +29,7 @@ class Attach(Sockets):
     ) -> AsyncIterator[Session]:
         """The output of a container's own program from now on, and its input where the container has `stdin`.
 
-        `tty` must be what the container says. The session ends with the container; the client's time limit holds for
+        `tty` must be the same as in the container's spec. The session ends with the container; the client's time limit holds for
         the opening alone.
         """
         query = query_of(container=container, stdin=stdin, stdout=True, stderr=not tty, tty=tty)

@@ -41,8 +41,8 @@ class Exec(Sockets):
     ) -> ExecResult:
         """Runs a command in a container to its end. An exit code other than zero is a result, not an error.
 
-        The command reads `stdin` and then the end of it. All output is kept in memory: `exec_session` is for more than
-        fits there. Raises `DeadlineError` when the client's time limit has passed (`client.using(timeout=600)` sets
+        The command reads `stdin`, then the end of the file. All output is kept in memory: use `exec_session` for more
+        than fits there. Raises `DeadlineError` when the client's time limit has passed (`client.using(timeout=600)` sets
         another), and an `ApiError` if the command cannot be started; it is never started twice.
         """
         work = self._run(name, command, namespace, container, stdin)
