@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from navarch.cluster.server.negotiation import asked_form
+from navarch.cluster.server.negotiation import Form, asked_form
 from navarch.cluster.server.refusal import Refusal
 
 PROTOBUF = "application/vnd.kubernetes.protobuf"
@@ -35,3 +35,11 @@ def test_a_server_starts_without_it() -> None:
     code = "import sys, navarch.cluster.embedded.cluster; print('navarch.cluster.server.protobuf' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout.strip() == "False"
+
+
+def test_metadata_is_given_in_protobuf_to_whoever_asks_for_that_first() -> None:
+    """As clients of Go do that watch everything; they mistake JSON for another answer."""
+    partial = "as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+    accept = f"{PROTOBUF};{partial},application/json;{partial},application/json"
+    assert asked_form(accept) == Form(PROTOBUF, "PartialObjectMetadata", "v1")
+    assert asked_form(f"application/json;{partial},{PROTOBUF};{partial}").media_type == "application/json"

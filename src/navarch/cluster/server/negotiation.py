@@ -32,13 +32,15 @@ def asked_form(accept: str, *, has_protobuf: bool = False, has_table: bool = Tru
     """The first form of the header that can be given; refuses with 406 if none can.
 
     Where a resource `has_protobuf`, whoever takes nothing else gets it: objects are stored as JSON, which costs less.
+    The metadata alone is given in protobuf to all who ask for that first.
     What is never listed has no table.
     """
     if not accept or accept == _JSON:
         return _PLAIN
     clauses = accept.split(",")
     for clause in clauses:
-        if (form := _form(clause, _MEDIA_TYPES)) is not None and (has_table or form.kind != "Table"):
+        form = _form(clause, _MEDIA_TYPES) or _metadata_form(clause)
+        if form is not None and (has_table or form.kind != "Table"):
             return form
     if has_protobuf:
         for clause in clauses:
@@ -46,6 +48,11 @@ def asked_form(accept: str, *, has_protobuf: bool = False, has_table: bool = Tru
                 return form
     supported = f"{_SUPPORTED}, {PROTOBUF}" if has_protobuf else _SUPPORTED
     raise Refusal(406, "NotAcceptable", f"only the following media types are accepted: {supported}")
+
+
+def _metadata_form(clause: str) -> Form | None:
+    form = _form(clause, (PROTOBUF,))
+    return form if form is not None and form.kind.startswith("Partial") else None
 
 
 def _form(clause: str, media_types: tuple[str, ...]) -> Form | None:
