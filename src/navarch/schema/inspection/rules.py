@@ -98,7 +98,7 @@ def _expensive(path: str, what: str, cost: int, limit: int) -> DefinitionFault:
     return unexpected(
         path,
         f"rules that cost at most {limit:,} in the worst case",
-        f"{what} with {'over a hundred times' if cost > 100 * limit else f'{cost / limit:.1f} times'} as much",
+        f"{what}, which exceeds budget by factor of {'more than 100x' if cost > 100 * limit else f'{cost / limit:.1f}x'}",
         "give max_length to the strings, lists and maps it looks at, or simplify it",
     )
 
