@@ -137,3 +137,38 @@ def test_scope_of_priority_classes(operator: str, values: list[str] | None, *, i
     expression = {"scopeName": "PriorityClass", "operator": operator, "values": values}
     scope = {"scopeSelector": {"matchExpressions": [expression]}}
     assert in_scope(scope, "", "pods", pod(container(), priorityClassName="high")) is is_in
+
+
+def test_claim_of_devices_uses_the_most_that_it_may_be_given() -> None:
+    """Of each class; whoever asks for all is taken to get as many as there can be."""
+    exact = {"name": "a", "exactly": {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": 2}}
+    either = {
+        "name": "b",
+        "firstAvailable": [
+            {"name": "c", "deviceClassName": "gpu", "allocationMode": "ExactCount", "count": 1},
+            {"name": "d", "deviceClassName": "nic", "allocationMode": "All"},
+        ],
+    }
+    found = usage("resource.k8s.io", "resourceclaims", {"spec": {"devices": {"requests": [exact, either]}}})
+    assert texts(found) == {
+        "count/resourceclaims.resource.k8s.io": "1",
+        "gpu.deviceclass.resource.k8s.io/devices": "3",
+        "nic.deviceclass.resource.k8s.io/devices": "32",
+    }
+    assert kind_behind("gpu.deviceclass.resource.k8s.io/devices") == ("resource.k8s.io", "resourceclaims")
+
+
+@pytest.mark.parametrize(
+    ("operator", "values", "is_meant"),
+    [("In", ["gold"], True), ("In", ["silver"], True), ("In", ["lead"], False), ("Exists", None, True)],
+)
+def test_scope_of_attributes_means_claims(operator: str, values: list[str] | None, is_meant: bool) -> None:
+    """By the class that they ask for, and by the one that they have."""
+    claim = {
+        "spec": {"volumeAttributesClassName": "gold"},
+        "status": {"currentVolumeAttributesClassName": "silver"},
+    }
+    scope = {"scopeName": "VolumeAttributesClass", "operator": operator, **({"values": values} if values else {})}
+    spec = {"scopeSelector": {"matchExpressions": [scope]}}
+    assert in_scope(spec, "", "persistentvolumeclaims", claim) is is_meant
+    assert not in_scope(spec, "", "pods", pod(container()))

@@ -31,12 +31,18 @@ _COMPUTE: Final = frozenset({"cpu", "memory", "ephemeral-storage"})
 _SPECIFIED: Final = frozenset({"cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"})
 _FINISHED: Final = frozenset({"Succeeded", "Failed"})
 _OF_CLASS: Final = ".storageclass.storage.k8s.io/"
+_DEVICE_CLAIMS: Final = ("resource.k8s.io", "resourceclaims")
+_DEVICES: Final = ".deviceclass.resource.k8s.io/devices"
+_MOST_DEVICES: Final = 32
+"""As many as a claim can be given; it counts as that many if it asks for all that there are."""
 _CLASS_BETA: Final = "volume.beta.kubernetes.io/storage-class"
 
 
 def usage(group: str, plural: str, value: Json) -> Amounts:
     """What one object uses, under every name that a quota may have for it."""
     found = counted(group, plural)
+    if (group, plural) == _DEVICE_CLAIMS:
+        return found | _used_by_device_claim(value["spec"])
     if group:
         return found
     if plural == "pods":
@@ -66,6 +72,8 @@ def kind_behind(name: str) -> tuple[str, str]:
     if name.startswith("count/"):
         plural, _, group = name.removeprefix("count/").partition(".")
         return group, plural
+    if name.endswith(_DEVICES):
+        return _DEVICE_CLAIMS
     if name == "requests.storage" or _OF_CLASS in name:
         return "", "persistentvolumeclaims"
     plural = name.partition(".")[0]
@@ -140,12 +148,22 @@ def unspecified(names: Iterable[str], pod: Json) -> str:
 
 
 def in_scope(spec: Json, group: str, plural: str, value: Json) -> bool:
-    """Whether a quota counts the object: one with scopes counts pods alone, those that all scopes mean."""
+    """Whether a quota counts the object: one with scopes counts pods and claims alone, those that all scopes mean."""
     scopes = [{"scopeName": name, "operator": "Exists"} for name in spec.get("scopes") or ()]
     scopes += (spec.get("scopeSelector") or {}).get("matchExpressions") or []
     if not scopes:
         return True
+    if (group, plural) == ("", "persistentvolumeclaims"):
+        return all(each["scopeName"] == "VolumeAttributesClass" and _has_attributes(each, value) for each in scopes)
     return (group, plural) == ("", "pods") and all(_is_meant(scope, value["spec"]) for scope in scopes)
+
+
+def _has_attributes(scope: Json, claim: Json) -> bool:
+    """A claim has the attributes that it asks for, those that it has, and those that it is being given."""
+    status = claim.get("status") or {}
+    target = (status.get("modifyVolumeStatus") or {}).get("targetVolumeAttributesClassName")
+    named = (claim["spec"].get("volumeAttributesClassName"), status.get("currentVolumeAttributesClassName"), target)
+    return any(_has_class(scope, name) for name in {each for each in named if each} or {""})
 
 
 def _is_meant(scope: Json, spec: Json) -> bool:
@@ -217,3 +235,15 @@ def _used_by_claim(claim: Json) -> Amounts:
         found[f"{storage}{_OF_CLASS}requests.storage"] = size
         found[f"{storage}{_OF_CLASS}persistentvolumeclaims"] = _ONE
     return found
+
+
+def _used_by_device_claim(spec: Json) -> Amounts:
+    """So many devices of each class; of alternatives, the most that any of them would take."""
+    total: Amounts = {}
+    for request in (spec.get("devices") or {}).get("requests") or ():
+        most: Amounts = {}
+        for each in request.get("firstAvailable") or [request.get("exactly") or {}]:
+            number = _MOST_DEVICES if each.get("allocationMode") == "All" else each.get("count") or 1
+            most = _higher(most, {f"{each.get('deviceClassName', '')}{_DEVICES}": Quantity(number)})
+        total = added(total, most)
+    return total

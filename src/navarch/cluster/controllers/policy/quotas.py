@@ -19,7 +19,9 @@ from navarch.k8s.core.v1 import ResourceQuota
 
 __all__ = ["QuotaUsage"]
 
-_WHOLE: Final = frozenset({("", "pods"), ("", "services"), ("", "persistentvolumeclaims")})
+_WHOLE: Final = frozenset(
+    {("", "pods"), ("", "services"), ("", "persistentvolumeclaims"), ("resource.k8s.io", "resourceclaims")}
+)
 """Kinds of which more counts than how many there are."""
 _A_MOMENT: Final = 0.2
 
