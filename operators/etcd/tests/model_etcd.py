@@ -1,8 +1,12 @@
-"""A model of etcd's membership: who belongs to it, who runs, what it refuses, and what must never be done to it."""
+"""A model of etcd's membership: who belongs to it, who runs, what it refuses, and what must never be done to it.
+
+Somebody writes all the time: what a quorum has acknowledged is with whoever leads, or the test fails.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import random
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from etcd_operator.manifests import pod_of
@@ -14,6 +18,7 @@ from navarch.k8s.core.v1 import Pod
 CLUSTER_ID = 0xE7CD
 CONNECTED = 2.0
 CAUGHT_UP = 1.0
+ALONE = 5.0
 
 
 class StartError(Exception):
@@ -31,6 +36,8 @@ class Process:
     """The schemes in which others reach it."""
     has_certificate: bool
     answers: bool = False
+    hangs: bool = False
+    """It does nothing, and does not end."""
 
 
 @dataclass
@@ -44,10 +51,20 @@ class ModelEtcd:
     """What each disk belongs to: the id of a member."""
     processes: dict[str, Process] = field(default_factory=dict)
     alarmed: list[tuple[int, Alarm]] = field(default_factory=list)
-    index: dict[int, int] = field(default_factory=dict)
+    log: dict[int, int] = field(default_factory=dict)
+    """The last write that each member has."""
+    acknowledged: int = 0
+    chance: random.Random = field(default_factory=lambda: random.Random(1))
+    """Says which members are the fast ones."""
+    reachable: bool = True
+    """Whether the operator can reach anybody."""
+    failing: dict[str, int] = field(default_factory=dict)
+    """How often each disk is still going to fail."""
     differ: set[int] = field(default_factory=set)
     """Members that hold other data than the rest, and do not say so."""
     size_asked_for: int = 0
+    awaits_quorum: bool = True
+    """Whether it answers only after it was part of a quorum, as before 3.5.2, or after a while in any case."""
     asks_who: bool = False
     """Whether it is asked for that it has users."""
     knows_root: bool = False
@@ -60,6 +77,9 @@ class ModelEtcd:
     def start(self, pod: Pod, disk: str) -> None:
         """A container starts; raises `StartError`, or AssertionError for what must never be."""
         notes = pod.annotations
+        if self.failing.get(disk, 0):
+            self.failing[disk] -= 1
+            raise StartError('{"level":"fatal","msg":"failed to open WAL","error":"read: input/output error"}')
         if disk in self.disks:
             self._return(pod, self.disks[disk], forced=notes[FORCE] == "true")
         elif notes[STATE] == "new":
@@ -71,7 +91,9 @@ class ModelEtcd:
     def _return(self, pod: Pod, member: int, *, forced: bool) -> None:
         if forced:
             assert self.running_voters < quorum(len(self.voters)), "a cluster with a quorum was cut down to one member"
-            self.members = {member: self.members[member]}
+            self.is_lost_for_good("a member was made a cluster of its own")
+            self.members = {member: replace(self.members[member], learner=False)}
+            self.acknowledged = self.log[member]
         if member not in self.members:
             raise StartError('{"level":"fatal","msg":"the member has been permanently removed from the cluster"}')
         self._runs(pod, member)
@@ -91,7 +113,7 @@ class ModelEtcd:
         member = next((each for each in self.members.values() if each.name == pod.name), None)
         if member is None or set(peers) != {each.name for each in self.members.values()}:
             raise StartError('{"level":"fatal","msg":"discovery failed","error":"member count is unequal"}')
-        assert not member.started, f"{pod.name} had promised things, and was started without its data"
+        assert not member.started or member.learner, f"{pod.name} had promised things, and was started without its data"
         assert peers == {each.name: each.peer_url for each in self.members.values()}, f"{pod.name} knows other ways"
         self.members[member.id] = replace(member, started=True)
         self.disks[disk] = member.id
@@ -116,7 +138,7 @@ class ModelEtcd:
 
     def restored(self, peer_url: str) -> int:
         """A member whose disk holds what a snapshot had; from now on there is a cluster."""
-        self.formed = True
+        self.formed, self.acknowledged = True, 0
         return self._new(peer_url, learner=False, started=True)
 
     def stop(self, name: str) -> None:
@@ -126,14 +148,39 @@ class ModelEtcd:
 
     def elect(self) -> None:
         """Somebody leads, if there is a quorum."""
-        able = [each.member for each in self.processes.values() if self._votes(each.member)]
+        able = [each.member for each in self.processes.values() if self._votes(each.member) and not each.hangs]
         if len(able) < quorum(len(self.voters)) or not able:
             self.led_by = 0
             return
         if self.led_by not in able:
-            self.led_by = min(able)
+            self.led_by = min(each for each in able if self._is_elected_by(able, each))
+            assert self.log[self.led_by] >= self.acknowledged, f"{self.led_by} leads, and lacks what was acknowledged"
         for process in self.processes.values():
             process.answers = process.answers or process.member in self.members
+
+    def _is_elected_by(self, able: Sequence[int], candidate: int) -> bool:
+        """Whether those that have no more than it are a quorum."""
+        return sum(self.log[each] <= self.log[candidate] for each in able) >= quorum(len(self.voters))
+
+    def write(self) -> None:
+        """Somebody writes, and is told that it is written when a quorum has it. The others get it with the next one."""
+        if not self.led_by:
+            return
+        running = {each.member for each in self.processes.values() if each.member in self.members and not each.hangs}
+        others = sorted(each for each in running if self._votes(each) and each != self.led_by)
+        fast = {self.led_by, *self.chance.sample(others, quorum(len(self.voters)) - 1)}
+        for member in running:
+            self.log[member] = self.acknowledged + (member in fast)
+        self.acknowledged += 1
+
+    @property
+    def intact(self) -> list[MemberSeen]:
+        """Voters whose data is there, whether they run or not."""
+        return [member for member in self.voters if member.id in self.disks.values() or not member.started]
+
+    def is_lost_for_good(self, what: str) -> None:
+        """Fails the test if enough members have their data."""
+        assert len(self.intact) < quorum(len(self.voters)), f"{what}, although {self.intact} have their data"
 
     @property
     def voters(self) -> list[MemberSeen]:
@@ -143,7 +190,7 @@ class ModelEtcd:
     @property
     def running_voters(self) -> int:
         """How many of them run."""
-        return len([each for each in self.processes.values() if self._votes(each.member)])
+        return len([each for each in self.processes.values() if self._votes(each.member) and not each.hangs])
 
     def _votes(self, member: int) -> bool:
         return member in self.members and not self.members[member].learner
@@ -153,7 +200,7 @@ class ModelEtcd:
         self.members[number] = MemberSeen(
             id=number, name=pod_of([peer_url]), learner=learner, started=started, peer_url=peer_url
         )
-        self.index[number] = number
+        self.log[number] = 0
         return number
 
     # What the operator asks
@@ -166,15 +213,18 @@ class ModelEtcd:
                 version=process.version,
                 leader=self.led_by if process.member in self.members else 0,
                 learner=process.member in self.members and self.members[process.member].learner,
-                index=self.index.get(process.member, 0),
+                index=self.log[process.member],
                 revision=1,
             )
             for name, process in self.processes.items()
-            if process.answers
+            if self._answers(process) and self.reachable and not process.hangs
         }
 
+    def _answers(self, process: Process) -> bool:
+        return process.answers or (not self.awaits_quorum and self.now() - process.since >= ALONE)
+
     async def members_seen(self, *, agreed: bool) -> tuple[MemberSeen, ...] | None:
-        if agreed and not self.led_by:
+        if (agreed and not self.led_by) or not self.reachable:
             return None
         return tuple(self.members.values())
 
@@ -193,7 +243,7 @@ class ModelEtcd:
         running = {each.member: each for each in self.processes.values()}
         for member in self.voters:
             process = running.get(member.id)
-            if process is None or (len(self.voters) > 1 and self.now() - process.since < CONNECTED):
+            if process is None or process.hangs or (len(self.voters) > 1 and self.now() - process.since < CONNECTED):
                 raise EtcdUnavailableError("etcdserver: unhealthy cluster")
         if learner and any(member.learner for member in self.members.values()):
             raise EtcdRefusedError("etcdserver: too many learner members in cluster")
@@ -206,7 +256,7 @@ class ModelEtcd:
     async def promote(self, member: int) -> None:
         self._need_quorum()
         process = next((each for each in self.processes.values() if each.member == member), None)
-        if process is None or self.now() - process.since < CAUGHT_UP:
+        if process is None or process.hangs or self.now() - process.since < CAUGHT_UP:
             raise EtcdRefusedError("etcdserver: can only promote a learner member which is in sync with leader")
         old = self.members[member]
         assert old.learner, f"{old.name} was promoted twice"
@@ -227,7 +277,7 @@ class ModelEtcd:
         self.wrote(f"remove {gone.name}")
 
     def _check_removal(self, gone: MemberSeen) -> None:
-        runs = any(each.member == gone.id for each in self.processes.values())
+        runs = any(each.member == gone.id and not each.hangs for each in self.processes.values())
         corrupt = (gone.id, "CORRUPT") in self.alarmed or gone.id in self.differ
         if runs and not gone.learner and not corrupt:
             assert len(self.voters) > self.size_asked_for, f"{gone.name} votes and runs, and was removed"
@@ -240,7 +290,7 @@ class ModelEtcd:
         self.wrote(f"update {self.members[member].name}")
 
     async def auth(self) -> Auth:
-        if not self.asks_who or not self.led_by:
+        if not self.asks_who or not self.led_by or not self.reachable:
             return ""
         return "on" if self.knows_root else "off"
 
@@ -267,16 +317,17 @@ class ModelEtcd:
         self.wrote(f"disarm {alarm}")
 
     def _need_quorum(self) -> None:
-        if not self.led_by:
+        if not self.led_by or not self.reachable:
             raise EtcdUnavailableError("etcdserver: no leader")
 
 
 class Asked:
-    """The model as the operator asks it."""
+    """The model as the operator asks it, which knows the addresses of some pods."""
 
-    def __init__(self, model: ModelEtcd) -> None:
+    def __init__(self, model: ModelEtcd, known: Container[str]) -> None:
         self._model = model
-        self.voices, self.alarms, self.fingerprints = model.voices, model.alarms, model.fingerprints
+        self._known = known
+        self.alarms, self.fingerprints = model.alarms, model.fingerprints
         self.agreed_version = model.agreed_version
         self.add, self.promote, self.remove, self.move_leader = (
             model.add,
@@ -286,6 +337,9 @@ class Asked:
         )
         self.compact, self.defragment, self.disarm = model.compact, model.defragment, model.disarm
         self.update, self.auth, self.ask_who = model.update, model.auth, model.ask_who
+
+    async def voices(self) -> Mapping[str, Voice]:
+        return {name: voice for name, voice in (await self._model.voices()).items() if name in self._known}
 
     async def members(self, *, agreed: bool) -> tuple[MemberSeen, ...] | None:
         return await self._model.members_seen(agreed=agreed)

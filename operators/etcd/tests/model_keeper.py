@@ -27,6 +27,7 @@ class ModelKeeper:
     asked_version: int = 0
     """The generation with which the version was last changed."""
     restore_since: float | None = None
+    origin: Origin = "given"
     phase: str = ""
 
     # What the operator asks
@@ -40,6 +41,7 @@ class ModelKeeper:
             saved=f"snapshot-{generation}" if saved else "",
             saving="it is being taken" if generation in self.asked and not saved else "",
             restoring=f"back: {self.phase}" if self.is_busy else "",
+            emptying=self.is_busy and self.phase in {"Emptying", "Seeding"},
             begun_from=self.phase in {"Joining", "Done"},
         )
 
@@ -58,7 +60,7 @@ class ModelKeeper:
 
     async def restore(self, cluster: EtcdCluster, ctx: Any, origin: Origin, *, safely: bool) -> None:
         assert not self.is_busy, "two restores were begun at once"
-        self.restore_since, self.phase = self.world.seconds(), ""
+        self.restore_since, self.phase, self.origin = self.world.seconds(), "", origin
         self.world.wrote(f"create EtcdRestore from the {origin} one")
 
     # What happens meanwhile
@@ -81,7 +83,7 @@ class ModelKeeper:
         if not self.phase:
             self.world.ask(paused=True)
             self.phase = "Emptying"
-        elif self.phase == "Emptying" and cluster.status.control_paused:
+        elif (self.phase == "Emptying" and cluster.status.control_paused) or self._has_lost_its_seed:
             self._seed()
             self.phase = "Seeding"
         elif self.phase == "Seeding" and self.world.etcd.led_by:
@@ -90,9 +92,16 @@ class ModelKeeper:
         elif self.phase == "Joining" and len(cluster.status.members.ready) == cluster.spec.size:
             self.phase = "Done"
 
+    @property
+    def _has_lost_its_seed(self) -> bool:
+        """Its pod is made again, and takes the snapshot again."""
+        return self.phase == "Seeding" and not self.world.pods
+
     def _seed(self) -> None:
         """Everything goes, and one member has the snapshot."""
         world, cluster = self.world, self.world.cluster
+        if self.origin == "newest" and self.phase == "Emptying":
+            world.etcd.is_lost_for_good("a cluster went back to its backup")
         for name in list(world.pods):
             world.etcd.stop(name)
         world.pods.clear()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -17,7 +18,7 @@ from model_etcd import Asked, ModelEtcd, StartError
 from model_keeper import ModelKeeper
 from navarch import Context
 from navarch.api import apply_merge_patch, from_builtins, set_controller, to_builtins
-from navarch.errors import AlreadyExists
+from navarch.errors import AlreadyExists, Conflict, NotFound
 from navarch.k8s.core.v1 import (
     ContainerState,
     ContainerStateRunning,
@@ -34,6 +35,7 @@ from navarch.k8s.core.v1 import (
 START = datetime(2030, 1, 1, tzinfo=UTC)
 LIMIT = 400.0
 TICK = 0.25
+GRACE = 0.5
 FORSAKEN = 10.0
 
 
@@ -56,6 +58,10 @@ class World:
     """Nodes that are no more, and since when. Each pod has one of its own."""
     writes: list[str] = field(default_factory=list)
     dies_after: int = 0
+    skew: float = 0.0
+    """How far the operator's clock is ahead of the others."""
+    stale: dict[Any, dict[str, Any]] | None = None
+    """What the operator knows of pods and claims, beside its own writes, while nobody tells it of changes."""
     on_write: Callable[[World, int], None] | None = None
     etcd: ModelEtcd = field(init=False)
     keeper: ModelKeeper = field(init=False)
@@ -103,7 +109,7 @@ class World:
         set_controller(new, self.cluster)
         self._begun[new.name] = self.elapsed
         if isinstance(new, Pod):
-            new.spec.node_name = f"node-of-{new.name}"
+            new.spec.node_name = f"node-of-{new.metadata.uid}"
             self.pods[new.name] = new
         else:
             self.claims[new.name] = new
@@ -111,12 +117,19 @@ class World:
     # Kubernetes
 
     def lose_pod(self, name: str) -> None:
-        """Somebody deletes a pod."""
+        """Somebody deletes a pod; its etcd serves until it has ended."""
         pod = self.pods[name]
         if pod.metadata.deletion_timestamp is None:
             pod.metadata.deletion_timestamp = self.now()
             self._begun[name] = self.elapsed
-        self.etcd.stop(name)
+
+    def lose_claim(self, name: str) -> None:
+        """Somebody deletes a claim; its volume is there as long as the pod is."""
+        self.claims[name].metadata.deletion_timestamp = self.now()
+
+    def lose_sight(self) -> None:
+        """The operator is told of no change any more, until `stale` is None again."""
+        self.stale = {Pod: copy.deepcopy(self.pods), PersistentVolumeClaim: copy.deepcopy(self.claims)}
 
     def lose_disk(self, name: str) -> None:
         """The claim is gone, and whatever was on it."""
@@ -129,9 +142,17 @@ class World:
 
     def lose_node(self, name: str) -> None:
         """A pod's node is gone, with whatever was on it; nobody says so of the pod."""
-        self.gone[f"node-of-{name}"] = self.elapsed
+        self.gone[self.pods[name].spec.node_name or ""] = self.elapsed
         self.etcd.disks.pop(self._disk(self.pods[name]), None)
         self.etcd.stop(name)
+
+    @property
+    def staying(self) -> list[str]:
+        """Voters that run, and whose pods are not ending."""
+        ending = {name for name, pod in self.pods.items() if pod.metadata.deletion_timestamp is not None}
+        voters = {member.id for member in self.etcd.voters}
+        running = self.etcd.processes.items()
+        return [name for name, each in running if each.member in voters and not each.hangs and name not in ending]
 
     def _disk(self, pod: Pod) -> str:
         if keeps_data(self.cluster):
@@ -141,6 +162,7 @@ class World:
     def tick(self) -> None:
         """A moment passes: nodes and volumes do their part."""
         self.elapsed += TICK
+        self.etcd.write()
         self.keeper.tick()
         for name, pod in list(self.pods.items()):
             if pod.spec.node_name in self.gone:
@@ -162,8 +184,9 @@ class World:
             del self.pods[name]
 
     def _end(self, name: str, pod: Pod) -> None:
-        self.etcd.stop(name)
-        if self.elapsed - self._begun[name] >= 0.5:
+        ends = self._begun[name] + (GRACE if name in self.etcd.processes else 0.0)
+        if self.elapsed >= ends:
+            self.etcd.stop(name)
             del self.pods[name]
             if not keeps_data(self.cluster):
                 self.etcd.disks.pop(pod.metadata.uid or "", None)
@@ -207,16 +230,25 @@ class World:
         """Runs the operator until nothing is left to do; one that is killed is started again."""
         end = self.elapsed + LIMIT
         while self.elapsed < end:
-            try:
-                after = await self._round()
-            except Killed:
-                self.dies_after, after, self.keyring = 0, TICK, Keyring()
+            after = await self.look_once()
             if self._is_done(after):
                 return
-            for _ in range(max(int(min(after, 1.0) / TICK), 1)):
-                self.tick()
+            self.wait(after)
         status = self.cluster.status
         raise AssertionError(f"expected nothing to be left to do, got: {status.next_step}; writes: {self.writes[-12:]}")
+
+    async def look_once(self) -> float:
+        """One look of the operator, and how long until the next; if it is killed, another one looks soon."""
+        try:
+            return await self._round()
+        except Killed:
+            self.dies_after, self.keyring = 0, Keyring()
+            return TICK
+
+    def wait(self, seconds: float) -> None:
+        """Until the next look, but not for long: whatever changes makes the operator look."""
+        for _ in range(max(int(min(seconds, 1.0) / TICK), 1)):
+            self.tick()
 
     async def _round(self) -> float:
         seen = self.cluster.copy()
@@ -228,7 +260,11 @@ class World:
 
     @asynccontextmanager
     async def _connect(self, cluster: EtcdCluster, urls: Mapping[str, str], keys: Keys) -> AsyncIterator[Asked]:
-        yield Asked(self.etcd)
+        known = self.stale[Pod] if self.stale is not None else self.pods
+        same = (
+            name for name in known if name in self.pods and known[name].metadata.uid == self.pods[name].metadata.uid
+        )
+        yield Asked(self.etcd, frozenset(same))
 
     def _is_done(self, after: float) -> bool:
         progressing = self.cluster.status.condition("Progressing")
@@ -249,7 +285,7 @@ class Ctx:
     def event(self, *_: Any, **__: Any) -> None: ...
 
     def now(self) -> datetime:
-        return self._world.now()
+        return self._world.now() + timedelta(seconds=self._world.skew)
 
     def owned(self, kind: Any) -> list[Any]:
         return list(self._of(kind).values())
@@ -258,8 +294,20 @@ class Ctx:
         return [each for each in self._of(kind).values() if labels.items() <= each.labels.items()]
 
     def _of(self, kind: Any) -> dict[str, Any]:
+        if self._world.stale is not None and kind is not Secret:
+            return self._world.stale[kind]
+        return self._really(kind)
+
+    def _really(self, kind: Any) -> dict[str, Any]:
         every: dict[Any, dict[str, Any]] = {Pod: self._world.pods, PersistentVolumeClaim: self._world.claims}
         return self._world.secrets if kind is Secret else every[kind]
+
+    def _same(self, kind: Any, name: str) -> Any:
+        """What is really there; raises `Conflict` if it is not what is known."""
+        known, found = self._of(kind).get(name), self._really(kind).get(name)
+        if known is not None and found is not None and known.metadata.uid != found.metadata.uid:
+            raise Conflict(f"{name} is another one by now", code=409)
+        return found
 
     async def get(self, kind: Any, name: str) -> Any:
         if kind is Node:
@@ -273,35 +321,45 @@ class Ctx:
         return desired
 
     async def create(self, new: Any) -> Any:
-        found = self._of(type(new))
+        found = self._really(type(new))
         if new.name in found:
             raise AlreadyExists(f"{new.name} is there", code=409)
         new.metadata.uid, new.metadata.creation_timestamp = self._world.uid(), self._world.now()
         set_controller(new, self._world.cluster)
-        found[new.name] = new
+        found[new.name] = self._of(type(new))[new.name] = new
         if isinstance(new, Pod):
-            new.spec.node_name = f"node-of-{new.name}"
+            new.spec.node_name = f"node-of-{new.metadata.uid}"
         self._world._begun[new.name] = self._world.elapsed
         self._world.wrote(f"create {type(new).__name__} {new.name}")
         return new
 
     async def patch(self, found: Any, changes: Mapping[str, Any]) -> Any:
-        patched = from_builtins(type(found), apply_merge_patch(dict(changes), to_builtins(found)))
-        self._of(type(found))[found.name] = patched
+        there = self._same(type(found), found.name)
+        if there is None:
+            raise NotFound(f"there is no {found.name}", code=404)
+        patched = from_builtins(type(found), apply_merge_patch(dict(changes), to_builtins(there)))
+        self._of(type(found))[found.name] = self._really(type(found))[found.name] = patched
         self._world.wrote(f"patch {type(found).__name__} {found.name}")
         return patched
 
+    def _lose_pod(self, name: str) -> None:
+        """One alone has nobody to stand in for it, and of two none can be done without, if there is to be no third."""
+        world, needed = self._world, quorum(len(self._world.etcd.voters))
+        had = len(world.staying) >= needed
+        world.lose_pod(name)
+        size, voters = world.cluster.spec.size, len(world.etcd.voters)
+        few = voters == 1 or size == 0 or size <= voters == 2
+        assert not had or few or len(world.staying) >= needed, f"the pod {name} was deleted, and with it the quorum"
+
     async def delete(self, kind: Any, name: str) -> bool:
-        world, found = self._world, self._of(kind).get(name)
+        world, found = self._world, self._same(kind, name)
         if found is None:
+            self._of(kind).pop(name, None)
             return False
         if kind is Pod:
-            had = world.etcd.led_by
-            world.lose_pod(name)
-            alone = len(world.etcd.voters) == 1 or world.cluster.spec.size == 0
-            kept = world.etcd.running_voters >= quorum(len(world.etcd.voters))
-            assert kept or alone or not had, f"the pod {name} was deleted, and with it the quorum"
+            self._lose_pod(name)
         else:
             found.metadata.deletion_timestamp = world.now()
+        self._of(kind)[name] = found
         world.wrote(f"delete {kind.__name__} {name}")
         return True

@@ -156,10 +156,22 @@ def test_a_learner_that_has_not_begun_does_not_make_a_quorum_lost() -> None:
     """Who voted is not known while nobody answers: whoever has data is started, and waited for."""
     cluster = a_cluster(size=1, healing=Healing(restore_from_backup=True))
     cluster.status.members.ready, cluster.status.members.unready = ["c-0"], ["c-1"]
+    cluster.status.members.joining = ["c-1"]
     seen = lost(healthy(cluster, 1), kept=BACKUP)
     first = decide(cluster, seen).step
     assert isinstance(first, StartMember)
     assert first.name == "c-0"
+    started = replace(seen, pods={"c-0": PodSeen(name="c-0", running=True, unready_since=NOW)})
+    assert decide(cluster, started).step is None
+    for_long = replace(seen, pods={"c-0": PodSeen(name="c-0", running=True, unready_since=LONG_AGO)})
+    assert decide(cluster, for_long).step is None
+
+
+def test_who_may_have_voted_is_heard_before_a_quorum_is_lost() -> None:
+    """One of two has lost its claim, as far as was known last: the other one may know better."""
+    cluster = a_cluster(size=1, healing=Healing(restore_from_backup=True))
+    cluster.status.members.ready, cluster.status.members.unready = ["c-0"], ["c-1"]
+    seen = lost(healthy(cluster, 1), kept=BACKUP)
     started = replace(seen, pods={"c-0": PodSeen(name="c-0", running=True, unready_since=NOW)})
     assert decide(cluster, started).step is None
     for_long = replace(seen, pods={"c-0": PodSeen(name="c-0", running=True, unready_since=LONG_AGO)})
@@ -173,7 +185,9 @@ def test_a_disk_that_fails_once_has_not_lost_its_data() -> None:
     seen = replace(seen, voices={"c-0": replace(seen.voices["c-0"], leader=0)})
     once = down(seen, "c-1", "c-2", trouble="disk", restarts=1)
     assert decide(cluster, once).step is None
-    again = down(seen, "c-1", "c-2", trouble="disk", restarts=5)
+    long = down(seen, "c-1", "c-2", trouble="disk", restarts=5, unready_since=NOW)
+    assert decide(cluster, long).step is None
+    again = down(seen, "c-1", "c-2", trouble="disk", restarts=5, unready_since=LONG_AGO)
     assert decide(cluster, again).step == Restore("newest")
 
 
@@ -196,6 +210,18 @@ def test_survivors_are_started_and_asked_before_one_is_chosen() -> None:
     last = decide(cluster, stopped).step
     assert isinstance(last, StartMember)
     assert (last.name, last.start.how) == ("c-3", "survivor")
+    back = replace(stopped, claims={**whole.claims, "c-3": ClaimSeen(name="c-3", chosen=True)})
+    assert decide(cluster, back).step == ChooseSurvivor("c-3", chosen=False)
+    forced = replace(back, pods={"c-3": PodSeen(name="c-3", forced=True)}, voices={})
+    assert decide(cluster, forced).step == DeletePod("c-3")
+
+
+def test_a_member_that_cannot_start_and_loses_its_claim_is_replaced() -> None:
+    """Its pod is not made anew, since it would lose its data; the others have it too."""
+    cluster = a_cluster()
+    seen = down(healthy(cluster), "c-1", trouble="image", template="other")
+    seen = replace(seen, claims={**seen.claims, "c-1": ClaimSeen(name="c-1", ending=True)})
+    assert decide(cluster, seen).step == RemoveMember(seen.members[1])
 
 
 def test_a_choice_is_forgotten_when_a_quorum_is_there() -> None:
@@ -225,10 +251,13 @@ def test_nobody_is_started_while_a_restore_has_emptied_the_cluster() -> None:
     """Somebody applies the old manifest, without its pause: what members had before must not meet what is restored."""
     cluster = a_cluster()
     cluster.status.cluster_id = ""
-    seen = lost(healthy(cluster), kept=Kept(restoring="back: c-0 begins with the snapshot"))
+    seen = lost(healthy(cluster), kept=Kept(restoring="back: c-0 begins with the snapshot", emptying=True))
     assert decide(cluster, seen).step is None
     one = replace(seen, claims={"c-0": ClaimSeen(name="c-0")})
     assert decide(cluster, one).step is None
+    joining = replace(one, kept=Kept(restoring="back: 0 of 3 members serve"))
+    assert isinstance(decide(cluster, joining).step, StartMember)
+    assert decide(cluster, replace(joining, claims={})).step is None
 
 
 def test_only_a_member_of_its_own_gives_a_new_cluster_its_identity() -> None:

@@ -52,6 +52,14 @@ def loses_disks(*ordinals: int) -> Scenario:
     return scenario
 
 
+def loses_claims(*ordinals: int) -> Scenario:
+    def scenario(world: World) -> None:
+        for ordinal in ordinals:
+            world.lose_claim(f"example-{ordinal}")
+
+    return scenario
+
+
 def wipes(ordinal: int) -> Scenario:
     return lambda world: world.wipe_and_crash(f"example-{ordinal}")
 
@@ -120,6 +128,9 @@ SCENARIOS: dict[str, tuple[World, Scenario]] = {
     "a version that is not there": (new_world(), asks(version="3.5.3")),
     "a new version and two more": (new_world(), asks(version="3.5.2", size=5)),
     "two disks of three are lost, and that is allowed": (new_world(force=True), loses_disks(0, 2)),
+    "three disks of five are lost, and that is allowed": (new_world(size=5, force=True), loses_disks(0, 2, 4)),
+    "all claims are deleted": (new_world(), loses_claims(0, 1, 2)),
+    "the only claim is deleted": (new_world(size=1), loses_claims(0)),
 }
 
 

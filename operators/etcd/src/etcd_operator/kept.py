@@ -29,5 +29,7 @@ class Kept:
     saved: str = ""
     restoring: str = ""
     """What the restore says that is under way; empty if there is none."""
+    emptying: bool = False
+    """Whether a restore has stopped the members, or is about to, and none has the snapshot yet."""
     begun_from: bool = False
     """Whether a member has begun with the snapshot that the spec says the cluster starts from."""

@@ -239,6 +239,8 @@ class MembersStatus(Model):
 
     ready: list[str] = []
     unready: list[str] = []
+    joining: list[str] = []
+    """Those of the unready that have not started, or do not vote, yet."""
 
 
 class EtcdClusterStatus(Status):

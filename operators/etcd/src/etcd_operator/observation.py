@@ -166,6 +166,10 @@ class Observation:
         believed = [member for member in self.healthy_voters if member.id not in self.accused]
         return 0 not in self.accused and len(believed) >= quorum(len(self.voters))
 
+    def silence(self, pod: PodSeen) -> float:
+        """For how many seconds it has not been ready."""
+        return (self.now - pod.unready_since).total_seconds() if pod.unready_since else 0.0
+
     def loses_data_with_its_pod(self, name: str) -> bool:
         """Whether a claim is there and only as long as the pod is."""
         claim = self.claims.get(name)

@@ -53,7 +53,9 @@ def tell(cluster: EtcdCluster, seen: Observation, plan: Plan) -> None:
     status = cluster.status
     ready = sorted(member.name for member in seen.voters if _serves(seen, member.name))
     names = seen.names or {*status.members.ready, *status.members.unready}
-    status.members = MembersStatus(ready=ready, unready=sorted(names - set(ready)))
+    new = [member.name for member in seen.members if member.learner or not member.started]
+    joining = new if seen.names else status.members.joining
+    status.members = MembersStatus(ready=ready, unready=sorted(names - set(ready)), joining=joining)
     status.size = len(names)
     status.ready = f"{len(ready)}/{cluster.spec.size}"
     status.phase, status.reason = _phase(cluster, plan)

@@ -58,13 +58,14 @@ def from_snapshot(cluster: EtcdCluster, seen: Observation) -> Plan | None:
 def forming(cluster: EtcdCluster, seen: Observation) -> Plan | None:
     """The first member, until it has answered once and that is written down.
 
-    What a restore has stopped is not started: its members would meet the one that has the snapshot.
+    What a restore has stopped is not started: its members would meet the one that has the snapshot. And where nothing is
+    left of a restore that goes on, nothing begins without its data.
     """
     if cluster.status.cluster_id:
         return None
     if seen.voices:
         return _answered(cluster, seen)
-    if seen.kept.restoring:
+    if seen.kept.emptying or (seen.kept.restoring and not seen.pods and not seen.claims):
         return wait("Forming", f"the cluster is being restored: {seen.kept.restoring}")
     if len(seen.pods.keys() | seen.claims.keys()) > 1:
         return None

@@ -99,7 +99,9 @@ def _why_replace(cluster: EtcdCluster, seen: Observation, member: MemberSeen, po
         return f"its data is lost or corrupt ({pod.words})"
     if pod.trouble == "crash" and pod.restarts >= (_TRIES if member.started else _TRIES_TO_JOIN):
         return f"it cannot start ({pod.words})"
-    silent = (seen.now - pod.unready_since).total_seconds() if pod.unready_since else 0.0
+    if pod.trouble and seen.loses_data_with_its_pod(member.name):
+        return f"it cannot start ({pod.words}), and its claim is ending"
+    silent = seen.silence(pod)
     if pod.trouble != "image" and silent >= cluster.spec.healing.replace_after_seconds:
         return f"it has been silent for {silent:.0f} s"
     return _why_lost(cluster, seen, pod) if pod.lost and member.started else ""

@@ -15,8 +15,9 @@ from etcd_operator.steps import ChooseSurvivor, DeletePod, Restore, StartMember
 __all__ = ["has_data", "start_again", "without_quorum"]
 
 _DATABASE: Final = "/var/etcd/data/member/snap/db"
-_SURE: Final = 3
-"""So often a disk has failed that has lost its data."""
+_TRIES: Final = 3
+_SURE: Final = 60.0
+"""So often, and for so many seconds, a disk has failed that has lost its data."""
 _RETRY: Final = 3.0
 
 
@@ -24,18 +25,33 @@ def without_quorum(cluster: EtcdCluster, seen: Observation) -> Plan | None:
     """Starts what can be started; goes on from a survivor only where that is allowed, and nobody else can come back."""
     if seen.agreed:
         return None
-    voters = seen.voters or _remembered(cluster, seen)
+    known = seen.members or _remembered(cluster, seen)
+    voters = [member for member in known if not member.learner]
     able = [member for member in voters if not member.started or _may_return(cluster, seen, member.name)]
     names = [member.name for member in able if member.started]
     chosen = next((name for name in names if name in seen.claims and seen.claims[name].chosen), None)
     if chosen is not None:
-        return _alone(cluster, seen, chosen, _story(able, voters))
-    for member in [*able, *(each for each in seen.members if each.learner)]:
-        if member.name not in seen.pods and (not member.started or has_data(cluster, seen, member.name)):
+        is_lost = len(able) < quorum(len(voters))
+        return _alone(cluster, seen, chosen, _story(able, voters)) if is_lost else _not_alone(seen, chosen)
+    learners = [member for member in known if member.learner]
+    start = _started(cluster, seen, [*able, *learners])
+    if start is not None or len(able) >= quorum(len(voters)):
+        return start or _awaited(seen, voters)
+    heard = [*names, *(member.name for member in learners if _may_return(cluster, seen, member.name))]
+    return _not_yet(cluster, seen, heard) or _for_good(cluster, seen, names, _story(able, voters))
+
+
+def _started(cluster: EtcdCluster, seen: Observation, members: Sequence[MemberSeen]) -> Plan | None:
+    """The next of them that can be started; one that has never started cannot be as if it had."""
+    for member in members:
+        pod = seen.pods.get(member.name)
+        if pod is None and (not member.started or has_data(cluster, seen, member.name)):
             return start_again(cluster, seen, member)
-    if len(able) >= quorum(len(voters)):
-        return _awaited(seen, voters)
-    return _not_yet(cluster, seen, names) or _for_good(cluster, seen, names, _story(able, voters))
+        if pod is not None and not member.started and not pod.first and not pod.ending:
+            return Plan(
+                "Joining", f"{member.name} has not started yet: it is made anew, to join", DeletePod(member.name)
+            )
+    return None
 
 
 def _awaited(seen: Observation, voters: Sequence[MemberSeen]) -> Plan:
@@ -61,9 +77,8 @@ def _had_its_time(cluster: EtcdCluster, seen: Observation, name: str) -> bool:
     pod = seen.pods.get(name)
     if name in seen.voices or pod is None:
         return name in seen.voices
-    silent = (seen.now - pod.unready_since).total_seconds() if pod.unready_since else 0.0
     tried = pod.running or pod.trouble in {"crash", "disk"}
-    return tried and silent >= cluster.spec.healing.replace_after_seconds
+    return tried and seen.silence(pod) >= cluster.spec.healing.replace_after_seconds
 
 
 def _for_good(cluster: EtcdCluster, seen: Observation, able: list[str], story: str) -> Plan:
@@ -73,10 +88,11 @@ def _for_good(cluster: EtcdCluster, seen: Observation, able: list[str], story: s
 
 
 def _remembered(cluster: EtcdCluster, seen: Observation) -> tuple[MemberSeen, ...]:
-    """Who the members were when somebody last said so."""
+    """Who the members were when somebody last said so. Those that joined then may vote by now, or have nothing yet."""
     known = cluster.status.members
-    names = {*known.ready, *known.unready} or seen.pods.keys() | seen.claims.keys()
-    return tuple(MemberSeen(id=0, name=name) for name in sorted(names))
+    names = {*known.ready, *known.unready} or {*seen.pods, *seen.claims}
+    joining = {*known.joining} & {*known.unready}
+    return tuple(MemberSeen(id=0, name=name, learner=name in joining) for name in sorted(names))
 
 
 def _story(able: Sequence[MemberSeen], voters: Sequence[MemberSeen]) -> str:
@@ -119,8 +135,8 @@ def has_data(cluster: EtcdCluster, seen: Observation, name: str) -> bool:
 def _may_return(cluster: EtcdCluster, seen: Observation, name: str) -> bool:
     """The same, where nothing can be had from the others: a disk that fails once may not fail again."""
     pod = seen.pods.get(name)
-    fails = pod is not None and pod.trouble == "disk" and pod.restarts >= _SURE
-    return _is_kept(cluster, seen, name) and not fails
+    fails = pod is not None and pod.trouble == "disk" and pod.restarts >= _TRIES
+    return _is_kept(cluster, seen, name) and not (fails and seen.silence(seen.pods[name]) >= _SURE)
 
 
 def _is_kept(cluster: EtcdCluster, seen: Observation, name: str) -> bool:
@@ -151,6 +167,16 @@ def _choose(seen: Observation, able: list[str], story: str) -> Plan:
     survivor = max(able, key=lambda name: seen.voices[name].index) if len(able) > 1 else able[0]
     words = f"{story}; {survivor} knows most of those that are left, and is to go on alone"
     return Plan("Recovering", words, ChooseSurvivor(survivor))
+
+
+def _not_alone(seen: Observation, chosen: str) -> Plan:
+    """Others have come back after all: nobody goes on without them."""
+    pod = seen.pods.get(chosen)
+    if pod is not None and pod.forced and not pod.ending:
+        return Plan("Recovering", f"enough members have their data: {chosen} does not go on alone", DeletePod(chosen))
+    return Plan(
+        "Recovering", f"enough members have their data: {chosen} is one of them", ChooseSurvivor(chosen, chosen=False)
+    )
 
 
 def _alone(cluster: EtcdCluster, seen: Observation, survivor: str, story: str) -> Plan:

@@ -86,8 +86,7 @@ def failed_rollout(cluster: EtcdCluster, seen: Observation) -> Plan | None:
 
 
 def _has_failed(seen: Observation, pod: PodSeen) -> bool:
-    silent = (seen.now - pod.unready_since).total_seconds() if pod.unready_since else 0.0
-    return pod.trouble in {"image", "crash", "disk"} or silent >= _PATIENCE
+    return pod.trouble in {"image", "crash", "disk"} or seen.silence(pod) >= _PATIENCE
 
 
 def rollout(cluster: EtcdCluster, seen: Observation) -> Plan | None:

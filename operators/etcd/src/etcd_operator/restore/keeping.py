@@ -33,6 +33,7 @@ class Keeping:
             newest=f"{newest.status.object} of {newest.status.last_success_date}" if newest else "",
             can_save=wanted is not None,
             restoring=_under_way(restores),
+            emptying=any(each.status.phase in {"Emptying", "Seeding"} for each in restores),
             begun_from=any(each.name == _start_name(cluster) and _has_begun(each) for each in ctx.owned(EtcdRestore)),
             **_saving(wanted, own.get(_upgrade_name(cluster))),
         )
