@@ -42,6 +42,11 @@ def _answered(review: Json, **response: Any) -> web.Response:
     return web.json_response({"kind": "ConversionReview", "apiVersion": review["apiVersion"], "response": body})
 
 
+def _named(value: Json) -> None:
+    """Version 2 has another field than the one that is stored."""
+    value["colour"] = value.pop("color", "")
+
+
 def _upgrade(value: Json) -> None:
     value["spec"] = {"up": value["spec"]}
     value["metadata"] |= {"labels": {"from": "webhook"}, "finalizers": ["not.taken/over"]}
@@ -49,6 +54,7 @@ def _upgrade(value: Json) -> None:
 
 ANSWERS: dict[str, Callable[[Json], web.Response]] = {
     "upgrade": _each(_upgrade),
+    "rename": _each(_named),
     "fail": lambda review: _answered(review, result={"status": "Failure", "message": "no way"}),
     "silent": lambda review: _answered(review, result={"status": "Failure"}),
     "count": lambda review: _answered(review, result={"status": "Success"}, convertedObjects=[]),
@@ -76,8 +82,18 @@ async def _no_service(_namespace: str, name: str, _port: int) -> Address:
 
 
 def _definition(client: Json) -> Json:
-    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
-    versions = [{"name": name, "served": True, "storage": name == "v1", "schema": schema} for name in ("v1", "v2")]
+    schema: Json = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    schema["openAPIV3Schema"]["properties"] = {name: {"type": "string"} for name in ("color", "colour")}
+    versions = [
+        {
+            "name": name,
+            "served": True,
+            "storage": name == "v1",
+            "schema": schema,
+            "selectableFields": [{"jsonPath": field}],
+        }
+        for name, field in (("v1", ".color"), ("v2", ".colour"))
+    ]
     webhook = {"conversionReviewVersions": ["v1"], "clientConfig": client}
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
@@ -155,3 +171,13 @@ async def test_service_that_is_not_there_is_named() -> None:
         assert status["message"] == (
             f'{FAILED} failed: Post "https://s.default.svc:443/?timeout=30s": service "s" not found'
         )
+
+
+async def test_objects_are_selected_by_the_fields_of_the_version_asked_for(server: HookServer) -> None:
+    """Not by those of the version in which they are stored."""
+    async with _converting(_at(server, "rename")) as ask:
+        red = {"apiVersion": "ex.dev/v1", "kind": "Hook", "metadata": {"name": "red"}, "color": "red"}
+        assert (await ask("POST", OLD, red))[0] == 201
+        code, found = await ask("GET", f"{NEW}?fieldSelector=colour%3Dred")
+        assert (code, [each["metadata"]["name"] for each in found["items"]]) == (200, ["red"])
+        assert (await ask("GET", f"{NEW}?fieldSelector=colour%3Dblue"))[1]["items"] == []

@@ -143,8 +143,8 @@ async def _matching(storage: Storage, place: _Place, selection: Selection, limit
     after, revision = place.after, place.revision
     while True:
         page = await storage.page(place.prefix, revision=revision, limit=_CHUNK if limit else 0, after=after)
-        for index, stored in enumerate(page.items):
-            if selection.matches(stored.value):
+        for index, (stored, data) in enumerate(zip(page.items, await selection.as_asked(page.items), strict=True)):
+            if selection.matches(data):
                 found.append(stored)
                 if limit and len(found) == limit:
                     rest = len(page.items) - index - 1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
 from navarch.api import Fields, Labels
@@ -9,6 +11,8 @@ from navarch.cluster.server.refusal import bad_request
 from navarch.cluster.server.request import ApiRequest, Json
 from navarch.cluster.server.selector_faults import field_selector_fault, label_selector_fault
 from navarch.cluster.server.types import ResourceType
+from navarch.cluster.server.views import seen_all
+from navarch.cluster.storage import Stored
 from navarch.errors import InvalidValueError
 
 __all__ = ["Selection", "refuse_malformed", "selection_of"]
@@ -36,6 +40,15 @@ class Selection(msgspec.Struct, frozen=True):
 
     def __bool__(self) -> bool:
         return bool(self.labels) or bool(self.fields)
+
+    @property
+    def is_of_version(self) -> bool:
+        """Whether it asks for fields that objects may not have as they are stored, but in the version asked for."""
+        return self.resource.convert is not None and any(each.path not in _ALWAYS for each in self.fields.requirements)
+
+    async def as_asked(self, stored: Sequence[Stored]) -> list[bytes]:
+        """The objects as `matches` has to look at them."""
+        return await seen_all(self.resource, stored) if self.is_of_version else [each.value for each in stored]
 
     def matches(self, stored: bytes) -> bool:
         """Whether the object in these bytes is meant; only as much of it is decoded as has to be looked at."""

@@ -157,7 +157,7 @@ class _Watch:
         page = await self._watches.storage.page(self._prefix)
         self._seen = page.revision
         for start in range(0, len(page.items), _TOGETHER):
-            found = [each for each in page.items[start : start + _TOGETHER] if self._matches(each.value)]
+            found = [each for each in page.items[start : start + _TOGETHER] if await self._is_meant(each)]
             shown = await seen_all(self._asked.resource, found)
             yield b"".join([_event("ADDED", self._formed(data), self._asked.form) for data in shown])
         if self._asked.marks_initial_end:
@@ -190,16 +190,19 @@ class _Watch:
 
     async def _line(self, event: Event) -> bytes:
         """The line of an event as this watch sees it: an object that stops matching is gone, one that begins to is new."""
-        before = event.previous is not None and self._matches(event.previous.value)
-        if event.value is not None and self._matches(event.value):
-            kind = "MODIFIED" if before else "ADDED"
-            return await self._shown(kind, Stored(event.key, event.value, event.revision))
+        before = event.previous is not None and await self._is_meant(event.previous)
+        now = None if event.value is None else Stored(event.key, event.value, event.revision)
+        if now is not None and await self._is_meant(now):
+            return await self._shown("MODIFIED" if before else "ADDED", now)
         if before and event.previous is not None:
             return await self._shown("DELETED", Stored(event.key, event.previous.value, event.revision))
         return b""
 
-    def _matches(self, value: bytes) -> bool:
-        return not self._asked.selection or self._asked.selection.matches(value)
+    async def _is_meant(self, stored: Stored) -> bool:
+        selection = self._asked.selection
+        if not selection:
+            return True
+        return selection.matches((await selection.as_asked((stored,)))[0] if selection.is_of_version else stored.value)
 
     async def _shown(self, kind: str, stored: Stored) -> bytes:
         resource = self._asked.resource
