@@ -1,4 +1,4 @@
-"""The one image that test pods run, packed by hand as an OCI archive: no registry and no builder are needed."""
+"""The image that test pods run, packed by hand as an OCI archive: no registry and no builder are needed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,12 @@ _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 def write_archive(target: Path, program: Path, name: str = PROBE_IMAGE) -> Path:
     """Write an image whose only file is the program; the same input gives the same bytes."""
     layer = _tar({"probe": program.read_bytes()}, mode=0o755)
-    config = _json(_config(layer))
+    return write_image(target, layer, name, {"Entrypoint": ["/probe"], "Cmd": ["pause"], "Env": ["PATH=/"]})
+
+
+def write_image(target: Path, layer: bytes, name: str, settings: dict[str, Any]) -> Path:
+    """Write an image whose files are those of a tar archive, and which runs as the settings say."""
+    config = _json(_config(layer, settings))
     manifest = _json(_manifest(config, layer))
     index = {"schemaVersion": 2, "manifests": [_descriptor(_MANIFEST, manifest) | {"annotations": _names(name)}]}
     files = {"oci-layout": _json({"imageLayoutVersion": "1.0.0"}), "index.json": _json(index)}
@@ -31,11 +36,11 @@ def write_archive(target: Path, program: Path, name: str = PROBE_IMAGE) -> Path:
     return target
 
 
-def _config(layer: bytes) -> dict[str, Any]:
+def _config(layer: bytes, settings: dict[str, Any]) -> dict[str, Any]:
     return {
         "architecture": _ARCHITECTURES.get(platform.machine(), platform.machine()),
         "os": "linux",
-        "config": {"Entrypoint": ["/probe"], "Cmd": ["pause"], "Env": ["PATH=/"]},
+        "config": settings,
         "rootfs": {"type": "layers", "diff_ids": [f"sha256:{_digest(layer)}"]},
     }
 

@@ -128,7 +128,7 @@ class BackupPolicy(
     """How often, and how many are kept."""
 
     timeout_in_second: Annotated[int, Meta(ge=0)] = 0
-    """For one backup; 0 are 60 seconds."""
+    """For one backup; 0 are 60 seconds, and 300 on a claim, whose pod may take as long again to start."""
     backup_interval_in_second: Annotated[int, Meta(ge=0)] = 0
     """So long after the last one. Without it and without a schedule there is one backup."""
     schedule: Annotated[str, Meta(max_length=128, pattern=_SCHEDULE)] = ""
