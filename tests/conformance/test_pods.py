@@ -17,7 +17,7 @@ import rig
 from conformance.pod_sites import Site
 from navarch import errors
 from navarch.api import Dynamic
-from navarch.client import Client, ExecResult, Listener, Output, WatchOptions
+from navarch.client import Client, ExecResult, Listener, Output, StrategicPatch, WatchOptions
 from navarch.client.target import Readable
 from navarch.k8s.apps.v1 import Deployment
 from navarch.k8s.core.v1 import Pod, ServiceAccount
@@ -185,6 +185,36 @@ async def test_command_that_is_not_allowed_is_forbidden(site: Site) -> None:
     async with site.connect_as("guest") as guest:
         with pytest.raises(errors.Forbidden, match='User "guest" cannot get resource "pods/exec"'):
             await guest.exec("web", ["probe"])
+
+
+async def test_containers_for_debugging_are_added_to_a_pod_that_runs(node_client: Client) -> None:
+    """Each runs once, beside the others, and can be talked with; when it ends, the pod goes on."""
+    await start(node_client, "pause")
+    for name, arguments in (("debug", ["cat"]), ("once", ["echo", "hello"])):
+        added = {**container(*arguments), "name": name, "stdin": name == "debug"}
+        patch = StrategicPatch({"spec": {"ephemeralContainers": [added]}})
+        await node_client.patch(Pod, "web", patch, subresource="ephemeralcontainers")
+
+    def states(pod: Pod) -> dict[str, Any]:
+        return {each.name: each.state for each in pod.status.ephemeral_container_statuses or [] if each.state}
+
+    def begun(pod: Pod) -> bool:
+        found = states(pod)
+        return len(found) == 2 and bool(found["debug"].running) and bool(found["once"].terminated)
+
+    await until(node_client, Pod, "web", "have both", begun)
+    assert await node_client.logs("web", container="once") == "hello\n"
+    assert (await node_client.exec("web", ["probe", "echo", "hi"], container="debug")).stdout == b"hi\n"
+    for _ in range(2):  # whoever has no more to say leaves it to others
+        async with asyncio.timeout(SECONDS), node_client.attach("web", container="debug", stdin=True) as session:
+            await session.send(b"hello\n")
+            assert await anext(session) == Output("stdout", b"hello\n")
+            await session.close_stdin()
+            assert await session.wait() == 0
+    pod = await node_client.get(Pod, "web")
+    once = states(pod)["once"].terminated
+    assert (once.exit_code, once.reason, pod.status.phase) == (0, "Completed", "Running")
+    assert [(each.name, each.ready) for each in _statuses(pod)] == [("probe", True)]
 
 
 async def test_session_is_a_conversation(node_client: Client) -> None:

@@ -22,6 +22,7 @@ from typing import IO, Any
 
 import pytest
 
+import rig
 from conformance.pod_sites import Served
 from rig import programs
 from rig.process import CLEAN_ENVIRONMENT
@@ -115,6 +116,17 @@ def test_what_serves_http_is_reached_without_a_port_of_its_own(served: Served, t
             assert json.loads(browser.getresponse().read())["body"] == "body"
             browser.request("GET", f"{place}/page")
             assert f'<a href="{place}/rewriteme'.encode() in browser.getresponse().read()
+
+
+def test_pod_is_debugged_by_a_container_beside_its_own(served: Served, tmp_path: Path) -> None:
+    """`kubectl debug` starts it, and shows what it says."""
+    kubectl = Kubectl(served, tmp_path)
+    served.start("pause")
+    asked = ["--image", rig.PROBE_IMAGE, "--image-pull-policy", "Never", "-c", "debugger", "--attach=false"]
+    assert kubectl("debug", "-q", "web", *asked, "--", "probe", "echo", "hello")[0] == 0
+    ended = "{.status.ephemeralContainerStatuses[0].state.terminated.exitCode}=0"
+    assert kubectl("wait", f"--for=jsonpath={ended}", "pod/web", f"--timeout={SECONDS}s")[0] == 0
+    assert kubectl("logs", "web", "-c", "debugger")[:2] == (0, b"hello\n")
 
 
 def test_terminal_has_the_size_of_its_own(served: Served, kubectl: Kubectl) -> None:

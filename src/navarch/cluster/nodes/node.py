@@ -13,6 +13,7 @@ from navarch._base.backoff import Backoff
 from navarch._base.backoff import Delays as Series
 from navarch._base.tasks import unless
 from navarch.client import Client
+from navarch.cluster.nodes.attaching import Attached
 from navarch.cluster.nodes.gate import Gate
 from navarch.cluster.nodes.heartbeat import Heartbeat
 from navarch.cluster.nodes.images import Images
@@ -175,7 +176,9 @@ class Node:
 
     async def attach(self, pod_uid: str, container: str, options: ProcessOptions) -> Process:
         """See `PodStreams`."""
-        return await self._runtime.attach(self._running(pod_uid, container), options)
+        process = await self._runtime.attach(self._running(pod_uid, container), options)
+        spec = self._loop(pod_uid, container).record.spec
+        return process if spec.stdin_once and not spec.tty else Attached(process)
 
     async def forward(self, pod_uid: str, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """See `PodStreams`."""
@@ -208,7 +211,13 @@ class Node:
         return worker
 
     def _running(self, pod_uid: str, container: str) -> str:
-        loop: ContainerLoop | None = self._worker(pod_uid).loop(container)
-        if loop is None or loop.container_id is None:
+        identity = self._loop(pod_uid, container).container_id
+        if identity is None:
             raise ContainerError(f'container not found ("{container}")')
-        return loop.container_id
+        return identity
+
+    def _loop(self, pod_uid: str, container: str) -> ContainerLoop:
+        loop = self._worker(pod_uid).loop(container)
+        if loop is None:
+            raise ContainerError(f'container not found ("{container}")')
+        return loop

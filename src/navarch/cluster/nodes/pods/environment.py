@@ -9,6 +9,7 @@ from typing import Final
 from navarch.client import Client
 from navarch.cluster.nodes.downward import Place, field_value, resource_value
 from navarch.cluster.nodes.pods.expansion import expanded
+from navarch.cluster.nodes.pods.status import ephemeral_containers
 from navarch.errors import ContainerError, NotFound
 from navarch.k8s.core.v1 import ConfigMap, Container, EnvFromSource, EnvVar, EnvVarSource, Pod, Secret, Service
 
@@ -25,7 +26,8 @@ class Environment:
         self._pod = pod
         self._place = place
         self._services = services
-        self._containers = {each.name: each for each in [*pod.spec.containers, *(pod.spec.init_containers or [])]}
+        known = [*pod.spec.containers, *(pod.spec.init_containers or []), *ephemeral_containers(pod)]
+        self._containers = {each.name: each for each in known}
 
     async def of(self, container: Container) -> dict[str, str]:
         """All variables: those of services first, each source over those before it."""

@@ -62,5 +62,7 @@ class Home:
         self.site.recorder.record(self.pod, reason, note, type=kind, action=reason, part=part)
 
     def _list_of(self, container: str) -> str:
-        is_main = any(each.name == container for each in self.pod.spec.containers)
-        return "containers" if is_main else "initContainers"
+        spec = self.pod.spec
+        lists = {"containers": spec.containers, "initContainers": spec.init_containers or []}
+        found = (name for name, listed in lists.items() if any(each.name == container for each in listed))
+        return next(found, "ephemeralContainers")

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from navarch.api import truncate_to_seconds
+from navarch.api import from_builtins, to_builtins, truncate_to_seconds
 from navarch.cluster.nodes.pods.records import Record
-from navarch.k8s.core.v1 import Container, HostIP, Pod, PodCondition, PodIP, PodStatus
+from navarch.k8s.core.v1 import Container, ContainerStatus, HostIP, Pod, PodCondition, PodIP, PodStatus
 
-__all__ = ["Situation", "is_sidecar", "phase_of", "pod_status"]
+__all__ = ["Situation", "ephemeral_containers", "is_sidecar", "phase_of", "pod_status"]
 
 Phase = Literal["Pending", "Running", "Succeeded", "Failed"]
 
@@ -27,6 +27,14 @@ class Situation:
     over: bool = False
     reason: str | None = None
     message: str | None = None
+
+
+def ephemeral_containers(pod: Pod) -> list[Container]:
+    """The containers that were added for debugging, as containers like others."""
+    added = [to_builtins(each) for each in pod.spec.ephemeral_containers or []]
+    for each in added:
+        each.pop("targetContainerName", None)
+    return [from_builtins(Container, each) for each in added]
 
 
 def is_sidecar(container: Container) -> bool:
@@ -56,7 +64,13 @@ def pod_status(
         start_time=truncate_to_seconds(situation.start_time),
         init_container_statuses=[each.status(images.get(each.spec.name, ""), initial=True) for each in init] or None,
         container_statuses=[each.status(images.get(each.spec.name, "")) for each in main],
+        ephemeral_container_statuses=_ephemeral_statuses(pod, records, images) or None,
     )
+
+
+def _ephemeral_statuses(pod: Pod, records: Mapping[str, Record], images: Mapping[str, str]) -> list[ContainerStatus]:
+    names = [each.name for each in pod.spec.ephemeral_containers or [] if each.name in records]
+    return [records[name].status(images.get(name, "")) for name in names]
 
 
 def phase_of(pod: Pod, init: Sequence[Record], main: Sequence[Record], situation: Situation) -> Phase:

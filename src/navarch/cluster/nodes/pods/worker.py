@@ -16,7 +16,7 @@ from navarch.cluster.nodes.pods.grace import Grace
 from navarch.cluster.nodes.pods.home import Home
 from navarch.cluster.nodes.pods.records import Record
 from navarch.cluster.nodes.pods.site import Site
-from navarch.cluster.nodes.pods.status import Situation, is_sidecar, pod_status
+from navarch.cluster.nodes.pods.status import Situation, ephemeral_containers, is_sidecar, pod_status
 from navarch.cluster.nodes.pods.writing import StatusWriter
 from navarch.errors import Conflict, NavarchError, NotFound
 from navarch.k8s.core.v1 import Container, ContainerStatus, Pod, PodStatus
@@ -45,6 +45,7 @@ class PodWorker:
         self._over = asyncio.Event()
         self._grace: Grace | None = None
         self._redefined = asyncio.Event()
+        self._extended = asyncio.Event()
         self.has_vanished = False
         """Whether the pod is no longer in the cluster."""
 
@@ -69,6 +70,7 @@ class PodWorker:
         self.home.pod = pod
         self.home.volumes.changed()
         self._redefined.set()
+        self._extended.set()
         self._writer.changed()
         if pod.metadata.deletion_timestamp is not None:
             seconds = pod.metadata.deletion_grace_period_seconds
@@ -115,9 +117,13 @@ class PodWorker:
             return
         async with asyncio.TaskGroup() as group:
             keeping = group.create_task(self.home.volumes.keep(lambda: self.home.pod), name="volumes")
+            extending = group.create_task(self._run_ephemeral(group), name="ephemeral containers")
             if self._has_work() and await self._initialized(group):
                 await self._run_main(group)
-            await self._stop_sidecars(self._grace or Grace(self._clock, self._own_grace()))
+            extending.cancel()
+            grace = self._grace or Grace(self._clock, self._own_grace())
+            await self._stop_ephemeral(grace)
+            await self._stop_sidecars(grace)
             keeping.cancel()
 
     async def _prepared(self) -> bool:
@@ -156,6 +162,22 @@ class PodWorker:
             if container.lifecycle is not None and container.lifecycle.post_start is not None:
                 await _first(task, group.create_task(loop.began.wait()))
         await asyncio.wait(running)
+
+    async def _run_ephemeral(self, group: asyncio.TaskGroup) -> None:
+        """Containers for debugging, as they are added: each runs once."""
+        while True:
+            self._extended.clear()
+            for container in ephemeral_containers(self.home.pod):
+                if container.name not in self._loops and self._record_of(container).terminated is None:
+                    group.create_task(self._begin(container, "Never").run(), name=f"container {container.name}")
+            await self._extended.wait()
+
+    def _record_of(self, container: Container) -> Record:
+        if container.name not in self._records:
+            known = _by_name(self.home.pod.status.ephemeral_container_statuses or [])
+            record = self._record(container, known.get(container.name), "ContainerCreating", again=False)
+            self._records[container.name] = record
+        return self._records[container.name]
 
     def _begin(self, container: Container, policy: Policy) -> ContainerLoop:
         loop = self._loops[container.name] = ContainerLoop(self.home, self._records[container.name], policy)
@@ -199,6 +221,11 @@ class PodWorker:
                 if not is_sidecar(loop.record.spec):
                     group.create_task(loop.stop(grace))
         await self._stop_sidecars(grace)
+
+    async def _stop_ephemeral(self, grace: Grace) -> None:
+        for container in ephemeral_containers(self.home.pod):
+            if (loop := self._loops.get(container.name)) is not None:
+                await loop.stop(grace)
 
     async def _stop_sidecars(self, grace: Grace) -> None:
         """Those that were started last go first."""
