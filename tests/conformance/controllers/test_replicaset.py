@@ -159,3 +159,12 @@ async def test_failure_to_make_pods_is_told_and_ends_when_they_can_be_made(clien
     await for_a_while(lambda: active_pods(client), lambda pods: not pods, "no pods", seconds=0.3)
     await client.scale(ReplicaSet, "web", 0)
     await until_status(client, "no more trouble", conditions=None, replicas=0)
+
+
+async def test_status_that_somebody_else_writes_is_put_right(client: Client, kubelet: Kubelet) -> None:
+    """A status is what there is, whoever says something else."""
+    await client.create(replica_set(1))
+    await until_status(client, "one that serves", ready_replicas=1)
+    wrong = MergePatch({"status": {"readyReplicas": 0, "availableReplicas": 0}})
+    await client.patch(ReplicaSet, "web", wrong, subresource="status")
+    await until_status(client, "one that serves again", ready_replicas=1, available_replicas=1)

@@ -29,7 +29,7 @@ from navarch.cluster.controllers.workloads.pods import (
     seconds_until_available,
 )
 from navarch.cluster.controllers.workloads.ranking import least_loss_first
-from navarch.controller import ByMetadata, Context, Result
+from navarch.controller import ByMetadata, Context, Result, any_change
 from navarch.errors import NavarchError
 from navarch.k8s.apps.v1 import ReplicaSet, ReplicaSetCondition, ReplicaSetSpec, ReplicaSetStatus
 from navarch.k8s.core.v1 import Pod, ReplicationController, ReplicationControllerStatus
@@ -46,12 +46,18 @@ _AT_ONCE = Result(after=0)
 def declare(operator: Operator) -> None:
     """Adds the controllers of ReplicaSets and of ReplicationControllers."""
     operator.controller(
-        ReplicaSet, owns=(PODS,), watches={PODS: ByMetadata(adopters(ReplicaSet))}, until_gone=True, name="replicaset"
+        ReplicaSet,
+        owns=(PODS,),
+        watches={PODS: ByMetadata(adopters(ReplicaSet))},
+        when=any_change,
+        until_gone=True,
+        name="replicaset",
     )(_reconcile)
     operator.controller(
         ReplicationController,
         owns=(PODS,),
         watches={PODS: ByMetadata(adopters(ReplicationController))},
+        when=any_change,
         until_gone=True,
         name="replicationcontroller",
     )(_reconcile_controller)

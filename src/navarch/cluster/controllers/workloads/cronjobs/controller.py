@@ -10,7 +10,7 @@ from navarch.api.schedules import Schedule, schedule_of, zone_of
 from navarch.cluster.controllers.workloads.cronjobs.due import due_of, seconds_to_next
 from navarch.cluster.controllers.workloads.jobs.verdict import is_finished
 from navarch.cluster.controllers.workloads.making import is_ending, reason_of
-from navarch.controller import Context, Result
+from navarch.controller import Context, Result, any_change
 from navarch.errors import AlreadyExists, InvalidValueError, NavarchError
 from navarch.k8s.batch.v1 import CronJob, Job
 from navarch.k8s.core.v1 import ObjectReference
@@ -23,7 +23,7 @@ _SCHEDULED = "batch.kubernetes.io/cronjob-scheduled-timestamp"
 
 def declare(operator: Operator) -> None:
     """Adds the controller of CronJobs."""
-    operator.controller(CronJob, owns=(Job,), name="cronjob")(_reconcile)
+    operator.controller(CronJob, owns=(Job,), when=any_change, name="cronjob")(_reconcile)
 
 
 async def _reconcile(cron_job: CronJob, ctx: Context) -> Result | None:

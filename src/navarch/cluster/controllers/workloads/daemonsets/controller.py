@@ -32,7 +32,7 @@ from navarch.cluster.controllers.workloads.pods import (
     is_terminal,
     seconds_until_available,
 )
-from navarch.controller import ByMetadata, Context, Lookup, Result
+from navarch.controller import ByMetadata, Context, Lookup, Result, any_change
 from navarch.errors import NavarchError
 from navarch.k8s.apps.v1 import ControllerRevision, DaemonSet, DaemonSetStatus
 from navarch.k8s.core.v1 import Node, Pod
@@ -50,6 +50,7 @@ def declare(operator: Operator) -> None:
         DaemonSet,
         owns=(Pod, ControllerRevision),
         watches={Pod: ByMetadata(adopters(DaemonSet)), Node: ByMetadata(_everybody)},
+        when=any_change,
         name="daemonset",
     )(_Daemons().reconcile)
 

@@ -18,7 +18,7 @@ from navarch.cluster.controllers.workloads.deployments.status import (
     with_progress,
 )
 from navarch.cluster.controllers.workloads.pods import is_deleting
-from navarch.controller import ByMetadata, Context, Result
+from navarch.controller import ByMetadata, Context, Result, any_change
 from navarch.k8s.apps.v1 import Deployment, ReplicaSet
 from navarch.operator import Operator
 
@@ -33,6 +33,7 @@ def declare(operator: Operator) -> None:
         Deployment,
         owns=(ReplicaSet,),
         watches={ReplicaSet: ByMetadata(adopters(Deployment))},
+        when=any_change,
         until_gone=True,
         name="deployment",
     )(_reconcile)

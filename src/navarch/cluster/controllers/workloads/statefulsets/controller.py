@@ -27,7 +27,7 @@ from navarch.cluster.controllers.workloads.statefulsets.identity import (
     revision_of,
 )
 from navarch.cluster.controllers.workloads.statefulsets.members import Members
-from navarch.controller import ByMetadata, Context, Result
+from navarch.controller import ByMetadata, Context, Result, any_change
 from navarch.controller.together import together
 from navarch.errors import NavarchError
 from navarch.k8s.apps.v1 import ControllerRevision, StatefulSet, StatefulSetStatus
@@ -47,6 +47,7 @@ def declare(operator: Operator) -> None:
         owns=(Pod, ControllerRevision),
         watches={Pod: ByMetadata(adopters(StatefulSet))},
         reads=(PersistentVolumeClaim,),
+        when=any_change,
         until_gone=True,
         name="statefulset",
     )(_reconcile)
