@@ -14,6 +14,7 @@ import pytest
 
 from clusters import NAME, SECONDS, serves
 from clusters import example as usual
+from deployed import ACCOUNT
 from etcd_operator.backup import BackupPolicy, EtcdBackup, EtcdBackupSpec, PvcSource
 from etcd_operator.backup.claims.pods import LABELS, claim_pod, keys_for, new_claim, secret_of
 from etcd_operator.backup.snapshots import check
@@ -136,18 +137,19 @@ async def test_a_claim_that_is_not_there_is_named_and_one_that_was_tampered_with
             "there is no PersistentVolumeClaim backups: create it, or give pvc.size",
         )
         await cluster.create(new_claim(CLAIM, Quantity("1Gi")))
-        await cluster.apply(backup("two", pvc=inside("two.db")))
-        for name in ("one", "two"):
-            await made(cluster, name)
-        folder, pod = await folder_of(cluster), await cluster.get(Pod, f"{NAME}-0")
+        await made(cluster, "one")
         await put(cluster, b"/a", b"second")
-        await cluster.apply(backup("three", pvc=inside("three.db")))
-        await made(cluster, "three")
-        (folder / "one.db").write_bytes((folder / "one.db").read_bytes()[:-100])
-        (folder / "two.db").write_bytes((folder / "three.db").read_bytes())
-        await cluster.apply(restore("cut", inside("one.db")))
+        for name in ("two", "three"):
+            await cluster.apply(backup(name, pvc=inside(f"{name}.db")))
+        for name in ("two", "three"):
+            await made(cluster, name)
+        assert one_after_the_other(cluster)
+        folder, pod = await folder_of(cluster), await cluster.get(Pod, f"{NAME}-0")
+        (folder / "one.db").write_bytes((folder / "three.db").read_bytes())
+        (folder / "two.db").write_bytes((folder / "two.db").read_bytes()[:-100])
+        await cluster.apply(restore("cut", inside("two.db")))
         await refused(cluster, lambda: cluster.get(EtcdRestore, "cut"), "is cut off or changed")
-        await cluster.apply(restore("other", inside("two.db")))
+        await cluster.apply(restore("other", inside("one.db")))
         await refused(cluster, lambda: cluster.get(EtcdRestore, "other"), "another one than its manifest says")
         assert (await cluster.get(Pod, f"{NAME}-0")).metadata.uid == pod.metadata.uid
         assert not (await cluster.get(EtcdCluster, NAME)).spec.paused
@@ -155,6 +157,13 @@ async def test_a_claim_that_is_not_there_is_named_and_one_that_was_tampered_with
         for name in ("cut", "other"):
             await cluster.delete(EtcdRestore, name)
         await nothing_is_left(cluster)
+
+
+def one_after_the_other(cluster: Cluster) -> bool:
+    """Whether each pod of a claim was deleted before the next was made."""
+    records = [each for each in cluster.audit.records(user=ACCOUNT, stage="") if each.info.resource == "pods"]
+    verbs = [each.info.verb for each in records if each.code in {200, 201} and each.info.verb in {"create", "delete"}]
+    return verbs == ["create", *["create", "delete"] * 3]  # the first is the member's
 
 
 @pytest.mark.cluster(nodes=0)

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import os
 import shutil
 import socket
 import ssl
 import subprocess
 import sys
+from asyncio.subprocess import Process
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import aiohttp
 import pytest
 
 from etcd_operator.backup import Archive
@@ -34,23 +37,31 @@ OWN = ("unshare", "--mount", "--map-root-user")
 
 
 @asynccontextmanager
-async def running(folder: Path, *, before: Sequence[str] = ()) -> AsyncIterator[tuple[int, Keys]]:
-    """The program, as its pod runs it, on the files below `folder`; its port, and what it takes to be let in."""
+async def started(doing: str, *, before: Sequence[str] = (), **environment: str) -> AsyncIterator[tuple[int, Process]]:
+    """The program, as pods run it, and the port that it listens at."""
+    text = (program(doing, "", "").command or [])[2]
+    with ports.reserved(1) as (port,):
+        known = {**os.environ, "POD_IP": HOST, "PORT": str(port), **environment}
+        process = await asyncio.create_subprocess_exec(*before, sys.executable, "-c", text, doing, env=known)
+        try:
+            yield port, process
+        finally:
+            if process.returncode is None:
+                process.terminate()
+            await process.wait()
+
+
+@asynccontextmanager
+async def running(folder: Path, *, before: Sequence[str] = ()) -> AsyncIterator[tuple[int, Keys, Process]]:
+    """With a claim, and what it takes to be let in."""
     files, keys = keys_for(SystemClock().now(), SECONDS)
     tls, root = folder / "tls", folder / "claim"
     for each in (tls, root):
         each.mkdir()
     for name, content in files.items():
         (tls / name).write_bytes(content)
-    text = (program("keep", "", "").command or [])[2]
-    with ports.reserved(1) as (port,):
-        environment = {**os.environ, "POD_IP": HOST, "PORT": str(port), "TLS_FOLDER": str(tls), "ROOT": str(root)}
-        process = await asyncio.create_subprocess_exec(*before, sys.executable, "-c", text, "keep", env=environment)
-        try:
-            yield port, keys
-        finally:
-            process.terminate()
-            await process.wait()
+    async with started("keep", before=before, TLS_FOLDER=str(tls), ROOT=str(root)) as (port, process):
+        yield port, keys, process
 
 
 @asynccontextmanager
@@ -76,7 +87,7 @@ async def read(files: ClaimFiles, name: str) -> bytes:
 async def test_a_snapshot_comes_back_from_a_claim_and_old_ones_go(tmp_path: Path) -> None:
     """With its manifest; what an earlier process has not finished goes too, and one that was changed is noticed."""
     snapshot = a_snapshot(tmp_path / "snapshot.db")
-    async with running(tmp_path) as (port, keys), reached(port, keys) as connection:
+    async with running(tmp_path) as (port, keys, _), reached(port, keys) as connection:
         files = ClaimFiles("backups", connection)
         archive = Archive(files)
         await files.put("some/etcd.db_v0.partial", b"half")
@@ -97,7 +108,7 @@ async def test_a_snapshot_comes_back_from_a_claim_and_old_ones_go(tmp_path: Path
 async def test_nobody_is_let_in_who_is_not_the_operator(tmp_path: Path) -> None:
     """Not in plain text, without a certificate, or with one that somebody else has signed; and no other pod is believed."""
     _, stranger = keys_for(SystemClock().now(), SECONDS)
-    async with running(tmp_path) as (port, keys), reached(port, keys):
+    async with running(tmp_path) as (port, keys, _), reached(port, keys):
         (tmp_path / "claim" / "secret").write_bytes(b"all keys")
         trusting = ssl.create_default_context(cadata=keys.trusted.decode())
         for tls in (trusting, context_of(stranger)):
@@ -118,7 +129,7 @@ def asked_in_plain_text(port: int) -> bytes:
 
 async def test_who_is_slow_holds_up_nobody(tmp_path: Path) -> None:
     """One says nothing, one breaks off in the middle of a file: others are served, and no half file is there."""
-    async with running(tmp_path) as (port, keys), reached(port, keys) as connection:
+    async with running(tmp_path) as (port, keys, _), reached(port, keys) as connection:
         files = ClaimFiles("backups", connection)
         with socket.create_connection((HOST, port)) as silent:
             with as_operator(port, keys) as cut:
@@ -142,11 +153,57 @@ async def gone(path: Path) -> None:
             await SystemClock().sleep(0.05)
 
 
+async def test_a_pod_that_ends_is_said_to(tmp_path: Path) -> None:
+    """Whoever was served by it hears that it broke off."""
+    async with running(tmp_path) as (port, keys, process), reached(port, keys) as connection:
+        files = ClaimFiles("backups", connection)
+        await files.put("whole.partial", b"1")
+        process.kill()
+        await process.wait()
+        with pytest.raises(StoreError, match="the pod that has the claim backups mounted broke off"):
+            await read(files, "whole.partial")
+
+
+async def test_a_member_takes_the_snapshot_that_it_was_told_of_and_no_other(tmp_path: Path) -> None:
+    """While somebody else says nothing; then it ends, and would end at once if it were started again."""
+    wanted = hashlib.sha256(b"right").hexdigest()
+    async with (
+        started("receive", ROOT=str(tmp_path), RESTORE_SHA256=wanted) as (port, process),
+        aiohttp.ClientSession(f"http://{HOST}:{port}") as session,
+    ):
+        silent = await connected(port)
+        assert await sent(session, b"wrong") == 422
+        assert process.returncode is None
+        assert await sent(session, b"right") == 204
+        async with asyncio.timeout(SECONDS):
+            assert await process.wait() == 0
+        silent.close()
+    async with started("receive", ROOT=str(tmp_path), RESTORE_SHA256=wanted) as (_, again), asyncio.timeout(SECONDS):
+        assert await again.wait() == 0
+    assert [each.name for each in (tmp_path / "incoming").iterdir()] == ["snapshot.db"]
+    assert (tmp_path / "incoming" / "snapshot.db").read_bytes() == b"right"
+
+
+async def connected(port: int) -> socket.socket:
+    """As soon as it listens."""
+    async with asyncio.timeout(SECONDS):
+        while True:
+            try:
+                return await asyncio.to_thread(socket.create_connection, (HOST, port))
+            except ConnectionRefusedError:
+                await SystemClock().sleep(0.05)
+
+
+async def sent(session: aiohttp.ClientSession, body: bytes) -> int:
+    async with session.put("/", data=body) as answer:
+        return answer.status
+
+
 async def test_nothing_outside_the_claim_is_touched(tmp_path: Path) -> None:
     """Whatever name is asked for, and whatever links are in the claim."""
     outside = tmp_path / "outside"
     outside.write_bytes(b"not to be told")
-    async with running(tmp_path) as (port, keys), reached(port, keys) as connection:
+    async with running(tmp_path) as (port, keys, _), reached(port, keys) as connection:
         (tmp_path / "claim" / "link").symlink_to(outside)
         (tmp_path / "claim" / "up").symlink_to(tmp_path)
         files = ClaimFiles("backups", connection)
@@ -170,7 +227,7 @@ async def test_a_claim_that_is_full_holds_no_backup_that_counts(tmp_path: Path, 
         pytest.skip("this machine gives nobody a file system of their own")
     small = (*OWN, "sh", "-c", f'mount -t tmpfs -o size={size} none "$ROOT" && exec "$@"', "sh")
     snapshot = a_snapshot(tmp_path / "snapshot.db")
-    async with running(tmp_path, before=small) as (port, keys), reached(port, keys) as connection:
+    async with running(tmp_path, before=small) as (port, keys, _), reached(port, keys) as connection:
         files = ClaimFiles("backups", connection)
         archive = Archive(files)
         await archive.put(snapshot, "first", NOW, "structure")

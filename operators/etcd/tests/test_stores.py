@@ -12,7 +12,7 @@ import pytest
 
 from etcd_operator.backup import Archive, Stores
 from etcd_operator.backup.faults import BackupError, PlaceError
-from etcd_operator.places import AbsSource, GcsSource, Place, S3Source, at
+from etcd_operator.places import AbsSource, GcsSource, Place, PvcSource, S3Source, at, object_of, path_of
 from navarch.k8s.core.v1 import Secret
 from navarch.testing import Cluster
 from snapshot_files import a_snapshot
@@ -147,3 +147,6 @@ def test_another_object_of_a_place_is_in_the_same_store() -> None:
     place = Place(s3=S3Source(path="bucket/some/etcd.db", aws_secret="aws", endpoint="http://store"))
     other = at(place, "else/where")
     assert other == Place(s3=S3Source(path="bucket/else/where", aws_secret="aws", endpoint="http://store"))
+    claim = Place(pvc=PvcSource(claim_name="backups", path="some/etcd.db"))
+    assert at(claim, "else/where") == Place(pvc=PvcSource(claim_name="backups", path="else/where"))
+    assert (object_of(claim), path_of(claim)) == ("some/etcd.db", "backups/some/etcd.db")

@@ -28,6 +28,7 @@ __all__ = ["emptied", "hand_over", "released", "resumed", "seed_name", "seeded",
 W = TypeVar("W", Pod, PersistentVolumeClaim)
 _GRACE: Final = 2
 """A leader would wait for seven seconds, to hand over to members that are stopped too."""
+_FULL: Final = 507
 _FORGET: Final = {"status": {"clusterID": "", "leader": "", "members": {"ready": [], "unready": []}}}
 
 
@@ -114,8 +115,10 @@ async def hand_over(pod: Pod, restore: EtcdRestore, way: Way, fetch: Callable[[]
         raise BackupError("the snapshot in the store is another one than when the restore began")
     try:
         await _put(f"{way.scheme}://{pod.status.pod_ip}:{PROGRAM_PORT}/", snapshot, way)
-    except aiohttp.ClientError:
-        raise BackupError(f"{pod.name} did not take the snapshot yet") from None
+    except aiohttp.ClientError as error:
+        full = isinstance(error, aiohttp.ClientResponseError) and error.status == _FULL
+        words = f"the volume of {pod.name} is full" if full else f"{pod.name} did not take the snapshot yet"
+        raise BackupError(words) from None
 
 
 async def _put(url: str, snapshot: Snapshot, way: Way) -> None:

@@ -23,9 +23,10 @@ _MEANING: Final = {
     404: "there is no such file on the claim {}",
     _FULL: "the claim {} is full",
 }
+_NOT_ALLOWED: Final = "the pod's user may not do that there: set pod.securityContext of the cluster to one who may"
 _WORDS: Final = {
-    "EACCES": "the pod's user may not do that there: set the cluster's pod.securityContext.fsGroup",
-    "EPERM": "the pod's user may not do that there: set the cluster's pod.securityContext.fsGroup",
+    "EACCES": _NOT_ALLOWED,
+    "EPERM": _NOT_ALLOWED,
     "EROFS": "it is read-only",
     "ENAMETOOLONG": "the name is too long",
 }
