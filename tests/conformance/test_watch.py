@@ -2,15 +2,18 @@
 
 import asyncio
 import itertools
+import json
 from collections.abc import Awaitable, Callable
+from http.client import HTTPSConnection
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
 import navarch.client.watch
 import rig
 from gadgets import CONFIG_MAP, EVENT, Gadget, GadgetSpec, config_map, installed, note
-from navarch.client import ALL, Client, MergePatch, MetadataOnly, Watch, WatchOptions
+from navarch.client import ALL, Client, Config, MergePatch, MetadataOnly, Watch, WatchOptions
 from navarch.errors import Gone, NotFound
 from navarch.k8s.core.v1 import ConfigMap
 
@@ -232,3 +235,22 @@ async def test_watch_of_a_custom_kind_sees_status_and_spec(client: Client) -> No
         await client.replace_status(made)
         events = [await anext(watch) for _ in range(2)]
     assert [event.object.status.phase for event in events] == [None, "Ready"]
+
+
+async def test_tables_of_a_watch_say_once_what_their_columns_are(client: Client, config: Config) -> None:
+    """And a bookmark is a table, too: with a row that has nothing but its metadata."""
+    await client.create(ConfigMap(name="one"))
+    await client.create(ConfigMap(name="two"))
+    query = "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&timeoutSeconds=1"
+    connection = HTTPSConnection(urlsplit(config.server).netloc, timeout=30, context=config.ssl_context())
+    headers = {"Authorization": f"Bearer {config.token}", "Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
+    connection.request("GET", f"/api/v1/namespaces/{client.options.namespace}/configmaps?{query}", headers=headers)
+    with connection.getresponse() as answer:
+        events = [json.loads(line) for line in answer.read().splitlines()]
+    connection.close()
+    first, *others = [each["object"] for each in events]
+    assert [column["name"] for column in first["columnDefinitions"]] == ["Name", "Data", "Age"]
+    assert {each["columnDefinitions"] is None for each in others} == {True}
+    marks = [each["object"] for each in events if each["type"] == "BOOKMARK"]
+    assert {each["kind"] for each in marks} == {"Table"}
+    assert marks[0]["rows"][0]["object"]["metadata"]["annotations"] == {"k8s.io/initial-events-end": "true"}

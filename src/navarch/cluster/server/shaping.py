@@ -12,7 +12,7 @@ from navarch.cluster.server.refusal import Refusal, bad_request
 from navarch.cluster.server.request import ApiRequest, Json
 from navarch.cluster.server.types import ResourceType
 
-__all__ = ["list_reply", "shaped", "written"]
+__all__ = ["empty_table", "list_reply", "shaped", "written"]
 
 _YAML = "application/yaml"
 _INCLUDES = ("", "None", "Metadata", "Object")
@@ -116,6 +116,19 @@ def _table(resource: ResourceType, values: Iterable[Json], metadata: Json, reque
         "metadata": metadata,
         "columnDefinitions": [column.definition() for column in resource.columns],
         "rows": [_row(resource, value, include) for value in values],
+    }
+
+
+def empty_table(resource: ResourceType, metadata: Json) -> Json:
+    """What a bookmark is in a watch of tables: a row with nothing in it but its metadata."""
+    known = {name: value for name, value in metadata.items() if value is not None}
+    cells = ["<unknown>" if column.name == "Age" else "" for column in resource.columns]
+    return {
+        "kind": "Table",
+        "apiVersion": "meta.k8s.io/v1",
+        "metadata": {"resourceVersion": known["resourceVersion"]},
+        "columnDefinitions": [column.definition() for column in resource.columns],
+        "rows": [{"cells": cells, "object": _partial({"metadata": known}, "v1")}],
     }
 
 

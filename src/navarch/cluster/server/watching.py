@@ -14,7 +14,7 @@ from navarch.cluster.server.negotiation import PROTOBUF, Form
 from navarch.cluster.server.refusal import Refusal, gone
 from navarch.cluster.server.request import ApiRequest, Json
 from navarch.cluster.server.selection import Selection
-from navarch.cluster.server.shaping import shaped
+from navarch.cluster.server.shaping import empty_table, shaped
 from navarch.cluster.server.types import ResourceType
 from navarch.cluster.server.views import seen, seen_all
 from navarch.cluster.storage import CompactedError, Event, Storage, Stored, Watcher
@@ -143,6 +143,7 @@ class _Watch:
         self._ends = self._clock.monotonic() + asked.seconds
         self._ended_before = watches.ends(asked.resource.storage_prefix)
         self._bookmark_at = self._next_bookmark()
+        self._has_columns = False
 
     async def run(self) -> AsyncIterator[bytes]:
         if self._asked.after is None:
@@ -213,13 +214,24 @@ class _Watch:
 
     def _formed(self, data: bytes) -> bytes:
         asked = self._asked
-        form = replace(asked.form, media_type="application/json")
-        return shaped(data, asked.resource, form, asked.request) if asked.form.kind else data
+        if not asked.form.kind:
+            return data
+        formed = shaped(data, asked.resource, replace(asked.form, media_type="application/json"), asked.request)
+        return self._with_columns_once(msgspec.json.decode(formed)) if asked.form.kind == "Table" else formed
+
+    def _with_columns_once(self, table: Json) -> bytes:
+        """Only the first table of a watch says what its columns are."""
+        if self._has_columns:
+            table["columnDefinitions"] = None
+        self._has_columns = True
+        return msgspec.json.encode(table)
 
     def _bookmark(self, *, initial_end: bool = False) -> bytes:
         metadata: Json = {"resourceVersion": str(self._seen), "creationTimestamp": None}
         if initial_end:
             metadata["annotations"] = {_INITIAL_END: "true"}
+        if self._asked.form.kind == "Table":
+            return _line("BOOKMARK", self._with_columns_once(empty_table(self._asked.resource, metadata)))
         resource, partial = self._asked.resource, self._asked.form.kind.startswith("Partial")
         kind = "PartialObjectMetadata" if partial else resource.kind
         version = f"meta.k8s.io/{self._asked.form.version}" if partial else resource.api_version
