@@ -15,9 +15,10 @@ from navarch._base.clock import SystemClock
 from navarch.client import MergePatch
 from navarch.cluster.nodes.network.addresses import Block
 from navarch.cluster.nodes.network.datagrams import Datagrams
+from navarch.cluster.nodes.network.host_ports import host_ports
 from navarch.cluster.nodes.network.names import hosts_text, names_of
 from navarch.cluster.nodes.network.proxies import Proxies, routes
-from navarch.k8s.core.v1 import Container, Node, Pod, PodSpec, Service, ServicePort, ServiceSpec
+from navarch.k8s.core.v1 import Container, ContainerPort, Node, Pod, PodSpec, Service, ServicePort, ServiceSpec
 from navarch.k8s.discovery.v1 import Endpoint, EndpointConditions, EndpointPort, EndpointSlice
 from navarch.testing.cluster import Cluster
 
@@ -90,6 +91,55 @@ def test_node_ports_lead_to_the_same_pods() -> None:
         ("127.9.128.1", 30080): pods,
         ("127.9.128.2", 30080): pods,
     }
+
+
+def test_host_ports_lead_from_a_node_to_its_pod() -> None:
+    """Each protocol for itself; pods of nodes that are not known have none."""
+    ports = [
+        ContainerPort(container_port=80, host_port=8080),
+        ContainerPort(container_port=53, protocol="UDP", host_port=5353),
+    ]
+    container = Container(name="main", image="x", ports=[*ports, ContainerPort(container_port=9)])
+    pods = [
+        (Pod(name=node, spec=PodSpec(containers=[container], node_name=node)), address)
+        for node, address in (("one", "127.9.128.7"), ("lost", "127.9.128.8"))
+    ]
+    nodes = {"one": "127.9.128.1", "two": "127.9.128.2"}
+    assert host_ports(pods, nodes) == {("127.9.128.1", 8080): [("127.9.128.7", 80)]}
+    assert host_ports(pods, nodes, protocol="UDP") == {("127.9.128.1", 5353): [("127.9.128.7", 53)]}
+
+
+@pytest.mark.cluster(nodes=1)
+async def test_pod_is_reached_at_its_host_port_while_it_is_there(cluster: Cluster) -> None:
+    """At the address of its node, which others may have for the same port on theirs."""
+    ports = [ContainerPort(container_port=11211, host_port=31211)]
+    spec = PodSpec(
+        containers=[Container(name="main", image="memcached", ports=ports)], termination_grace_period_seconds=0
+    )
+    await cluster.create(Pod(name="cache", spec=spec))
+    node = await cluster.eventually(lambda: cluster.get(Node, "node-1"), lambda node: node.status.addresses)
+    assert node.status.addresses is not None
+    ask = partial(_version, node.status.addresses[0].address, 31211)
+    answer = await cluster.eventually(ask, bool, what="an answer")
+    assert answer is not None
+    assert answer.startswith(b"VERSION ")
+    await cluster.client.delete(Pod, "cache")
+    await cluster.eventually(ask, lambda answer: answer is None, what="nobody at the port")
+
+
+async def _version(address: str, port: int) -> bytes | None:
+    """What memcached answers; nothing if it does not yet, None if nobody listens."""
+    try:
+        reader, writer = await asyncio.open_connection(address, port)
+    except ConnectionRefusedError:
+        return None
+    try:
+        writer.write(b"version\r\n")
+        return await reader.readline()
+    except ConnectionError:
+        return b""
+    finally:
+        writer.close()
 
 
 def test_no_two_clusters_have_the_same_addresses() -> None:

@@ -15,6 +15,7 @@ from navarch.cache import Cache, Cached, Change
 from navarch.client import Client
 from navarch.cluster.nodes.network.addresses import Block
 from navarch.cluster.nodes.network.datagrams import Datagrams
+from navarch.cluster.nodes.network.host_ports import host_ports, wants_host_ports
 from navarch.cluster.nodes.network.names import Name, hosts_text, names_of
 from navarch.cluster.nodes.network.proxies import Address, Proxies, routes
 from navarch.k8s.core.v1 import Node, Pod, Service, ServicePort, ServiceSpec
@@ -95,6 +96,7 @@ class Network:
         known = self._members.get(pod.metadata.uid)
         if known is None:
             known = self._members[pod.metadata.uid] = _Member(pod, self.block.address(), hosts)
+            self._note(known)
         self._write(known)
         return known.address
 
@@ -103,6 +105,12 @@ class Network:
         member = self._members.pop(uid, None)
         if member is not None:
             self.block.give_back(member.address)
+            self._note(member)
+
+    def _note(self, member: _Member) -> None:
+        """Ports on nodes come and go with the pods that want them."""
+        if wants_host_ports(member.pod):
+            self._changed.set()
 
     def _heard(self, _: Change) -> None:
         self._changed.set()
@@ -115,8 +123,10 @@ class Network:
         for member in self._members.values():
             self._write(member)
         nodes = _addresses((self._nodes.view(entry) for entry in self._nodes.entries()), self.block)
-        self._datagrams.follow(routes(services, slices, nodes, protocol="UDP"))
-        await self._proxies.follow(routes(services, slices, nodes), _bypassed(services))
+        places, pods = sorted(nodes.values()), [(member.pod, member.address) for member in self._members.values()]
+        datagrams = host_ports(pods, nodes, protocol="UDP") | routes(services, slices, places, protocol="UDP")
+        self._datagrams.follow(datagrams)
+        await self._proxies.follow(host_ports(pods, nodes) | routes(services, slices, places), _bypassed(services))
 
     def _write(self, member: _Member) -> None:
         text = hosts_text(member.pod, member.address, self._names)
@@ -135,10 +145,15 @@ def _bypassed(services: Iterable[Service]) -> frozenset[Address]:
     )
 
 
-def _addresses(nodes: Iterable[Node], block: Block) -> list[str]:
-    """The addresses of nodes, but for those that are not this cluster's own: others may listen there."""
-    found = {known.address for node in nodes for known in node.status.addresses or [] if known.type == "InternalIP"}
-    return sorted(address for address in found if block.has(address))
+def _addresses(nodes: Iterable[Node], block: Block) -> dict[str, str]:
+    """The addresses of nodes by name, but for those that are not this cluster's own: others may listen there."""
+    found = {
+        node.name: known.address
+        for node in nodes
+        for known in node.status.addresses or []
+        if known.type == "InternalIP"
+    }
+    return {name: address for name, address in found.items() if block.has(address)}
 
 
 def _rewrite(path: Path, data: bytes) -> None:
