@@ -204,10 +204,12 @@ async def test_a_claim_of_a_member_is_refused_and_a_restore_makes_none(cluster: 
 
 
 @pytest.mark.cluster(nodes=0)
-async def test_a_pod_that_the_operator_left_goes_when_it_is_back(cluster: Cluster) -> None:
-    """Whether or not its backup has anything to do; and with it, what it would have proved itself with."""
+@pytest.mark.parametrize("kind", ["backup", "restore"])
+async def test_a_pod_that_the_operator_left_goes_when_it_is_back(cluster: Cluster, kind: str) -> None:
+    """Whether or not its owner has anything to do; and with it, what it would have proved itself with."""
+    waiting = backup(backup_policy=BackupPolicy(schedule="@yearly")) if kind == "backup" else restore()
     async with cluster.run(etcd_operator()):
-        owner = await cluster.create(backup(backup_policy=BackupPolicy(schedule="@yearly")))
+        owner = await cluster.create(waiting)
     files, _ = keys_for(cluster.client.clock.now(), 60)
     pod = claim_pod(owner, CLAIM, "python", PodPolicy(), secret="left", seconds=60)
     await cluster.create(secret_of(await cluster.create(pod), "left", files))
