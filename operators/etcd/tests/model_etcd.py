@@ -63,6 +63,8 @@ class ModelEtcd:
     differ: set[int] = field(default_factory=set)
     """Members that hold other data than the rest, and do not say so."""
     size_asked_for: int = 0
+    goes: Callable[[str], bool] = lambda name: False
+    """Whether a member's pod is ending, and takes its data with it."""
     awaits_quorum: bool = True
     """Whether it answers only after it was part of a quorum, as before 3.5.2, or after a while in any case."""
     asks_who: bool = False
@@ -279,7 +281,7 @@ class ModelEtcd:
     def _check_removal(self, gone: MemberSeen) -> None:
         runs = any(each.member == gone.id and not each.hangs for each in self.processes.values())
         corrupt = (gone.id, "CORRUPT") in self.alarmed or gone.id in self.differ
-        if runs and not gone.learner and not corrupt:
+        if runs and not gone.learner and not corrupt and not self.goes(gone.name):
             assert len(self.voters) > self.size_asked_for, f"{gone.name} votes and runs, and was removed"
             assert gone.id != self.led_by, f"{gone.name} leads, and was removed"
 

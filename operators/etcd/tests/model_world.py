@@ -69,7 +69,7 @@ class World:
     _begun: dict[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.etcd = ModelEtcd(now=self.seconds, wrote=self.wrote)
+        self.etcd = ModelEtcd(now=self.seconds, wrote=self.wrote, goes=self.goes)
         self.keeper = ModelKeeper(self)
         self.etcd.size_asked_for = self.cluster.spec.size
         self.cluster.metadata.uid, self.cluster.metadata.generation = "cluster", 1
@@ -145,6 +145,12 @@ class World:
         self.gone[self.pods[name].spec.node_name or ""] = self.elapsed
         self.etcd.disks.pop(self._disk(self.pods[name]), None)
         self.etcd.stop(name)
+
+    def goes(self, name: str) -> bool:
+        """Whether a pod is ending, and takes its data with it."""
+        ending = name in self.pods and self.pods[name].metadata.deletion_timestamp is not None
+        claim = self.claims.get(name)
+        return ending and (claim is None or claim.metadata.deletion_timestamp is not None)
 
     @property
     def staying(self) -> list[str]:
@@ -273,12 +279,26 @@ class World:
         return calm and progressing is not None and progressing.status == "False"
 
 
+class Live:
+    """What is really there, whatever the operator was told."""
+
+    def __init__(self, ctx: Ctx) -> None:
+        self._ctx = ctx
+
+    async def get(self, kind: Any, name: str, *, namespace: str) -> Any:
+        found = self._ctx.really(kind).get(name)
+        if found is None:
+            raise NotFound(f"there is no {name} in {namespace}", code=404)
+        return found
+
+
 class Ctx:
     """What the operator does in Kubernetes."""
 
     def __init__(self, world: World) -> None:
         self._world = world
         self.log = self
+        self.client = Live(self)
 
     def info(self, *_: Any, **__: Any) -> None: ...
 
@@ -296,15 +316,16 @@ class Ctx:
     def _of(self, kind: Any) -> dict[str, Any]:
         if self._world.stale is not None and kind is not Secret:
             return self._world.stale[kind]
-        return self._really(kind)
+        return self.really(kind)
 
-    def _really(self, kind: Any) -> dict[str, Any]:
+    def really(self, kind: Any) -> dict[str, Any]:
+        """Whatever the operator knows."""
         every: dict[Any, dict[str, Any]] = {Pod: self._world.pods, PersistentVolumeClaim: self._world.claims}
         return self._world.secrets if kind is Secret else every[kind]
 
     def _same(self, kind: Any, name: str) -> Any:
         """What is really there; raises `Conflict` if it is not what is known."""
-        known, found = self._of(kind).get(name), self._really(kind).get(name)
+        known, found = self._of(kind).get(name), self.really(kind).get(name)
         if known is not None and found is not None and known.metadata.uid != found.metadata.uid:
             raise Conflict(f"{name} is another one by now", code=409)
         return found
@@ -321,7 +342,7 @@ class Ctx:
         return desired
 
     async def create(self, new: Any) -> Any:
-        found = self._really(type(new))
+        found = self.really(type(new))
         if new.name in found:
             raise AlreadyExists(f"{new.name} is there", code=409)
         new.metadata.uid, new.metadata.creation_timestamp = self._world.uid(), self._world.now()
@@ -338,7 +359,7 @@ class Ctx:
         if there is None:
             raise NotFound(f"there is no {found.name}", code=404)
         patched = from_builtins(type(found), apply_merge_patch(dict(changes), to_builtins(there)))
-        self._of(type(found))[found.name] = self._really(type(found))[found.name] = patched
+        self._of(type(found))[found.name] = self.really(type(found))[found.name] = patched
         self._world.wrote(f"patch {type(found).__name__} {found.name}")
         return patched
 

@@ -126,6 +126,18 @@ def test_last_words_are_understood_in_old_and_new_logs(line: str, trouble: str) 
     assert pod_seen(ended(line)).trouble == trouble
 
 
+@pytest.mark.parametrize(("minutes", "failures"), [(0, 7), (30, 0)])
+def test_who_ran_well_before_has_not_failed_to_start(minutes: int, failures: int) -> None:
+    """A member that ends once a month is not replaced for it in the end."""
+    pod = ended("it ended")
+    (status,) = pod.status.container_statuses or []
+    assert status.state is not None
+    assert status.state.terminated is not None
+    status.restart_count = 7
+    status.state.terminated.started_at, status.state.terminated.finished_at = NOW, NOW + timedelta(minutes=minutes)
+    assert pod_seen(pod).restarts == failures
+
+
 @pytest.mark.parametrize(
     ("said", "lost"),
     [

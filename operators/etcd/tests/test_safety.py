@@ -20,6 +20,7 @@ from etcd_operator.steps import (
     Defragment,
     DeletePod,
     Disarm,
+    Promote,
     Remember,
     RemoveMember,
     Restore,
@@ -101,14 +102,34 @@ def _sized(seen: Observation, size: int, in_use: int) -> Observation:
 
 
 def test_a_member_whose_pod_is_ending_is_not_counted_on() -> None:
-    """It still answers while its node is drained: until it is back, nobody else is stopped or removed by choice."""
+    """It still answers while its node is drained: until it is back, nobody else is stopped, or removed by choice."""
     cluster = a_cluster()
     seen = healthy(cluster)
     seen = replace(seen, pods={**seen.pods, "c-1": replace(seen.pods["c-1"], ending=True)})
     cluster.spec.options = EtcdSettings(snapshot_count=5000)
     assert decide(cluster, seen).step is None
     cluster.spec.size = 2
-    assert decide(cluster, seen).step is None
+    assert decide(cluster, seen).step == RemoveMember(seen.members[1])
+
+
+def test_a_learner_whose_pod_is_ending_does_not_begin_to_vote() -> None:
+    """There would be a voter more to wait for, and perhaps for ever."""
+    cluster = a_cluster()
+    seen = healthy(cluster)
+    learner = replace(seen.members[2], learner=True)
+    seen = replace(seen, members=(*seen.members[:2], learner))
+    assert decide(cluster, seen).step == Promote(learner)
+    ending = {**seen.pods, "c-2": replace(seen.pods["c-2"], ending=True)}
+    assert decide(cluster, replace(seen, pods=ending)).step is None
+
+
+@pytest.mark.parametrize("size", [1, 2])
+def test_a_member_whose_data_goes_with_its_pod_goes_while_that_can_be_agreed_on(size: int) -> None:
+    """Of two without claims, the other one could not decide anything any more, for ever."""
+    cluster = a_cluster(size=size, storage=None)
+    seen = healthy(cluster, 2)
+    seen = replace(seen, pods={**seen.pods, "c-1": replace(seen.pods["c-1"], ending=True)})
+    assert decide(cluster, seen).step == RemoveMember(seen.members[1])
 
 
 def test_a_pod_whose_claim_is_ending_is_not_stopped() -> None:

@@ -19,6 +19,7 @@ from etcd_operator.trust.authority import Authority, Pair, Subject
 from etcd_operator.trust.issuing import issued
 from etcd_operator.trust.keyring import examined
 from navarch import Context
+from navarch.api import set_controller
 from navarch.errors import Forbidden
 from navarch.k8s.core.v1 import Secret
 from observed import NOW, a_cluster, healthy
@@ -338,6 +339,32 @@ async def test_a_secret_of_somebody_else_is_not_overwritten() -> None:
     assert shelf.secrets["c-peer-tls"].data == {"mine": b"1"}
     shelf.forbidden = True
     assert "not allowed to get Secret" in (await Keyring().kept_up(cluster, on(shelf), ())).faults[0]
+
+
+async def test_members_that_run_are_not_given_certificates_that_nobody_trusts() -> None:
+    """All that was issued is gone: they go on with what they have; when none of them runs, all begin anew."""
+    cluster, shelf = a_cluster(tls=ISSUED), Shelf()
+    trusted = (await Keyring().kept_up(cluster, on(shelf), ())).authorities
+    shelf.secrets.clear()
+    keys = await Keyring().kept_up(cluster, on(shelf), {trusted})
+    assert "c-peer-tls" in keys.faults[0]
+    assert not shelf.secrets
+    for nobody in ((), {""}):
+        assert (await Keyring().kept_up(cluster, on(shelf), nobody)).faults == ()
+        shelf.secrets.clear()
+
+
+async def test_a_secret_of_an_earlier_cluster_is_not_used() -> None:
+    """It goes with that one, in a moment."""
+    cluster, shelf = a_cluster(tls=ISSUED), Shelf()
+    before = a_cluster(tls=ISSUED)
+    before.metadata.uid = "before"
+    await Keyring().kept_up(before, on(shelf), ())
+    for secret in shelf.secrets.values():
+        set_controller(secret, before)
+    assert "is of another cluster" in (await Keyring().kept_up(cluster, on(shelf), ())).faults[0]
+    shelf.secrets.clear()
+    assert (await Keyring().kept_up(cluster, on(shelf), ())).faults == ()
 
 
 async def test_nothing_of_a_key_is_shown() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from http import HTTPStatus
 from typing import Any
 
 from etcd_operator.etcd import Etcd
@@ -34,7 +35,7 @@ from etcd_operator.steps import (
     Step,
 )
 from navarch import Context
-from navarch.errors import AlreadyExists, EtcdNotFoundError
+from navarch.errors import AlreadyExists, Conflict, EtcdNotFoundError
 from navarch.k8s.core.v1 import PersistentVolumeClaim, Pod
 
 __all__ = ["InTheWayError", "carry_out"]
@@ -62,8 +63,18 @@ async def carry_out(step: Step, cluster: EtcdCluster, ctx: Context, etcd: Etcd, 
             await keeper.restore(cluster, ctx, origin, safely=safely)
         case StartMember() | Settle() | DeletePod() | DeleteClaim() | ChooseSurvivor() | GrowClaim():
             await _in_kubernetes(step, cluster, ctx)
+        case Promote(member):
+            await _stays(cluster, ctx, member.name)
+            await etcd.promote(member.id)
         case _:
             await _in_etcd(step, cluster, etcd)
+
+
+async def _stays(cluster: EtcdCluster, ctx: Context, name: str) -> None:
+    """Raises `Conflict` for a pod that is about to go, whatever the cache says: a voter more would be one to wait for."""
+    pod = await ctx.client.get(Pod, name, namespace=cluster.namespace)
+    if pod.metadata.deletion_timestamp is not None:
+        raise Conflict(f"{name} is ending", code=HTTPStatus.CONFLICT)
 
 
 async def _in_kubernetes(
@@ -118,15 +129,13 @@ async def _made(cluster: EtcdCluster, ctx: Context, new: Pod | PersistentVolumeC
 
 
 async def _in_etcd(
-    step: AddMember | Promote | RemoveMember | SecurePeer | AskWho | MoveLeader | Compact | Defragment | Disarm,
+    step: AddMember | RemoveMember | SecurePeer | AskWho | MoveLeader | Compact | Defragment | Disarm,
     cluster: EtcdCluster,
     etcd: Etcd,
 ) -> None:
     match step:
         case AddMember(name, learner):
             await etcd.add(peer_url(cluster, name), learner=learner)
-        case Promote(member):
-            await etcd.promote(member.id)
         case RemoveMember(member):
             await _removed(etcd, member.id)
         case SecurePeer(member):

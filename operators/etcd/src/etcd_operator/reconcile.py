@@ -22,7 +22,7 @@ from etcd_operator.surroundings import surround
 from etcd_operator.trust import Keyring
 from navarch import Context, Result
 from navarch.client import Client
-from navarch.errors import Conflict, EtcdError, Forbidden, Invalid
+from navarch.errors import Conflict, EtcdError, Forbidden, Invalid, NotFound
 from navarch.k8s.core.v1 import PersistentVolumeClaim, Pod
 
 __all__ = ["Reconciler"]
@@ -80,6 +80,8 @@ class Reconciler:
             return _AFTER_REFUSAL
         except Conflict:
             return _AGAIN
+        except NotFound:
+            return _AFTER_REFUSAL
         except (Invalid, Forbidden) as error:
             return _refused(plan, cluster, ctx, f"Kubernetes does not let it happen: {error}")
         except InTheWayError as error:

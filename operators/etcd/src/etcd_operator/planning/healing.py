@@ -71,14 +71,16 @@ def strays(cluster: EtcdCluster, seen: Observation) -> Plan | None:
 
 
 def absent(cluster: EtcdCluster, seen: Observation) -> Plan | None:
-    """Members without a pod: started again with their data, replaced without."""
+    """Members without a pod: started again with their data, replaced without. If the data goes with a pod that is ending,
+    its member goes while it can still be agreed on.
+    """
     for member in seen.members:
         pod = seen.pods.get(member.name)
         if any(each.name == member.name and seen.is_healthy(each) and each != member for each in seen.members):
             return _replaced(seen, member, "another member has its name and its pod")
         if pod is None and (not member.started or has_data(cluster, seen, member.name)):
             return start_again(cluster, seen, member)
-        gone = pod is None or (pod.ending and not seen.is_healthy(member))
+        gone = pod is None or pod.ending
         if gone and member.started and not has_data(cluster, seen, member.name):
             return _replaced(seen, member, "its data is gone")
     return None
@@ -134,7 +136,7 @@ def learning(cluster: EtcdCluster, seen: Observation) -> Plan | None:
     for member in seen.members:
         if member.learner and len(seen.members) > cluster.spec.size + 1:
             return Plan("ScalingDown", f"{member.name} is not needed any more, and goes", RemoveMember(member))
-        if not member.started or (member.learner and not seen.is_healthy(member)):
+        if not member.started or (member.learner and not seen.stays(member)):
             return wait("Joining", _awaited(seen, member))
         if member.learner:
             return Plan("Joining", f"{member.name} has caught up, and may vote", Promote(member))

@@ -29,7 +29,7 @@ def fewer(cluster: EtcdCluster, seen: Observation) -> Plan | None:
 def _worth(cluster: EtcdCluster, seen: Observation, member: MemberSeen) -> tuple[bool, bool, bool, int]:
     is_new = member.name in seen.pods and not is_to_go(cluster, seen, member.name)
     leads = seen.leader is not None and seen.leader.id == member.id
-    return (seen.is_healthy(member), is_new, leads, -ordinal_of(member.name))
+    return (seen.stays(member), is_new, leads, -ordinal_of(member.name))
 
 
 def _led_by_another(cluster: EtcdCluster, seen: Observation, leader: MemberSeen, words: str) -> Plan:

@@ -14,7 +14,7 @@ from etcd_operator.trust.authority import Authority, Subject
 from etcd_operator.trust.checking import FaultError, hosts_of, is_due, is_signed_by, read
 from etcd_operator.trust.lines import Line
 
-__all__ = ["Found", "issued", "own_names", "root_secret"]
+__all__ = ["Found", "forgotten", "issued", "own_names", "root_secret"]
 
 Found = Mapping[str, Mapping[str, bytes] | None]
 """What is in Secrets, by their names; None for one that is not there."""
@@ -83,6 +83,18 @@ def _certificates(
         elif line.signer is None:
             wanted |= _made_known(leaf, line, found.get(leaf.secret))
     return wanted
+
+
+def forgotten(cluster: EtcdCluster, found: Found) -> tuple[str, ...]:
+    """The Secrets of sides of which nothing is left: neither who signed, nor who was trusted."""
+    if cluster.spec.tls is None or cluster.spec.tls.issued is None:
+        return ()
+    had = found.get(_authorities(cluster)) or {}
+    lines = {
+        secret: Line.of(side, had, (found.get(secret) or {}).get(files.authorities, b""))
+        for side, secret, files in _sources(cluster)
+    }
+    return tuple(secret for secret, line in lines.items() if line.signer is None and not line.past)
 
 
 def _sources(cluster: EtcdCluster) -> tuple[tuple[Literal["peer", "client"], str, Files], ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
@@ -12,7 +12,7 @@ from etcd_operator.kinds import EtcdCluster
 from etcd_operator.manifests import CLIENT, PEER, SERVER, client_host, host_of, labels_of, secret_names
 from etcd_operator.trust.authority import Pair
 from etcd_operator.trust.checking import Credentials, FaultError, read
-from etcd_operator.trust.issuing import Found, issued, own_names, root_secret
+from etcd_operator.trust.issuing import Found, forgotten, issued, own_names, root_secret
 from etcd_operator.trust.keys import Keys
 from navarch import Context
 from navarch.errors import Forbidden
@@ -110,13 +110,32 @@ async def _secret(ctx: Context, name: str) -> Secret | None:
 async def _issue(cluster: EtcdCluster, ctx: Context, started_with: set[str]) -> Found:
     """All that the operator issues, as it is then."""
     had: dict[str, Secret | None] = {name: await _secret(ctx, name) for name in own_names(cluster)}
+    for secret in had.values():
+        _refuse_of_before(cluster, secret)
     found = {name: (secret.data or {}) if secret is not None else None for name, secret in had.items()}
+    _refuse_distrust(forgotten(cluster, found), started_with)
     known = started_with <= {_fingerprint(cluster, found)}
     fresh = issued(cluster, found, ctx.now(), known=known)
     for name, data in fresh.items():
         _refuse_foreign(cluster, had[name])
         await ctx.apply(Secret(name=name, labels=labels_of(cluster), data=data))
     return {**found, **fresh}
+
+
+def _refuse_of_before(cluster: EtcdCluster, found: Secret | None) -> None:
+    """The garbage collector takes what belongs to a cluster of this name that is no more."""
+    owners = {each.uid for each in (found.metadata.owner_references or ()) if each.controller} if found else set()
+    if found is not None and owners - {cluster.metadata.uid}:
+        raise FaultError(f"Secret {found.name} is of another cluster of this name: unless it goes by itself, delete it")
+
+
+def _refuse_distrust(lost: Sequence[str], started_with: set[str]) -> None:
+    """Members that run would trust nobody who has a certificate of a new authority, and those that start would not trust
+    them.
+    """
+    if lost and started_with - {""}:
+        words = f"there is no Secret {', '.join(lost)}, and nothing that says whom members trust, which run on"
+        raise FaultError(f"{words}: put it back, or delete all pods at once, so that they start with new certificates")
 
 
 def _refuse_foreign(cluster: EtcdCluster, found: Secret | None) -> None:
