@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import msgspec
 
-from navarch.cluster.server.registry import decoded, with_version
+from navarch.cluster.server.registry import Found, decoded, with_version
 from navarch.cluster.server.request import Json
 from navarch.cluster.server.types import ResourceType
 from navarch.cluster.storage import Stored
 
-__all__ = ["seen", "seen_all", "stored_form", "value_of"]
+__all__ = ["seen", "seen_all", "seen_value", "stored_form", "value_of"]
 
 
 async def seen(resource: ResourceType, stored: Stored) -> bytes:
@@ -36,8 +36,15 @@ async def seen_all(resource: ResourceType, found: Sequence[Stored]) -> list[byte
     return [msgspec.json.encode(next(made)) if each is None else each for each in data]
 
 
+async def seen_value(resource: ResourceType, found: Found) -> Json:
+    """What was found, as it is seen: the value that was found itself, where it is stored as it is seen."""
+    if resource.convert is None and found.stored.revision >= resource.shaped_at:
+        return found.value
+    return await value_of(resource, found.stored)
+
+
 async def value_of(resource: ResourceType, stored: Stored) -> Json:
-    """One object as a value."""
+    """One object as a value of its own."""
     value = _shaped(resource, stored)
     if resource.convert is None:
         return value

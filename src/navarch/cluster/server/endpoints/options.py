@@ -94,6 +94,8 @@ def _manager_faults(manager: str) -> list[Cause]:
     faults = []
     if len(manager.encode()) > _LONGEST_MANAGER:
         faults.append(too_long("fieldManager", _LONGEST_MANAGER))
+    if manager.isprintable():
+        return faults
     faults += [
         invalid("fieldManager", manager, f"invalid character U+{ord(each):04X} (at position {place})")
         for each, place in zip(manager, _places(manager), strict=True)

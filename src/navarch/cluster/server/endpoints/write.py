@@ -14,7 +14,7 @@ from navarch.cluster.server.refusal import Refusal, bad_request, conflict, inval
 from navarch.cluster.server.registry import CHANGED, Found, retried
 from navarch.cluster.server.request import Json, Reply
 from navarch.cluster.server.types import ResourceType, Strategy
-from navarch.cluster.server.views import stored_form, value_of
+from navarch.cluster.server.views import seen_value, stored_form
 from navarch.cluster.storage import Stored
 from navarch.errors import Cause
 
@@ -249,7 +249,7 @@ async def store_update(call: Call, found: Found, value: Json, options: Json, *, 
 
     An object that was only waiting for its last finalizer goes with it.
     """
-    strategy, old = strategy_of(call), await value_of(call.resource, found.stored)
+    strategy, old = strategy_of(call), await seen_value(call.resource, found)
     _keep_managers(old, value)
     forgets = not owned and value["metadata"].get("managedFields") == []
     strategy.default(value)

@@ -63,8 +63,10 @@ def _is_same(left: Any, right: Any, key: str) -> bool:
 def arranged(merged: list[Any], order: list[Any], before: list[Any], key: str) -> list[Any]:
     """The items: those of `order` as it has them, and among them the others where they were before."""
     first = [_known_by(item, key) for item in order]
-    wanted = [item for item in merged if _place(_required(item, key), first) >= 0]
-    others = [item for item in merged if _place(_required(item, key), first) < 0]
+    wanted: list[Any] = []
+    others: list[Any] = []
+    for item in merged:
+        (others if _place(_required(item, key), first) < 0 else wanted).append(item)
     wanted.sort(key=lambda item: _place(_known_by(item, key), first))
     places = [_known_by(item, key) for item in before]
     others.sort(key=lambda item: _place(_known_by(item, key), places))
@@ -84,7 +86,11 @@ def _woven(others: list[Any], wanted: list[Any], places: list[Any], key: str) ->
 
 
 def _place(known_by: Any, places: list[Any]) -> int:
-    return next((at for at, each in enumerate(places) if equal(each, known_by)), -1)
+    kind = type(known_by)
+    for at, each in enumerate(places):
+        if type(each) is kind and each == known_by:
+            return at
+    return -1
 
 
 def _known_by(item: Any, key: str) -> Any:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from navarch.api.json_patch import copy_json
 from navarch.cluster.server.fields import arranging
 from navarch.cluster.server.fields.arranging import StrategicError, equal
 from navarch.cluster.server.fields.gotext import go_text, go_type
@@ -26,8 +25,8 @@ _ORDER: Final = "$setElementOrder"
 
 
 def strategic_merge(live: Json, patch: Json, schema: Mapping[str, Any]) -> Json:
-    """The object after the patch; neither argument is changed. Raises StrategicError."""
-    return _merge_maps(copy_json(live), copy_json(patch), _Type(schema, "Object"))
+    """The object after the patch; neither argument is changed, but parts of both are shared. Raises StrategicError."""
+    return _merge_maps(live, patch, _Type(schema, "Object"))
 
 
 class _Type:
@@ -71,6 +70,7 @@ def _resolved(schema: Mapping[str, Any]) -> _Type:
 def _merge_maps(original: Json, patch: Json, kind: _Type) -> Json:
     if _DIRECTIVE in patch:
         return _directed(patch)
+    original, patch = dict(original), dict(patch)
     _retain(original, patch)
     _merge_ordered_lists(original, patch, kind)
     for name, value in patch.items():
@@ -152,6 +152,9 @@ def _merge_member(original: Json, name: str, value: Any, kind: _Type) -> None:
         name = _suffix(name, _DELETE, "invalid patch format of primitive list")
     if value is None:
         original.pop(name, None)
+        return
+    if not deletes and type(value) is not dict and type(value) is not list:
+        original[name] = value
         return
     before = original.get(name)
     if isinstance(before, dict) and isinstance(value, dict):
