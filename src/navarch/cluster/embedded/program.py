@@ -19,6 +19,7 @@ from navarch.api import format_time
 from navarch.cluster.embedded.certificates import Authority, Pair
 from navarch.cluster.embedded.cluster import EmbeddedCluster
 from navarch.cluster.embedded.equipment import Equipment
+from navarch.cluster.embedded.forgetting import forget_the_past
 from navarch.cluster.embedded.served import new_loop, serving
 from navarch.cluster.embedded.state import ClusterFolder, Identity, Running
 from navarch.cluster.embedded.stores import opened
@@ -76,7 +77,10 @@ async def _serve(folder: ClusterFolder, port: int, ready: int) -> None:
             file.write("ready\n")
         cluster.equip()
         collect_seldom()
-        await stop.wait()
+        async with asyncio.TaskGroup() as group:
+            forgetting = group.create_task(forget_the_past(cluster, clock), name="forgetting")
+            await stop.wait()
+            forgetting.cancel()
         _log.info("stopping")
 
 
