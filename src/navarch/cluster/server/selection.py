@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import Final
 
 import msgspec
 
@@ -18,6 +20,7 @@ from navarch.errors import InvalidValueError
 __all__ = ["Selection", "refuse_malformed", "selection_of"]
 
 _ALWAYS = frozenset({"metadata.name", "metadata.namespace"})
+_VERSIONS_KEPT: Final = 256
 
 
 class _Labelled(msgspec.Struct, gc=False):
@@ -54,16 +57,24 @@ class Selection(msgspec.Struct, frozen=True):
         """Whether the object in these bytes is meant; only as much of it is decoded as has to be looked at."""
         if self.labels and not self.labels.matches(_head.decode(stored).metadata.labels):
             return False
-        return not self.fields or self._fields_match(msgspec.json.decode(stored))
+        return not self.fields or self._fields_match(_selected_by(self.resource.strategy.selectable_fields, stored))
 
-    def _fields_match(self, value: Json) -> bool:
-        metadata = value["metadata"]
-        known = {
-            "metadata.name": metadata.get("name", ""),
-            "metadata.namespace": metadata.get("namespace", ""),
-            **self.resource.strategy.selectable_fields(value),
-        }
+    def _fields_match(self, known: Mapping[str, str]) -> bool:
         return self.fields.matches(lambda path: known.get(path, ""))
+
+
+@lru_cache(_VERSIONS_KEPT)
+def _selected_by(fields_of: Callable[[Json], Mapping[str, str]], stored: bytes) -> Mapping[str, str]:
+    """What field selectors find in an object. A watch asks of each version twice, as what comes and as what goes, and
+    several watches ask of the same.
+    """
+    value: Json = msgspec.json.decode(stored)
+    metadata = value["metadata"]
+    return {
+        "metadata.name": metadata.get("name", ""),
+        "metadata.namespace": metadata.get("namespace", ""),
+        **fields_of(value),
+    }
 
 
 def refuse_malformed(request: ApiRequest) -> None:

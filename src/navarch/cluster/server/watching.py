@@ -33,14 +33,14 @@ class Lines:
     """The lines that events become, each made once however many watch."""
 
     def __init__(self) -> None:
-        self._known: OrderedDict[tuple[int, str, str], bytes] = OrderedDict()
+        self._known: OrderedDict[tuple[int, str, str, Form], bytes] = OrderedDict()
 
-    async def line(self, kind: str, stored: Stored, resource: ResourceType) -> bytes:
-        """The line for an object at this version."""
-        key = (stored.revision, kind, resource.api_version)
+    async def line(self, kind: str, stored: Stored, asked: WatchRequest) -> bytes:
+        """The line for an object at this version, in a form that is the same for all who ask for it."""
+        key = (stored.revision, kind, asked.resource.api_version, asked.form)
         line = self._known.get(key)
         if line is None:
-            line = _line(kind, await seen(resource, stored))
+            line = _event(kind, asked.formed(await seen(asked.resource, stored)), asked.form)
             self._known[key] = line
             if len(self._known) > _KEPT_LINES:
                 self._known.popitem(last=False)
@@ -72,6 +72,12 @@ class WatchRequest(msgspec.Struct, frozen=True):
     bookmarks: bool
     marks_initial_end: bool
     seconds: float
+
+    def formed(self, data: bytes) -> bytes:
+        """An object in the form that was asked for, as JSON."""
+        if not self.form.kind:
+            return data
+        return shaped(data, self.resource, replace(self.form, media_type="application/json"), self.request)
 
 
 class Watches:
@@ -206,18 +212,14 @@ class _Watch:
         return selection.matches((await selection.as_asked((stored,)))[0] if selection.is_of_version else stored.value)
 
     async def _shown(self, kind: str, stored: Stored) -> bytes:
-        resource = self._asked.resource
-        form = self._asked.form
-        if not form.kind and form.media_type != PROTOBUF:
-            return await self._watches.lines.line(kind, stored, resource)
-        return _event(kind, self._formed(await seen(resource, stored)), form)
+        asked = self._asked
+        if asked.form.kind == "Table":
+            return _event(kind, self._formed(await seen(asked.resource, stored)), asked.form)
+        return await self._watches.lines.line(kind, stored, asked)
 
     def _formed(self, data: bytes) -> bytes:
-        asked = self._asked
-        if not asked.form.kind:
-            return data
-        formed = shaped(data, asked.resource, replace(asked.form, media_type="application/json"), asked.request)
-        return self._with_columns_once(msgspec.json.decode(formed)) if asked.form.kind == "Table" else formed
+        formed = self._asked.formed(data)
+        return self._with_columns_once(msgspec.json.decode(formed)) if self._asked.form.kind == "Table" else formed
 
     def _with_columns_once(self, table: Json) -> bytes:
         """Only the first table of a watch says what its columns are."""
