@@ -268,6 +268,50 @@ async def test_mapping_by_metadata_is_given_what_need_not_be_decoded() -> None:
         assert sorted(await settled(world, calls)) == ["a", "b"]
 
 
+async def test_mapping_by_metadata_is_asked_again_only_if_that_has_changed() -> None:
+    """A version with other labels is asked about, and the one before it; of one with the same, the new one alone."""
+    world, tested, calls, asked = World(), operator(), Calls(), list[int]()
+
+    def labelled(entry: Entry, lookup: Lookup) -> Iterable[Key]:
+        asked.append(entry.version)
+        return [Key(entry.key.namespace, name) for name in entry.labels]
+
+    @tested.controller(Gadget, watches={ConfigMap: ByMetadata(labelled)})
+    async def reconcile(gadget: Gadget, ctx: Context) -> None:
+        calls.note(ctx)
+
+    await world.create("a")
+    await world.user.create(ConfigMap(name="m", labels={"a": ""}))
+    async with world.run(tested):
+        await settled(world, calls)
+        asked.clear()
+        await world.user.patch(ConfigMap, "m", MergePatch({"data": {"x": "1"}}))
+        assert (await settled(world, calls), len(asked)) == (["a"], 1)
+        await world.user.patch(ConfigMap, "m", MergePatch({"metadata": {"labels": {"a": None}}}))
+        assert (await settled(world, calls), len(asked)) == (["a"], 3)
+
+
+async def test_nothing_is_mapped_while_there_is_nothing_to_reconcile() -> None:
+    """Thousands of others may come and go before the first object does, which is then reconciled for itself."""
+    world, tested, calls, asked = World(), operator(), Calls(), list[str]()
+
+    def everything(settings: ConfigMap, lookup: Lookup) -> Iterable[Key]:
+        asked.append(settings.name)
+        return [Key(HOME, "a")]
+
+    @tested.controller(Gadget, watches={ConfigMap: everything})
+    async def reconcile(gadget: Gadget, ctx: Context) -> None:
+        calls.note(ctx)
+
+    async with world.run(tested):
+        await world.user.create(ConfigMap(name="m"))
+        assert (await settled(world, calls), asked) == ([], [])
+        await world.create("a")
+        assert await settled(world, calls) == ["a"]
+        await world.user.create(ConfigMap(name="n"))
+        assert (await settled(world, calls), asked) == (["a"], ["n"])
+
+
 async def test_object_on_its_way_out_is_reconciled_until_it_is_gone_if_so_declared() -> None:
     """By default it is not."""
     world, tested, patient, default = World(), operator(), Calls(), Calls()

@@ -29,6 +29,9 @@ class Kind:
     namespaced: bool = True
     has_status: bool = True
 
+    def __hash__(self) -> int:
+        return hash(self.kind)  # kinds are looked up with every object; few have a name in common
+
     @property
     def api_version(self) -> str:
         """As it stands in a manifest: `apps/v1`, or `v1` for the core group."""

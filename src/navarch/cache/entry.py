@@ -13,7 +13,7 @@ from navarch.api import Key
 from navarch.client.heads import Head, head_of
 from navarch.errors import DecodeError
 
-__all__ = ["UNKNOWN", "Entry", "Owner", "entry_of", "only_status_differs"]
+__all__ = ["UNKNOWN", "Entry", "Owner", "entry_of", "is_related_alike", "only_status_differs"]
 
 UNKNOWN = -1
 """A version that nothing can have."""
@@ -96,6 +96,11 @@ class Entry(msgspec.Struct, gc=False, eq=False):
     def controller(self) -> Owner | None:
         """The owner that controls the object, if it has one."""
         return next((owner for owner in self.owners if owner.controller), None)
+
+
+def is_related_alike(old: Entry, new: Entry) -> bool:
+    """Whether two versions of an object have the same labels and owners."""
+    return bool(_related(old.data) == _related(new.data))
 
 
 _KEY_OF_MANAGED_FIELDS = b'"managedFields":'

@@ -115,6 +115,8 @@ class Store:
         A label that is asked for by its value is indexed from the first question on, so that asking again does not go
         through everything.
         """
+        if not self._entries:
+            return []
         return [
             entry
             for entry in self._candidates(labels, namespace)

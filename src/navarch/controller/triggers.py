@@ -9,6 +9,7 @@ from typing import Any
 
 from navarch.api import Key, Kind
 from navarch.cache import Change, Collection, Entry, Owner, only_status_differs
+from navarch.cache.entry import is_related_alike
 from navarch.controller.causes import Causes
 from navarch.controller.lookup import Lookup
 from navarch.controller.reach import Version, Writer
@@ -56,11 +57,15 @@ def wanted_change(change: Change) -> bool:
 
 
 class Triggers:
-    """Puts the keys of one controller into its queue as collections change."""
+    """Puts the keys of one controller into its queue as collections change.
 
-    def __init__(self, controller: str, primary: Kind, queue: WorkQueue[Key], causes: Causes) -> None:
+    While there are no primary objects, nothing that happens to others concerns any.
+    """
+
+    def __init__(self, controller: str, primaries: Collection[Any], queue: WorkQueue[Key], causes: Causes) -> None:
         self._controller = controller
-        self._primary = primary
+        self._primary = primaries.kind
+        self._primaries = primaries.store
         self._queue = queue
         self._causes = causes
 
@@ -81,6 +86,8 @@ class Triggers:
         """An object changed that a primary one controls, or did until now."""
 
         def changed(change: Change) -> None:
+            if not self._primaries:
+                return
             entries = (change.old, change.new)
             self._add({key for entry in entries if entry for key in self._owner(entry)}, collection.kind, change)
 
@@ -90,8 +97,10 @@ class Triggers:
         """An object changed that concerns others: those it concerns now, and those it did before."""
 
         def changed(change: Change) -> None:
+            if not self._primaries:
+                return
             found: set[Key] = set()
-            for entry in filter(None, (change.old, change.new)):
+            for entry in _looked_at(change, mapper):
                 found.update(self._mapped(collection, entry, mapper, lookup))
             self._add(found, collection.kind, change)
 
@@ -125,6 +134,14 @@ class Triggers:
         except Exception:  # noqa: BLE001 - a user's function may raise anything
             _log.exception("mapping %s %s to %s failed", collection.kind.kind, entry.key, self._primary.resource)
         return ()
+
+
+def _looked_at(change: Change, mapper: Mapper) -> Iterable[Entry]:
+    """The versions that may concern different objects: where metadata decides that, and is the same, one of them."""
+    old, new = change.old, change.new
+    if old is None or new is None:
+        return (change.newest,)
+    return (new,) if isinstance(mapper, ByMetadata) and is_related_alike(old, new) else (old, new)
 
 
 def _keys(mapped: Iterable[Key]) -> tuple[Key, ...]:

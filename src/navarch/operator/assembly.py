@@ -108,7 +108,7 @@ class Workshop:
             concurrency=declared.options.concurrency,
             timeout=declared.options.timeout,
         )
-        triggers = Triggers(self._full_name(declared), declared.kind, queue, causes)
+        triggers = Triggers(self._full_name(declared), collections[declared.kind], queue, causes)
         returning = Returning(collections[declared.kind], self.operator.namespaces, queue)
         return Assembled(controller, queue, declared, _subscriptions(declared, collections, triggers), returning)
 
