@@ -55,6 +55,19 @@ async def test_what_happened_while_it_was_away_is_made_up_for(cluster: Cluster) 
         await cluster.eventually(lambda: cluster.get(Pod, "pod"), lambda pod: pod.spec.node_name == "n1")
 
 
+async def test_pods_are_watched_once_for_all(cluster: Cluster) -> None:
+    """There are many of them: whoever collects garbage hears of them from those who have them anyway."""
+    owner = await cluster.create(ConfigMap(name="owner"))
+    pod = Pod(name="owned", spec=PodSpec(containers=[Container(name="main", image="none")]))
+    pod.metadata.owner_references = owned_by(owner)
+    await cluster.create(pod)
+    async with controlled(cluster, WITHOUT_SCHEDULER):
+        await cluster.delete(ConfigMap, "owner")
+        await cluster.eventually(lambda: cluster.list(Pod), lambda found: not found)
+        watches = cluster.audit.records(verb="watch", resource="pods", stage="ResponseStarted")
+        assert len(watches) == 1
+
+
 async def test_owner_whose_kind_changes_its_version_is_not_taken_for_gone(cluster: Cluster) -> None:
     """What it owns stays while any version of the kind is served."""
     await installed(cluster.client)

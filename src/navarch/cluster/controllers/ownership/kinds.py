@@ -60,7 +60,8 @@ class _Watched(NamedTuple):
 
 
 class EveryKind:
-    """Tells of every change of every object that can be deleted, by its metadata alone.
+    """Tells of every change of every object that can be deleted, by its metadata alone; only pods, which are many, are not
+    watched once more, but told of as they are cached.
 
     Kinds are looked for again when a definition comes, changes or goes, and every 30 seconds. One that is gone is still
     watched for some seconds, so that the end of its objects is seen; what is left then is not told as deleted: nobody
@@ -75,6 +76,8 @@ class EveryKind:
         self._news = asyncio.Event()
         self._begun = asyncio.Event()
         self._definitions = around.cache.collection(CustomResourceDefinition)
+        self._pods = around.pods.collection
+        self._pod_changed = partial(self._told, self._pods.kind)
 
     def subscribe(self, told: Told) -> None:
         """Tells of every change; to be asked for before `run`."""
@@ -82,7 +85,8 @@ class EveryKind:
 
     def find(self, group: str, plural: str) -> Kind | None:
         """The kind that is watched under that name."""
-        return next((kind for kind in self._watched if (kind.group, kind.plural) == (group, plural)), None)
+        known = (self._pods.kind, *self._watched)
+        return next((kind for kind in known if (kind.group, kind.plural) == (group, plural)), None)
 
     def _told(self, kind: Kind, change: Change) -> None:
         for told in self._subscribers:
@@ -107,6 +111,7 @@ class EveryKind:
     async def run(self) -> None:
         """Watches until it is cancelled."""
         self._definitions.subscribe(self._definition_changed)
+        self._pods.subscribe(self._pod_changed)
         try:
             async with asyncio.TaskGroup() as group:
                 while True:
@@ -115,6 +120,7 @@ class EveryKind:
                     with contextlib.suppress(TimeoutError):
                         await within(self._around.clock, self._patience(), self._news.wait())
         finally:
+            self._pods.unsubscribe(self._pod_changed)
             self._definitions.unsubscribe(self._definition_changed)
             self._watched.clear()
             self._gone.clear()
@@ -132,7 +138,8 @@ class EveryKind:
         except NavarchError as error:
             _log.warning("the kinds of the cluster could not be looked up: %s", error)
             return
-        wanted = set(collected(served, self._watched).values())
+        found = collected(served, self._watched)
+        wanted = {kind for name, kind in found.items() if name != (self._pods.kind.group, self._pods.kind.plural)}
         for kind in wanted - self._watched.keys():
             self._watched[kind] = self._begin(group, kind)
         await self._end_those_gone(self._watched.keys() - wanted)
