@@ -59,8 +59,7 @@ def _sign_of_life(node: Node, lease: Lease | None) -> str:
 
 async def _taint(node: Node, ctx: Context) -> None:
     """While no node at all is ready, the fault is more likely on this side: nobody is to leave."""
-    others = [each for each in await ctx.list(Node) if each.name != node.name]
-    evicts = any(is_ready(each) for each in (node, *others))
+    evicts = is_ready(node) or any(is_ready(each) for each in await ctx.list(Node) if each.name != node.name)
     wanted = tainted(node, ctx.now().replace(microsecond=0), evicts=evicts)
     if wanted != (node.spec.taints or []):
         written = await ctx.patch(node, {"spec": {"taints": wanted or None}})

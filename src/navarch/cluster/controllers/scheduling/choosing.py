@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -117,11 +117,26 @@ class Chooser:
             found = self._suited[pod.shape] = _Suited(self._world, pod)
         return found
 
-    def _fitting(self, pod: PodInfo, nodes: Iterable[NodeState], refused: Refused) -> Iterator[NodeState]:
-        """Those of the nodes that have room; of the others, why not, in `refused`."""
+    def _fitting(self, pod: PodInfo, nodes: Sequence[NodeState], refused: Refused) -> Iterable[NodeState]:
+        """Those of the nodes that have room; of the others, why not, in `refused`, if no node is left."""
         world = self._world
         volumes = self._volumes(pod) if pod.claims else None
         others = [each for each in (spread_filter(world, pod), near_filter(world, pod)) if each is not None]
+        if not (pod.ports or world.nominated or others) and volumes is None:
+            roomy = [state for state in nodes if state.has_room(pod.requests)]
+            if roomy:
+                return roomy
+        return self._judged(pod, nodes, volumes, others, refused)
+
+    def _judged(
+        self,
+        pod: PodInfo,
+        nodes: Iterable[NodeState],
+        volumes: Verdict | None,
+        others: Sequence[Verdict],
+        refused: Refused,
+    ) -> Iterator[NodeState]:
+        world = self._world
         for state in nodes:
             reasons = [_NO_PORTS] if pod.ports and not state.has_free(pod.ports) else []
             reasons = reasons or (self._shortages(pod, state) if world.nominated else state.shortages(pod.requests))

@@ -115,6 +115,10 @@ class NodeState:
                 found.append(f"Insufficient {name}")
         return found
 
+    def has_room(self, requests: Amounts) -> bool:
+        """Whether a pod that asks for this much fits."""
+        return len(self.pods) < self.most_pods and not (requests and self.shortages(requests))
+
     def is_too_small(self, requests: Amounts) -> bool:
         """Whether a pod that asks for this much would not fit even if it were alone."""
         return any(amount > self.info.allocatable.get(name, 0) for name, amount in requests.items())
