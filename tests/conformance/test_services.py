@@ -8,8 +8,7 @@ from typing import Any
 from navarch.client import Client, Request, Transport
 
 
-async def _created(client: Client, name: str, spec: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """The Service's spec, and the server's warnings."""
+def _transport(client: Client) -> Transport:
     kept: list[Transport] = []
 
     def keep(transport: Transport) -> Transport:
@@ -17,9 +16,14 @@ async def _created(client: Client, name: str, spec: dict[str, Any]) -> tuple[dic
         return transport
 
     client.through(keep)
+    return kept[0]
+
+
+async def _created(client: Client, name: str, spec: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """The Service's spec, and the server's warnings."""
     body = json.dumps({"metadata": {"name": name}, "spec": spec}).encode()
     path, headers = f"/api/v1/namespaces/{client.options.namespace}/services", {"Content-Type": "application/json"}
-    answer = await kept[0].send(Request(method="POST", path=path, headers=headers, body=body))
+    answer = await _transport(client).send(Request(method="POST", path=path, headers=headers, body=body))
     try:
         found = json.loads(await answer.read())
         assert answer.status == 201, found
@@ -33,6 +37,19 @@ async def test_mere_name_has_no_traffic_policy(client: Client) -> None:
     given = {"type": "ExternalName", "externalName": "example.com", "internalTrafficPolicy": "Local"}
     spec, _ = await _created(client, "name", given)
     assert spec == {"type": "ExternalName", "externalName": "example.com", "sessionAffinity": "None"}
+
+
+async def test_who_writes_the_status_is_not_warned_of_the_rest(client: Client) -> None:
+    """Only who writes the fields is."""
+    given = {"externalName": "example.com", "ports": [{"port": 1}]}
+    said = 'spec.externalName is ignored when spec.type is not "ExternalName"'
+    _, warnings = await _created(client, "odd", given)
+    assert warnings == [f'299 - "{said}"'.replace('"ExternalName"', '\\"ExternalName\\"')]
+    path = f"/api/v1/namespaces/{client.options.namespace}/services/odd/status"
+    headers = {"Content-Type": "application/merge-patch+json"}
+    answer = await _transport(client).send(Request(method="PATCH", path=path, headers=headers, body=b"{}"))
+    assert (answer.status, [*answer.warnings()]) == (200, [])
+    await answer.close()
 
 
 async def test_what_headless_services_ignore_is_told(client: Client) -> None:

@@ -35,10 +35,6 @@ def _shows_go_struct(_step: Step, difference: Difference) -> bool:
     return all(isinstance(text, str) and "Invalid value: {" in text and "immutable" in text for text in texts)
 
 
-def _is_scale_in_another_form(step: Step, _difference: Difference) -> bool:
-    return step.path.endswith("/scale") and "as=" in step.accept
-
-
 def _creates_by_status(step: Step, difference: Difference) -> bool:
     return step.path.endswith("/status") and str(difference.embedded).startswith('404 services "')
 
@@ -117,7 +113,6 @@ KNOWN: tuple[Known, ...] = (
     Known("an empty list of rules belongs to nobody", _owns_no_rules),
     Known("immutable values are shown as JSON, not as Go's internal types", _shows_go_struct),
     Known("refused definitions name the right fields in our own words", _refuses_definition),
-    Known("a Scale is given as JSON and YAML only", _is_scale_in_another_form),
     Known("the columns of tables have no descriptions", _is_description),
     Known("messages about immutable fields lack the difference that Go prints", _lacks_go_difference),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -10,9 +10,12 @@ import msgspec
 from navarch.cluster.server.negotiation import PROTOBUF, Form
 from navarch.cluster.server.refusal import Refusal, bad_request
 from navarch.cluster.server.request import ApiRequest, Json
-from navarch.cluster.server.types import ResourceType
+from navarch.cluster.server.types import Column, ResourceType
 
-__all__ = ["empty_table", "list_reply", "shaped", "written"]
+__all__ = ["Rows", "empty_table", "list_reply", "shaped", "shaped_part", "written"]
+
+Rows = tuple[Sequence[Column], Callable[[Json], list[Any]]]
+"""The columns of a table, and what gives the cells of an object."""
 
 _YAML = "application/yaml"
 _INCLUDES = ("", "None", "Metadata", "Object")
@@ -42,12 +45,23 @@ def shaped(data: bytes, resource: ResourceType, form: Form, request: ApiRequest)
         return written(data, form)
     value: Json = msgspec.json.decode(data)
     if form.kind == "Table":
-        return written(_table(resource, [value], _of_one(value), request), form)
+        return written(_table(_rows(resource), [value], _of_one(value), request), form)
     if form.kind == "PartialObjectMetadataList" and resource.is_custom:
         raise Refusal(500, "", "content is not a list")
     if form.kind == "PartialObjectMetadataList":
         raise _not_acceptable(form, resource, "is not a list", resource.kind)
     return written(_partial(value, form.version), form)
+
+
+def shaped_part(value: Json, rows: Rows, form: Form, request: ApiRequest) -> bytes:
+    """The same for a part of an object that has a kind of its own."""
+    if form.kind == "Table":
+        return written(_table(rows, [value], _of_one(value), request), form)
+    return written(_partial(value, form.version) if form.kind == "PartialObjectMetadata" else value, form)
+
+
+def _rows(resource: ResourceType) -> Rows:
+    return resource.columns, resource.strategy.cells
 
 
 def _not_acceptable(form: Form, resource: ResourceType, is_what: str, kind: str) -> Refusal:
@@ -67,7 +81,7 @@ def list_reply(
     values: list[Json] = [msgspec.json.decode(item) for item in items]
     metadata = {name: value for name, value in metadata.items() if value}
     if form.kind == "Table":
-        return written(_table(resource, values, metadata, request), form)
+        return written(_table(_rows(resource), values, metadata, request), form)
     if form.kind == "PartialObjectMetadata":
         raise _not_acceptable(form, resource, "is a list", f"{resource.kind}List")
     partial: Json = {
@@ -105,17 +119,18 @@ def _partial(value: Json, version: str) -> Json:
     }
 
 
-def _table(resource: ResourceType, values: Iterable[Json], metadata: Json, request: ApiRequest) -> Json:
+def _table(rows: Rows, values: Iterable[Json], metadata: Json, request: ApiRequest) -> Json:
     include = request.parameter("includeObject")
     if include not in _INCLUDES:
         why = f"Invalid value: \"{include}\": must be 'Metadata', 'Object', 'None', or empty"
         raise bad_request(f"Unable to convert to Table as requested: includeObject: {why}")
+    columns, cells = rows
     return {
         "kind": "Table",
         "apiVersion": "meta.k8s.io/v1",
         "metadata": metadata,
-        "columnDefinitions": [column.definition() for column in resource.columns],
-        "rows": [_row(resource, value, include) for value in values],
+        "columnDefinitions": [column.definition() for column in columns],
+        "rows": [_row(cells(value), value, include) for value in values],
     }
 
 
@@ -132,8 +147,8 @@ def empty_table(resource: ResourceType, metadata: Json) -> Json:
     }
 
 
-def _row(resource: ResourceType, value: Json, include: str) -> Json:
-    row: Json = {"cells": resource.strategy.cells(value), "object": None}
+def _row(cells: list[Any], value: Json, include: str) -> Json:
+    row: Json = {"cells": cells, "object": None}
     if include == "Object":
         row["object"] = value
     elif include != "None":

@@ -3,29 +3,62 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
 from navarch.cluster.server.bodies import decode_json, duplicate_faults, strict_faults
+from navarch.cluster.server.builtin.cells.age import Ages
 from navarch.cluster.server.builtin.schema import schema_of
 from navarch.cluster.server.endpoints.call import Call
 from navarch.cluster.server.endpoints.options import patch_options, write_options
 from navarch.cluster.server.endpoints.patch import patched_value, repeated_keys
 from navarch.cluster.server.endpoints.write import metadata_of
 from navarch.cluster.server.fields import ScaleApply, applied_scale, entries_from_scale, entries_of_scale, updated_scale
+from navarch.cluster.server.negotiation import Form
 from navarch.cluster.server.refusal import Refusal, bad_request
-from navarch.cluster.server.request import Json
+from navarch.cluster.server.request import Json, Reply
+from navarch.cluster.server.shaping import shaped_part
+from navarch.cluster.server.types import Column
 
-__all__ = ["API_VERSION", "SCALE", "Scaled", "check_scale_name", "media_type_of", "scale_options", "warn_of_fields"]
+__all__ = [
+    "API_VERSION",
+    "SCALE",
+    "Scaled",
+    "check_scale_name",
+    "media_type_of",
+    "scale_options",
+    "scale_reply",
+    "warn_of_fields",
+]
 
 API_VERSION: Final = "autoscaling/v1"
 SCALE: Final = "io.k8s.api.autoscaling.v1.Scale"
+_COUNTS: Final = (Column("Desired", "integer"), Column("Available", "integer"))
+_COLUMNS: Final = (Column("Name", "string"), *_COUNTS, Column("Age", "string"))
+_CUSTOM_COLUMNS: Final = (Column("Name", "string", "name"), *_COUNTS, Column("Age", "date"))
 _APPLY: Final = "application/apply-patch+yaml"
 _KIND: Final = "autoscaling/v1, Kind=Scale"
 _NO_SCALES: Final = "request to convert CR to an invalid group/version: autoscaling/v1"
 """Kubernetes' own fault: the Scale of a custom object cannot be applied."""
 _FIRST: Final = "failed to create manager for existing fields: failed to convert live object"
+
+
+def scale_reply(call: Call, value: Json, form: Form) -> Reply:
+    """A Scale as the answer, in the form that was asked for."""
+    ages = Ages(call.kernel.clock)
+
+    def cells(scale: Json) -> list[Any]:
+        counts = [(scale.get(part) or {}).get("replicas", 0) for part in ("spec", "status")]
+        return [scale["metadata"]["name"], *counts, ages.of(scale)]
+
+    if form.kind == "PartialObjectMetadataList":
+        go_type = "*v1.Scale" if call.resource.is_custom else "*autoscaling.Scale"
+        why = f"you requested {form.kind}, but the requested object is not a list ({go_type})"
+        raise Refusal(406, "NotAcceptable", why)
+    columns = _CUSTOM_COLUMNS if call.resource.is_custom else _COLUMNS
+    body = shaped_part(value, (columns, cells), form, call.request)
+    return Reply(200, body, content_type=form.media_type, warnings=call.warnings)
 
 
 def media_type_of(call: Call) -> str:

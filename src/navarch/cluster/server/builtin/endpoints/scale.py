@@ -18,6 +18,7 @@ from navarch.cluster.server.endpoints.scaling import (
     Scaled,
     check_scale_name,
     scale_options,
+    scale_reply,
     warn_of_fields,
 )
 from navarch.cluster.server.endpoints.write import check_version, store_update
@@ -25,7 +26,6 @@ from navarch.cluster.server.negotiation import asked_form
 from navarch.cluster.server.refusal import bad_request, conflict, invalid
 from navarch.cluster.server.registry import CHANGED, Found
 from navarch.cluster.server.request import Json, Reply
-from navarch.cluster.server.shaping import written
 from navarch.cluster.server.views import value_of
 
 __all__ = ["scale"]
@@ -105,4 +105,4 @@ def _scale_of(value: Json) -> Json:
 
 def _reply(call: Call, value: Json) -> Reply:
     form = asked_form(call.request.headers.get("accept", ""), has_protobuf=True)
-    return Reply(200, written(value, form), content_type=form.media_type, warnings=call.warnings)
+    return scale_reply(call, value, form)
