@@ -21,6 +21,7 @@ from navarch.cluster.server.admission.plugins.nodes import NodeTaint
 from navarch.cluster.server.admission.plugins.priorities import OneDefaultPriority, Priorities
 from navarch.cluster.server.admission.plugins.protection import StorageProtection
 from navarch.cluster.server.admission.plugins.quotas import Quotas
+from navarch.cluster.server.admission.plugins.runtime_classes import RuntimeClasses
 from navarch.cluster.server.admission.plugins.service_accounts import ServiceAccounts
 from navarch.cluster.server.admission.plugins.storage_classes import ClaimResizing, DefaultStorageClass
 from navarch.cluster.server.admission.plugins.table import Plugins
@@ -105,6 +106,7 @@ class StandardAdmission:
 
 def _plugins(objects: Objects, rng: random.Random) -> Plugins:
     """Those before webhooks, in Kubernetes' order."""
+    classes = RuntimeClasses(objects)
     mutating = (
         DefaultLimits(objects),
         ServiceAccounts(objects, rng),
@@ -113,5 +115,6 @@ def _plugins(objects: Objects, rng: random.Random) -> Plugins:
         DefaultTolerations(),
         DefaultStorageClass(objects),
         StorageProtection(),
+        classes,
     )
-    return Plugins(mutating, (Limits(objects), OneDefaultPriority(objects), ClaimResizing(objects)))
+    return Plugins(mutating, (Limits(objects), OneDefaultPriority(objects), ClaimResizing(objects), classes))
