@@ -187,3 +187,13 @@ async def test_many_at_once_do_not_get_past_a_quota(client: Client) -> None:
     outcomes = await asyncio.gather(*(client.create(each) for each in new), return_exceptions=True)
     assert sum(isinstance(each, Secret) for each in outcomes) == 5
     assert len(await client.list(Secret)) == 5
+
+
+async def test_pod_that_is_to_end_after_all_is_charged_to_the_quota_of_such(client: Client) -> None:
+    """At once: nobody else gets its place."""
+    await limited(client, {"pods": "1"}, scopes=["Terminating"])
+    await client.create(pod("first"))
+    await client.patch(Pod, "first", MergePatch({"spec": {"activeDeadlineSeconds": 60}}))
+    with pytest.raises(Forbidden, match="exceeded quota: quota, requested: pods=1, used: pods=1, limited: pods=1"):
+        await client.create(pod("second", active_deadline_seconds=60))
+    await until_used(client, pods="1")

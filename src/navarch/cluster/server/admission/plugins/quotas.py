@@ -17,6 +17,7 @@ from navarch.errors import InvalidValueError
 
 __all__ = ["Quotas"]
 
+_PODS: Final = ("", "pods")
 _GROWING: Final = frozenset({("", "services"), ("", "persistentvolumeclaims")})
 """What can come to use more while it is there."""
 _ATTEMPTS: Final = 20
@@ -84,6 +85,8 @@ def _wanted(attributes: Attributes) -> Amounts:
     kind = (resource.group, resource.plural)
     if attributes.operation == "CREATE":
         return usage(*kind, value)
+    if kind == _PODS and attributes.operation == "UPDATE" and _is_limited(value) != _is_limited(attributes.old or {}):
+        return usage(*kind, value)
     if attributes.operation != "UPDATE" or kind not in _GROWING:
         return {}
     before = usage(*kind, attributes.old or {})
@@ -93,14 +96,22 @@ def _wanted(attributes: Attributes) -> Amounts:
     }
 
 
+def _is_limited(pod: Json) -> bool:
+    """Whether it is to end some day: that decides to which scope it belongs."""
+    return (pod.get("spec") or {}).get("activeDeadlineSeconds") is not None
+
+
 def _charged(attributes: Attributes, quota: Found, wanted: Amounts) -> dict[str, str]:
     """What the quota says is used afterwards; refuses what is more than it has."""
     spec, status = quota.value.get("spec") or {}, quota.value.get("status") or {}
     resource, value = attributes.resource, attributes.value or {}
     name, hard = quota.value["metadata"]["name"], spec.get("hard") or {}
-    if not in_scope(spec, resource.group, resource.plural, value):
+    kind = (resource.group, resource.plural)
+    if not in_scope(spec, *kind, value):
         return {}
-    is_new_pod = attributes.operation == "CREATE" and (resource.group, resource.plural) == ("", "pods")
+    if kind == _PODS and attributes.operation == "UPDATE" and in_scope(spec, *kind, attributes.old or {}):
+        return {}  # it was charged when it came
+    is_new_pod = attributes.operation == "CREATE" and kind == _PODS
     if is_new_pod and (missing := unspecified(hard, value)):
         raise forbid(attributes, f"failed quota: {name}: must specify {missing}")
     asked = {key: wanted[key] for key in sorted(wanted) if key in hard and wanted[key]}
