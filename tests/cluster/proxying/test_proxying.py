@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+import aiohttp
 import pytest
 from aiohttp import web
 
@@ -209,6 +210,33 @@ async def test_websocket_in_process_is_refused_in_words(embedded: EmbeddedCluste
             await transport.connect(request, ["chat"])
         async with asyncio.timeout(SECONDS):
             await ended.wait()
+
+
+async def test_websocket_goes_through(embedded: EmbeddedCluster, tmp_path: Path) -> None:
+    """With its subprotocol and its messages; when one side closes it, so does the other."""
+    closed = asyncio.Event()
+
+    async def echo(request: web.BaseRequest) -> web.StreamResponse:
+        socket = web.WebSocketResponse(protocols=("chat",))
+        await socket.prepare(request)
+        async for message in socket:
+            await socket.send_str(f"{request.headers.get('Authorization', 'nobody')}: {message.data}")
+        closed.set()
+        return socket
+
+    async with (
+        asyncio.timeout(SECONDS),
+        behind(echo) as port,
+        HttpServer(embedded.server, _tls(tmp_path)) as server,
+        aiohttp.ClientSession(headers={"Authorization": f"Bearer {embedded.token}"}) as session,
+        session.ws_connect(f"{server.url}{PODS}/web:{port}/proxy/", protocols=("chat",), ssl=False) as socket,
+    ):
+        assert socket.protocol == "chat"
+        for said in ("hello", "x" * 100_000):
+            await socket.send_str(said)
+            assert await socket.receive_str() == f"nobody: {said}"
+        await socket.close()
+        await closed.wait()
 
 
 async def test_pod_is_left_when_its_client_leaves(embedded: EmbeddedCluster, tmp_path: Path) -> None:
