@@ -30,7 +30,9 @@ from navarch.k8s.core.v1 import (
     Pod,
     PodCondition,
     Secret,
+    Service,
 )
+from navarch.k8s.policy.v1 import PodDisruptionBudget
 
 START = datetime(2030, 1, 1, tzinfo=UTC)
 LIMIT = 400.0
@@ -58,6 +60,8 @@ class World:
     """Nodes that are no more, and since when. Each pod has one of its own."""
     writes: list[str] = field(default_factory=list)
     dies_after: int = 0
+    slowness: float = 0.0
+    """How long Kubernetes takes for what is brought about at each look."""
     skew: float = 0.0
     """How far the operator's clock is ahead of the others."""
     stale: dict[Any, dict[str, Any]] | None = None
@@ -333,9 +337,12 @@ class Ctx:
     async def get(self, kind: Any, name: str) -> Any:
         if kind is Node:
             return None if name in self._world.gone else Node(name=name)
+        if kind in {Service, PodDisruptionBudget}:
+            return None
         return self._of(kind).get(name)
 
     async def apply(self, desired: Any) -> Any:
+        self._world.elapsed += self._world.slowness
         if isinstance(desired, Secret):
             self._world.secrets[desired.name] = desired
             self._world.wrote(f"apply Secret {desired.name}")

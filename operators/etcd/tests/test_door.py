@@ -112,11 +112,28 @@ async def test_a_name_that_is_too_long_for_pods_is_refused_at_the_door(client: C
         await client.create(cluster_of({"size": 1}, "x" * 53))
 
 
-async def test_claims_cannot_be_taken_from_a_cluster(client: Client) -> None:
-    """Nor given to one that has none."""
-    await client.create(cluster_of({"size": 3, "storage": STORAGE}))
+CLAIM = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+COREOS_CLAIM = {"pod": {"persistentVolumeClaimSpec": CLAIM}}
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ({"storage": STORAGE}, {"storage": None}),
+        ({}, {"storage": STORAGE}),
+        (COREOS_CLAIM, {"pod": {"persistentVolumeClaimSpec": None}}),
+        ({"pod": {"labels": {"a": "b"}}}, COREOS_CLAIM),
+    ],
+)
+async def test_claims_cannot_be_taken_from_a_cluster(
+    client: Client, before: Mapping[str, Any], after: Mapping[str, Any]
+) -> None:
+    """Nor given to one that has none, in whichever way that is said; it may be said in the other way."""
+    await client.create(cluster_of({"size": 1, **before}))
     with pytest.raises(Invalid, match="would lose their data"):
-        await client.patch(EtcdCluster, "example", MergePatch({"spec": {"storage": None}}))
+        await client.patch(EtcdCluster, "example", MergePatch({"spec": dict(after)}))
+    if before is COREOS_CLAIM:
+        await client.patch(EtcdCluster, "example", MergePatch({"spec": {"storage": STORAGE, "pod": None}}))
 
 
 STATIC = {"static": {"member": {"peerSecret": "p", "serverSecret": "s"}, "operatorSecret": "o"}}

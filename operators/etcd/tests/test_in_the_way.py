@@ -15,6 +15,9 @@ from navarch.k8s.core.v1 import (
     Pod,
     ResourceQuota,
     ResourceQuotaSpec,
+    Service,
+    ServicePort,
+    ServiceSpec,
     VolumeResourceRequirements,
 )
 from navarch.testing import Cluster
@@ -64,6 +67,20 @@ async def test_a_cluster_does_not_begin_with_the_data_of_another_one(cluster: Cl
         await starts(cluster)
         (claim,) = await cluster.list(PersistentVolumeClaim)
         assert [each.uid for each in claim.metadata.owner_references or ()] != ["of-before"]
+
+
+async def test_a_service_of_somebody_else_is_left_alone(cluster: Cluster) -> None:
+    """It has the name of the cluster, and other clients."""
+    theirs = Service(name=NAME, spec=ServiceSpec(selector={"app": "shop"}, ports=[ServicePort(port=80)]))
+    async with cluster.run(etcd_operator()):
+        await cluster.create(theirs)
+        await cluster.apply(example(1))
+        await says(cluster, f"Service {NAME} is there, and not of this cluster")
+        found = await cluster.get(Service, NAME)
+        assert (found.spec.selector, found.metadata.owner_references) == ({"app": "shop"}, [])
+        assert not await cluster.list(Pod)
+        await cluster.delete(Service, NAME)
+        await starts(cluster)
 
 
 async def test_what_kubernetes_refuses_is_said(cluster: Cluster) -> None:

@@ -227,6 +227,21 @@ async def test_a_quorum_that_is_lost_for_good_is_left_alone_and_said() -> None:
     assert world.claims.keys() == {"example-1"}
 
 
+async def test_what_was_seen_long_ago_is_not_acted_upon() -> None:
+    """The operator was stopped after it looked, and another one may have gone on: it looks again first."""
+    world = new_world()
+    await world.live()
+    world.slowness = 20.0
+    world.ask(size=1)
+    before = len(world.writes)
+    for _ in range(5):
+        await world.look_once()
+    assert all(write.startswith("status") for write in world.writes[before:])
+    world.slowness = 0.0
+    await world.live()
+    is_as_asked(world)
+
+
 async def test_a_version_that_does_not_work_is_taken_back() -> None:
     """The member that could not start runs again with the version before, and the status says so."""
     world = new_world()

@@ -37,6 +37,7 @@ __all__ = [
 GROUP: Final = "etcd.database.coreos.com"
 NEWEST: Final = "3.6.8"
 _MINOR: Final = "int({}.replace('v', '').split('.')[1])"
+_CLAIMS: Final = "has({0}.storage) || (has({0}.pod) && has({0}.pod.persistentVolumeClaimSpec))"
 _MAJOR: Final = "int({}.replace('v', '').split('.')[0])"
 
 
@@ -193,12 +194,12 @@ class EtcdClusterSpec(
     Spec,
     rules=(
         Rule(
-            "self.size > 0 || has(self.storage) || (has(self.pod) && has(self.pod.persistentVolumeClaimSpec))",
+            f"self.size > 0 || {_CLAIMS.format('self')}",
             message="size 0 keeps data in claims, and there are none: set storage, or delete the cluster",
         ),
         Rule(
-            "has(self.storage) == has(oldSelf.storage)",
-            message="storage cannot be added to a cluster, or taken from it: members would lose their data",
+            f"({_CLAIMS.format('self')}) == ({_CLAIMS.format('oldSelf')})",
+            message="claims cannot be given to a cluster, or taken from it: members would lose their data",
         ),
         Rule(
             "!has(oldSelf.TLS) || has(self.TLS)", message="TLS cannot be turned off: clients would go on in plain text"

@@ -31,6 +31,8 @@ _AGAIN: Final = 0.05
 """What a step has changed is looked at so soon."""
 _AFTER_REFUSAL: Final = 0.5
 _AFTER_DENIAL: Final = 5.0
+_FRESH: Final = 10.0
+"""What was seen longer ago is not acted upon: the process may have been stopped, and another one gone on without it."""
 _LONGEST_NOTE: Final = 1024
 _TIDY_SECONDS: Final = 60.0
 _SILENT: Final = frozenset({"Remember", "Settle"})
@@ -58,16 +60,23 @@ class Reconciler:
             seen = replace(seen, kept=kept, others=others, faults=keys.faults)
             if not seen.voices:
                 self._keyring.doubt(cluster, ctx.now())
-            plan = decide(cluster, seen)
+            looked, plan = ctx.now(), decide(cluster, seen)
             before = cluster.copy().status
             tell(cluster, seen, plan)
             self._counts.tell(cluster.namespace, cluster.name, _counted(cluster, seen), ctx.now())
             _announce(ctx, plan, before, cluster.status)
             if cluster.spec.paused:
                 return Result(after=plan.after)
-            await surround(cluster, ctx, len(seen.voters))
+            refusals = await surround(cluster, ctx, len(seen.voters))
             await self._keeper.keep(cluster, ctx)
-            return Result(after=await self._stepped(plan, cluster, ctx, etcd))
+            if refusals and not cluster.status.cluster_id:
+                return Result(after=_refused(plan, cluster, ctx, "; ".join(refusals)))
+            if abs((ctx.now() - looked).total_seconds()) > _FRESH:
+                return Result(after=_AGAIN)
+            after = await self._stepped(plan, cluster, ctx, etcd)
+            return Result(
+                after=_refused(plan, cluster, ctx, "; ".join(refusals)) if refusals and not plan.step else after
+            )
 
     async def _stepped(self, plan: Plan, cluster: EtcdCluster, ctx: Context, etcd: Etcd) -> float:
         """How long until the next look."""

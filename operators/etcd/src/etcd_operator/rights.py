@@ -18,7 +18,7 @@ from navarch.operator import Uses
 __all__ = ["RIGHTS"]
 
 _FOLLOWED: Final = ("get", "list", "watch")
-_APPLIED: Final = ("create", "list", "patch", "watch")
+_APPLIED: Final = (*_FOLLOWED, "create", "patch")
 
 RIGHTS: Final = (
     Uses(EtcdCluster, (*_FOLLOWED, "patch")),
