@@ -21,6 +21,13 @@ _YAML = "application/yaml"
 _INCLUDES = ("", "None", "Metadata", "Object")
 
 
+class _Headed(msgspec.Struct, gc=False):
+    metadata: msgspec.Raw
+
+
+_metadata_in = msgspec.json.Decoder(_Headed)
+
+
 def written(value: Any, form: Form) -> bytes:
     """A value as JSON, YAML or protobuf."""
     if form.media_type == PROTOBUF:
@@ -43,14 +50,14 @@ def shaped(data: bytes, resource: ResourceType, form: Form, request: ApiRequest)
     """One object, given as JSON, in the form that was asked for."""
     if not form.kind:
         return written(data, form)
+    if form.kind == "PartialObjectMetadata":
+        return written(_partial_of(data, form.version), form)
     value: Json = msgspec.json.decode(data)
     if form.kind == "Table":
         return written(_table(_rows(resource), [value], _of_one(value), request), form)
-    if form.kind == "PartialObjectMetadataList" and resource.is_custom:
+    if resource.is_custom:
         raise Refusal(500, "", "content is not a list")
-    if form.kind == "PartialObjectMetadataList":
-        raise _not_acceptable(form, resource, "is not a list", resource.kind)
-    return written(_partial(value, form.version), form)
+    raise _not_acceptable(form, resource, "is not a list", resource.kind)
 
 
 def shaped_part(value: Json, rows: Rows, form: Form, request: ApiRequest) -> bytes:
@@ -109,6 +116,12 @@ def _without_kind(item: bytes, resource: ResourceType) -> bytes:
         return b"{" + item[len(own) :]
     value = msgspec.json.decode(item)
     return msgspec.json.encode({name: part for name, part in value.items() if name not in {"apiVersion", "kind"}})
+
+
+def _partial_of(data: bytes, version: str) -> bytes:
+    """The metadata as it stands in the bytes of the object: what is around it is only looked over."""
+    head = b'{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/%b","metadata":' % version.encode()
+    return b"%b%b}" % (head, _metadata_in.decode(data).metadata)
 
 
 def _partial(value: Json, version: str) -> Json:
