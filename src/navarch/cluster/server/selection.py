@@ -31,7 +31,14 @@ class _Head(msgspec.Struct, gc=False):
     metadata: _Labelled
 
 
+class _Named(msgspec.Struct, gc=False):
+    name: str = ""
+    namespace: str = ""
+
+
 _head = msgspec.json.Decoder(_Head)
+_members = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_named = msgspec.json.Decoder(_Named)
 
 
 class Selection(msgspec.Struct, frozen=True):
@@ -66,14 +73,15 @@ class Selection(msgspec.Struct, frozen=True):
 @lru_cache(_VERSIONS_KEPT)
 def _selected_by(fields_of: Callable[[Json], Mapping[str, str]], stored: bytes) -> Mapping[str, str]:
     """What field selectors find in an object. A watch asks of each version twice, as what comes and as what goes, and
-    several watches ask of the same.
+    several watches ask of the same. Of the metadata, which is the larger half, only names can be selected by.
     """
-    value: Json = msgspec.json.decode(stored)
-    metadata = value["metadata"]
+    members = _members.decode(stored)
+    metadata = _named.decode(members.pop("metadata"))
+    value: Json = {name: msgspec.json.decode(member) for name, member in members.items()}
     return {
-        "metadata.name": metadata.get("name", ""),
-        "metadata.namespace": metadata.get("namespace", ""),
-        **fields_of(value),
+        "metadata.name": metadata.name,
+        "metadata.namespace": metadata.namespace,
+        **fields_of({**value, "metadata": {}}),
     }
 
 

@@ -71,12 +71,14 @@ def patched_value(call: Call, live: Json, media_type: str, schema: Schema) -> Js
     value = patched(live, call.request.body, media_type, call.resource, field_validation=validation)
     shown = copy_json(value) if validation == "Strict" else value
     refused = partial(unfit_patch, shown, strategic=call.request.body if media_type == _STRATEGIC else None)
-    if faults := schema.faults(value if call.resource.is_custom else _touched(value, live)):
+    touched = value if call.resource.is_custom else _touched(value, live)
+    if faults := schema.faults(touched):
         raise refused(_told(faults[0].message, media_type))
     odd = duplicate_faults(call.request)
     odd += unknown_in_operations(call.request.body) if media_type == _JSON_PATCH else []
-    call.warnings += strict_faults(call.request, value, schema, refused, found=odd)
-    return value
+    known = touched.keys() ^ value.keys()
+    call.warnings += strict_faults(call.request, touched, schema, refused, found=odd)
+    return {name: member for name, member in value.items() if name in known or name in touched}
 
 
 def _touched(value: Json, live: Json) -> Json:
