@@ -12,6 +12,9 @@ from etcd_operator.kinds import EtcdSettings, Healing
 from etcd_operator.manifests import template_of
 from etcd_operator.observation import Alarm, ClaimSeen, Fingerprint, MemberSeen, Observation, PodSeen, Voice
 from etcd_operator.planning import decide
+from etcd_operator.restore import EtcdRestore, EtcdRestoreSpec
+from etcd_operator.restore.kinds import ClusterReference
+from etcd_operator.restore.seeds import seed
 from etcd_operator.status import tell
 from etcd_operator.steps import (
     AddMember,
@@ -279,6 +282,22 @@ def test_nobody_is_started_while_a_restore_has_emptied_the_cluster() -> None:
     joining = replace(one, kept=Kept(restoring="back: 0 of 3 members serve"))
     assert isinstance(decide(cluster, joining).step, StartMember)
     assert decide(cluster, replace(joining, claims={})).step is None
+
+
+def test_what_is_restored_is_another_cluster_than_before() -> None:
+    """With the same token etcd gives it the same identity: members of before, which nobody could stop, would be let in.
+
+    And it is not made with a version that was given up.
+    """
+    cluster = a_cluster(version="3.5.21")
+    cluster.spec.version = cluster.status.failed_version = "3.5.22"
+    cluster.status.failed_generation = 1
+    restore = EtcdRestore(name="back", spec=EtcdRestoreSpec(etcd_cluster=ClusterReference(name="c")))
+    restore.metadata.uid, restore.status.seed = "restore", "c-0"
+    made = seed(cluster, restore, "python")
+    command = next(each.command or [] for each in made.spec.init_containers or [] if each.name == "make-data")
+    assert "--initial-cluster-token=restore" in command
+    assert made.annotations["etcd.version"] == "3.5.21"
 
 
 def test_only_a_member_of_its_own_gives_a_new_cluster_its_identity() -> None:

@@ -6,6 +6,7 @@ from typing import Final
 
 from etcd_operator.kinds import GROUP, EtcdCluster
 from etcd_operator.manifests import TLS_FOLDER, Start, peer_url, pod, program, secret_names, wiring
+from etcd_operator.planning.rolling import wanted_version
 from etcd_operator.restore.kinds import EtcdRestore
 from etcd_operator.versions import Version
 from navarch.k8s.core.v1 import Container, EnvVar, Pod, VolumeMount
@@ -19,12 +20,12 @@ _DATA_TOOL: Final = Version.of("3.5.0")
 
 def seed(cluster: EtcdCluster, restore: EtcdRestore, image: str) -> Pod:
     """As any first member's, but for what comes before etcd: take the snapshot, make data of it, put that in place."""
-    name = restore.status.seed
-    made = pod(cluster, name, Start("seed"), version=cluster.spec.version)
+    name, wanted = restore.status.seed, wanted_version(cluster)
+    made = pod(cluster, name, Start("seed"), version=wanted)
     made.metadata.annotations = {**made.annotations, RESTORE: restore.metadata.uid or ""}
     made.spec.init_containers = [
         _receiving(cluster, restore, image),
-        _making(cluster, name),
+        _making(cluster, restore, wanted),
         _own("install", restore, image),
     ]
     return made
@@ -50,9 +51,11 @@ def _own(doing: str, restore: EtcdRestore, image: str) -> Container:
     return made
 
 
-def _making(cluster: EtcdCluster, name: str) -> Container:
-    """With the tool of the very version that is going to run on it."""
-    version = cluster.spec.version.removeprefix("v")
+def _making(cluster: EtcdCluster, restore: EtcdRestore, wanted: str) -> Container:
+    """With the tool of the very version that is going to run on it. The restore's own token makes it another cluster than
+    the one before: whoever is left of that, on a node that nobody reaches, is not taken for a member.
+    """
+    name, version = restore.status.seed, wanted.removeprefix("v")
     tool = "etcdutl" if Version.of(version) >= _DATA_TOOL else "etcdctl"
     url = peer_url(cluster, name)
     return Container(
@@ -67,7 +70,7 @@ def _making(cluster: EtcdCluster, name: str) -> Container:
             f"--name={name}",
             f"--initial-cluster={name}={url}",
             f"--initial-advertise-peer-urls={url}",
-            f"--initial-cluster-token={cluster.metadata.uid or cluster.name}",
+            f"--initial-cluster-token={restore.metadata.uid or restore.name}",
         ],
         env=[EnvVar(name="ETCDCTL_API", value="3")],
         volume_mounts=[_mount()],
