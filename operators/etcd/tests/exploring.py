@@ -188,7 +188,8 @@ class Explorer:
 
     def _all_pods_are_deleted(self) -> bool:
         doomed = any(claim.metadata.deletion_timestamp for claim in self.world.claims.values())
-        if self.survivable and (doomed or not keeps_data(self.world.cluster)):
+        inside = not keeps_data(self.world.cluster)
+        if (self.survivable and (doomed or inside)) or (inside and any(map(self._is_first, self.world.pods))):
             return False
         for name in self.world.pods:
             self.world.lose_pod(name)

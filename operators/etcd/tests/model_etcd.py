@@ -93,7 +93,8 @@ class ModelEtcd:
     def _return(self, pod: Pod, member: int, *, forced: bool) -> None:
         if forced:
             assert self.running_voters < quorum(len(self.voters)), "a cluster with a quorum was cut down to one member"
-            self.is_lost_for_good("a member was made a cluster of its own")
+            if len(self.members) > 1:
+                self.is_lost_for_good("a member was made a cluster of its own")
             self.members = {member: replace(self.members[member], learner=False)}
             self.acknowledged = self.log[member]
         if member not in self.members:
