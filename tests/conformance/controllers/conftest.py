@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
+from functools import partial
 
 import pytest
 
@@ -13,6 +14,8 @@ from conformance.controllers.kubelet import Kubelet
 from navarch.client import Client
 from navarch.cluster.controllers.plane import ControlPlane, PlaneOptions
 from navarch.cluster.controllers.volumes.local import LocalVolumes
+from navarch.cluster.embedded.certificates import Authority
+from navarch.cluster.embedded.signing import signed_request
 from navarch.errors import AlreadyExists
 from navarch.k8s.core.v1 import ServiceAccount
 from navarch.testing.cluster import Cluster
@@ -24,7 +27,12 @@ async def controllers(embedded: Cluster | None, request: pytest.FixtureRequest) 
     if embedded is None:
         yield
         return
-    options = PlaneOptions(root_certificate="a certificate", volumes=_VOLUMES, scheduler=_is_scheduled(request))
+    options = PlaneOptions(
+        root_certificate="a certificate",
+        volumes=_VOLUMES,
+        scheduler=_is_scheduled(request),
+        sign=partial(signed_request, Authority.make(embedded.client.clock).pair, embedded.client.clock),
+    )
     async with asyncio.TaskGroup() as group:
         plane = group.create_task(ControlPlane(embedded.client, options).run(), name="control plane")
         yield

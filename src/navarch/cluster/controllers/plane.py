@@ -11,7 +11,7 @@ from typing import Final
 
 from navarch.cache import Cache
 from navarch.client import Client
-from navarch.cluster.controllers.accounts import aggregation, defaults
+from navarch.cluster.controllers.accounts import aggregation, defaults, signing
 from navarch.cluster.controllers.builtin import builtin_operator
 from navarch.cluster.controllers.health import nodes as health
 from navarch.cluster.controllers.health.conditions import HealthOptions
@@ -47,6 +47,8 @@ class PlaneOptions:
     root_certificate: str = ""
     volumes: LocalVolumes | None = None
     scheduler: bool = True
+    sign: signing.Sign | None = None
+    """What signs certificates of clients; nobody does if it is not said."""
     health: HealthOptions = field(default_factory=HealthOptions)
 
 
@@ -69,6 +71,8 @@ class ControlPlane:
         endpoints.declare(operator)
         mirroring.declare(operator)
         disruption.declare(operator)
+        if self._options.sign is not None:
+            signing.declare(operator, self._options.sign)
         if self._options.volumes is not None:
             claims.declare(operator, self._options.volumes)
             reclaiming.declare(operator, self._options.volumes)

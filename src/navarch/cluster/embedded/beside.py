@@ -95,8 +95,8 @@ class Beside:
         folder = self._equipment.folder
         if folder is None:
             folder = self._temporary = Path(tempfile.mkdtemp(prefix="navarch-"))
-        certificate = self._cluster.authority.pair.certificate.decode()
-        self._machinery = Machinery(self._cluster.client_as, self._equipment, self._block, folder, certificate)
+        authority = self._cluster.authority.pair
+        self._machinery = Machinery(self._cluster.client_as, self._equipment, self._block, folder, authority)
         await self._machinery.run()
 
     async def stop(self) -> None:

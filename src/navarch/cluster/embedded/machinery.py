@@ -11,8 +11,10 @@ from pathlib import Path
 from navarch.client import Client
 from navarch.cluster.controllers.plane import ControlPlane, PlaneOptions
 from navarch.cluster.controllers.volumes.local import LocalVolumes
+from navarch.cluster.embedded.certificates import Pair
 from navarch.cluster.embedded.equipment import Equipment
 from navarch.cluster.embedded.former import node_name, remove_former_nodes
+from navarch.cluster.embedded.signing import signed_request
 from navarch.cluster.embedded.switches import Switch, Switches
 from navarch.cluster.nodes.images import Images
 from navarch.cluster.nodes.network.addresses import Block
@@ -31,16 +33,16 @@ class Machinery:
     """What `equipment` names, while `run` runs. `client_as` gives a client in somebody's name.
 
     `block` has the addresses of pods and services; there are no nodes without one. `folder` has their logs and volumes;
-    `root_certificate` is what pods know the API server by.
+    `authority` is what pods know the API server by, and what signs certificates of clients.
     """
 
     def __init__(
-        self, client_as: ClientAs, equipment: Equipment, block: Block | None, folder: Path, root_certificate: str
+        self, client_as: ClientAs, equipment: Equipment, block: Block | None, folder: Path, authority: Pair
     ) -> None:
         self._client_as = client_as
         self._equipment = equipment
         self._folder = folder
-        self._root_certificate = root_certificate
+        self._authority = authority
         self._network = self._new_network(block) if block is not None else None
         self._switches = [*self._new_switches(self._network)] if self._network is not None else []
         self.simulated = self._new_simulated() if equipment.simulated else None
@@ -70,7 +72,10 @@ class Machinery:
 
     def _plane(self) -> ControlPlane:
         volumes = LocalVolumes(path=self._volume, remove=_remove) if self._switches else None
-        return ControlPlane(self._manager(), PlaneOptions(root_certificate=self._root_certificate, volumes=volumes))
+        client, authority = self._manager(), self._authority
+        sign = partial(signed_request, authority, client.clock)
+        options = PlaneOptions(root_certificate=authority.certificate.decode(), volumes=volumes, sign=sign)
+        return ControlPlane(client, options)
 
     def _volume(self, node: str, name: str) -> str:
         return str(self._folder / "volumes" / (node or "any") / name)

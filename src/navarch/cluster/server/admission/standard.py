@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from navarch._base.clock import Clock
 from navarch.cluster.server.access.authorization import Authorizer
 from navarch.cluster.server.admission.attributes import Attributes, Warnings
+from navarch.cluster.server.admission.certificates import CertificateRights
 from navarch.cluster.server.admission.grants import Grants
 from navarch.cluster.server.admission.kept import Kept
 from navarch.cluster.server.admission.matching import Equivalents, FindNamespace
@@ -78,6 +79,7 @@ class StandardAdmission:
         judging = Judging(objects, equivalents, around.find_namespace, around.authorizer)
         self._lifecycle = NamespaceLifecycle(around.find_namespace)
         self._grants = Grants(around.authorizer)
+        self._certificates = CertificateRights(around.authorizer)
         self._plugins = _plugins(objects, around.rng)
         changers = MutatingPolicies(changing, changing_bindings, judging)
         self._mutating = MutatingWebhooks(self._plugins, changers, mutating, asking)
@@ -95,6 +97,7 @@ class StandardAdmission:
     async def validate(self, attributes: Attributes, warnings: Warnings) -> None:
         """See `Admission.validate`."""
         await self._plugins.validate(attributes, warnings)
+        self._certificates.check(attributes)
         await self._policies.validate(attributes, warnings)
         await self._validating.validate(attributes, warnings)
         await self._quotas.validate(attributes)
