@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 from deployed import ACCOUNT, NAMESPACE
 from navarch.client.transport import Request, Response, Transport, WebSocket
-from navarch.errors import ConnectError
+from navarch.errors import ClosedError
 from navarch.operator import Operator
 from navarch.testing import Cluster
 
@@ -30,7 +30,7 @@ class Mortal:
     @property
     def _living(self) -> Transport:
         if self.died.is_set() or self._inner is None:
-            raise ConnectError("the operator was killed")
+            raise ClosedError("the operator was killed")
         return self._inner
 
     @property
