@@ -12,7 +12,16 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from etcd_operator.kinds import EtcdCluster, EtcdClusterSpec, EtcdSettings, Healing, Storage
+from etcd_operator.kinds import (
+    AuthPolicy,
+    EtcdCluster,
+    EtcdClusterSpec,
+    EtcdSettings,
+    Healing,
+    IssuedTls,
+    Storage,
+    TlsPolicy,
+)
 from etcd_operator.looking import pod_seen
 from etcd_operator.manifests import keeps_data
 from etcd_operator.observation import quorum
@@ -97,7 +106,12 @@ class Explorer:
         names = {member.name for member in world.etcd.members.values()}
         size, status = world.cluster.spec.size, world.cluster.status
         whole = len(world.etcd.voters) == len(names) == size == len(world.pods) == len(status.members.ready)
-        tidy = not world.keeper.is_busy and (not keeps_data(world.cluster) or set(world.claims) == names)
+        secure = all(each.peer_url.startswith("https:") for each in world.etcd.members.values())
+        tidy = (
+            not world.keeper.is_busy
+            and secure == (world.cluster.spec.tls is not None)
+            and (not keeps_data(world.cluster) or set(world.claims) == names)
+        )
         return whole and tidy and status.is_true("Available") and not status.is_true("Progressing")
 
     @property
@@ -143,6 +157,7 @@ class Explorer:
                 self._pods_are_changed,
                 self._version_is_changed,
                 self._cluster_is_paused,
+                self._tls_is_turned_on,
             ]
         )
         if happening():
@@ -268,6 +283,13 @@ class Explorer:
         """There is no 3.5.3. A restore takes the version that it finds, and does not go back from it."""
         versions = ["3.5.1", "3.5.2", "3.5.3"] if self.survivable else ["3.5.1", "3.5.2"]
         self.world.ask(version=self.chance.choice(versions))
+        return True
+
+    def _tls_is_turned_on(self) -> bool:
+        """Seldom: keys are made for it, which takes longer than all the rest."""
+        if self.world.cluster.spec.tls is not None or self.chance.random() < 0.8:
+            return False
+        self.world.ask(tls=TlsPolicy(issued=IssuedTls()), auth=AuthPolicy())
         return True
 
     def _cluster_is_paused(self) -> bool:
