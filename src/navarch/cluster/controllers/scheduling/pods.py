@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -16,6 +16,7 @@ __all__ = ["DEFAULT_SCHEDULER", "PodInfo", "Port", "affinity_of", "constraints_o
 DEFAULT_SCHEDULER: Final = "default-scheduler"
 _FINISHED: Final = frozenset({"Succeeded", "Failed"})
 _NOTHING: Final = msgspec.Raw(b"")
+_NULL: Final = msgspec.Raw(b"null")
 
 Port = tuple[str, str, int]
 """Address, protocol and number on the node."""
@@ -56,8 +57,15 @@ class _Volume(msgspec.Struct, rename="camel"):
     ephemeral: dict[str, object] | None = None
 
 
-class _Spec(Containers, rename="camel"):
+class _Needing(Containers, rename="camel"):
     containers: list[_Container] = []  # type: ignore[assignment]  # with its ports
+
+
+class _Spec(msgspec.Struct, rename="camel"):
+    containers: msgspec.Raw = msgspec.Raw(b"[]")
+    init_containers: msgspec.Raw = _NULL
+    overhead: msgspec.Raw = _NULL
+    resources: msgspec.Raw = _NULL
     node_name: str = ""
     node_selector: dict[str, str] | None = None
     affinity: msgspec.Raw = _NOTHING
@@ -82,6 +90,15 @@ class _Pod(msgspec.Struct):
 
 
 _decoder = msgspec.json.Decoder(_Pod)
+_needing = msgspec.json.Decoder(_Needing)
+
+
+class _Needs(NamedTuple):
+    """What the containers of a pod need of its node."""
+
+    requests: Amounts
+    at_least: Amounts
+    ports: tuple[Port, ...]
 
 
 class PodInfo(msgspec.Struct, eq=False, gc=False):
@@ -138,6 +155,7 @@ def pod_info(data: bytes) -> PodInfo:
     """The pod that is in `data`; raises `msgspec.DecodeError`."""
     pod = _decoder.decode(data)
     metadata, spec, status = pod.metadata, pod.spec, pod.status
+    needs = _needs(*map(bytes, (spec.containers, spec.init_containers, spec.overhead, spec.resources)))
     return PodInfo(
         key=Key(metadata.namespace, metadata.name),
         uid=metadata.uid,
@@ -151,9 +169,9 @@ def pod_info(data: bytes) -> PodInfo:
         is_finished=status.phase in _FINISHED,
         is_gated=bool(spec.scheduling_gates),
         scheduler=spec.scheduler_name,
-        requests=requested(spec),
-        at_least=at_least(spec),
-        ports=_ports(spec),
+        requests=needs.requests,
+        at_least=needs.at_least,
+        ports=needs.ports,
         claims=_claims(metadata.name, spec),
         selector=tuple(sorted((spec.node_selector or {}).items())),
         affinity=bytes(spec.affinity),
@@ -163,7 +181,17 @@ def pod_info(data: bytes) -> PodInfo:
     )
 
 
-def _ports(spec: _Spec) -> tuple[Port, ...]:
+@lru_cache(maxsize=1024)
+def _needs(containers: bytes, init_containers: bytes, overhead: bytes, resources: bytes) -> _Needs:
+    """Added up once for all pods of a template, and all versions of a pod. Raises `msgspec.DecodeError`."""
+    spec = _needing.decode(
+        b'{"containers":%b,"initContainers":%b,"overhead":%b,"resources":%b}'
+        % (containers, init_containers, overhead, resources)
+    )
+    return _Needs(requested(spec), at_least(spec), _ports(spec))
+
+
+def _ports(spec: _Needing) -> tuple[Port, ...]:
     return tuple(
         (port.host_ip or "0.0.0.0", port.protocol or "TCP", port.host_port)  # noqa: S104 - as Kubernetes reads it
         for container in spec.containers
