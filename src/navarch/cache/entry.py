@@ -31,24 +31,16 @@ class Owner(msgspec.Struct, rename="camel", frozen=True, gc=False):
     controller: bool | None = None
 
 
-class _Identity(msgspec.Struct, gc=False):
-    uid: str = ""
-
-
-class _Identified(msgspec.Struct, gc=False):
-    metadata: _Identity = msgspec.field(default_factory=_Identity)
-
-
 class _Related(msgspec.Struct, rename="camel", gc=False):
+    uid: str = ""
     labels: dict[str, str] | None = None
     owner_references: tuple[Owner, ...] | None = None
 
 
 class _RelatedHead(msgspec.Struct, gc=False):
-    metadata: _Related
+    metadata: _Related = msgspec.field(default_factory=_Related)
 
 
-_decode_identified = msgspec.json.Decoder(_Identified).decode
 _decode_related = msgspec.json.Decoder(_RelatedHead).decode
 
 
@@ -80,7 +72,7 @@ class Entry(msgspec.Struct, gc=False, eq=False):
     @property
     def uid(self) -> str:
         """What tells the object from others that had its name."""
-        return _decode_identified(self.data).metadata.uid
+        return _related(self.data).uid
 
     @property
     def labels(self) -> Mapping[str, str]:

@@ -117,6 +117,8 @@ class Store:
         """
         if not self._entries:
             return []
+        if not labels.requirements:
+            return list(self) if namespace is None else self.in_namespace(namespace)
         return [
             entry
             for entry in self._candidates(labels, namespace)
