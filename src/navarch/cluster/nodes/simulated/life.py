@@ -64,7 +64,7 @@ class PodLife:
         """The status that the cluster was last told."""
         self._life = life
         self._rng = rng
-        self._delays = Delays(life.delays(), rng)
+        self._delays: Delays | None = None
         self._crashes = 0
         self._came = self._told = self._began = now.moment
         self._left = iter(life.stages)
@@ -199,7 +199,8 @@ class PodLife:
     def _start_again(self) -> None:
         """At once after the first crash, later and later after the next ones."""
         if self._due - self._began >= _FORGOTTEN_AFTER:
-            self._crashes, self._delays = 0, Delays(self._life.delays(), self._rng)
+            self._crashes, self._delays = 0, None
+        self._delays = self._delays or Delays(self._life.delays(), self._rng)
         seconds = self._delays.next_delay() if self._crashes else 0.0
         self._crashes += 1
         if seconds:
