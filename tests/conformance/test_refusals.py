@@ -100,3 +100,27 @@ async def test_template_without_labels_is_refused(client: Client, metadata: dict
         path = f"/apis/apps/v1/namespaces/{client.options.namespace}/{kind.lower()}s"
         said = await _said(client, path, kind, spec)
         assert f"spec.template.metadata.labels: Invalid value: {shown}: `selector` does not match template" in said
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("nope", "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"),
+        ("fe80::0042", 'must be in canonical form ("fe80::42")'),
+        ("010.0.0.1", "must not have leading 0s"),
+        ("::ffff:1.2.3.4", "must not be an IPv4-mapped IPv6 address"),
+        ("fe80::42", ""),
+    ],
+)
+async def test_name_of_an_ip_address_is_the_address(client: Client, name: str, why: str) -> None:
+    """As everybody would write it."""
+    parent = {"parentRef": {"resource": "services", "name": "web", "namespace": "default"}}
+    given = Dynamic(
+        {"apiVersion": "networking.k8s.io/v1", "kind": "IPAddress", "metadata": {"name": name}, "spec": parent}
+    )
+    if not why:
+        assert (await client.using(dry_run=True).create(given)).name == name
+        return
+    with pytest.raises(Invalid) as refused:
+        await client.using(dry_run=True).create(given)
+    assert [cause.message for cause in refused.value.causes] == [f'Invalid value: "{name}": {why}']

@@ -22,6 +22,7 @@ from navarch.cluster.server.request import Json
 from navarch.errors import Cause
 
 __all__ = [
+    "address_name_faults",
     "check_ingress",
     "check_ingress_class",
     "check_ingress_class_update",
@@ -215,3 +216,20 @@ def _check_slice_ports(ports: Any) -> Iterator[Cause]:
 def check_slice_update(value: Json, old: Json) -> list[Cause]:
     """What its addresses are never changes."""
     return immutable_faults(value.get("addressType"), old.get("addressType"), "addressType")
+
+
+def address_name_faults(name: str) -> list[str]:
+    """The name of an IPAddress is the address, as everybody would write it.
+
+    >>> address_name_faults("10.0.0.1"), address_name_faults("fe80::0042")
+    ([], ['must be in canonical form ("fe80::42")'])
+    """
+    try:
+        found = ipaddress.ip_address(name)
+    except ValueError:
+        is_padded = re.fullmatch(r"\d+(\.\d+){3}", name) and any(part != str(int(part)) for part in name.split("."))
+        valid = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
+        return ["must not have leading 0s" if is_padded else valid]
+    if isinstance(found, ipaddress.IPv6Address) and found.ipv4_mapped is not None:
+        return ["must not be an IPv4-mapped IPv6 address"]
+    return [] if str(found) == name else [f'must be in canonical form ("{found}")']

@@ -88,6 +88,7 @@ OTHERS: Final[dict[tuple[str, str], Rules]] = {
         check_update=networking.check_ingress_class_update,
         counts_generation=True,
     ),
+    (_NETWORKING, "ipaddresses"): Rules(name_faults=networking.address_name_faults),
     (_NETWORKING, "networkpolicies"): Rules(
         default=defaults.default_network_policy, check=networking.check_network_policy, counts_generation=True
     ),
