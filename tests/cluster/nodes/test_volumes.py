@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -119,6 +120,18 @@ async def test_a_pod_has_the_token_of_its_account(machine: Machine) -> None:
     token = await machine.output(pod, "cat", f"{folder}/token")
     assert token.count(".") == 2
     assert await machine.output(pod, "cat", f"{folder}/namespace", f"{folder}/ca.crt") == "defaultauthority"
+
+
+async def test_the_token_of_a_pod_with_a_user_is_for_that_user(machine: Machine) -> None:
+    """Nobody else can read it."""
+    sources = [{"serviceAccountToken": {"path": "token"}}]
+    pod = await machine.run(
+        shell("sleep 100", volume_mounts=_mount("/mine")),
+        volumes=[{"name": "data", "projected": {"sources": sources}}],
+        security_context={"runAsUser": os.getuid()},
+    )
+    shown = await machine.output(pod, "stat", "-L", "-c", "%a %u", "/mine/token")
+    assert shown.split() == ["600", str(os.getuid())]
 
 
 async def test_a_part_of_a_volume_is_mounted(machine: Machine) -> None:

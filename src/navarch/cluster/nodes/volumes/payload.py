@@ -6,6 +6,7 @@ version is a new folder, and the link is replaced in one step.
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 from collections.abc import Mapping
@@ -19,15 +20,17 @@ _FRESH: Final = "..data_tmp"
 
 
 class File(NamedTuple):
-    """What a file holds, and who may read it."""
+    """What a file holds, and who may read it. It belongs to whoever runs the node, unless it says otherwise."""
 
     content: bytes
     mode: int = 0o644
+    owner: int = -1
+    group: int = -1
 
 
 def write_payload(folder: Path, files: Mapping[str, File]) -> bool:
     """Lets the folder hold these files and no others; returns whether anything changed."""
-    if _held(folder / _DATA) == dict(files):
+    if _held(folder / _DATA) == {name: (file.content, file.mode) for name, file in files.items()}:
         return False
     folder.mkdir(parents=True, exist_ok=True)
     version = Path(tempfile.mkdtemp(prefix="..", dir=folder))
@@ -45,18 +48,21 @@ def write_payload(folder: Path, files: Mapping[str, File]) -> bool:
     return True
 
 
-def _held(data: Path) -> dict[str, File] | None:
+def _held(data: Path) -> dict[str, tuple[bytes, int]] | None:
+    """Contents and modes; whom files belong to does not change while a pod lives."""
     if not data.exists():
         return None
     root = data.resolve()
     found = [path for path in root.rglob("*") if path.is_file()]
-    return {str(path.relative_to(root)): File(path.read_bytes(), path.stat().st_mode & 0o777) for path in found}
+    return {str(path.relative_to(root)): (path.read_bytes(), path.stat().st_mode & 0o777) for path in found}
 
 
 def _write(path: Path, file: File) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(file.content)
     path.chmod(file.mode)
+    if os.geteuid() == 0:
+        os.chown(path, file.owner, file.group)
 
 
 def _show(folder: Path, names: set[str]) -> None:

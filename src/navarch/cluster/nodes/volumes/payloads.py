@@ -77,7 +77,7 @@ class Payloads:
             return self._downward(pod, source.downward_api.items or [], mode)
         if source.service_account_token is not None:
             token = await self._token(pod, source.service_account_token)
-            return {source.service_account_token.path: File(token.encode(), mode or _MODE)}
+            return {source.service_account_token.path: _token_file(token, pod, mode)}
         raise ContainerError("unsupported source of a projected volume")
 
     async def _config_map(self, pod: Pod, name: str, *, optional: bool) -> Mapping[str, bytes]:
@@ -147,3 +147,26 @@ def _chosen(
         elif not optional:
             raise ContainerError(f"{kind.lower()} references non-existent config key: {item.key}")
     return found
+
+
+def _token_file(token: str, pod: Pod, mode: int | None) -> File:
+    """A token is for the pod's group alone, or for its user, if it says that it has one."""
+    context = pod.spec.security_context
+    group, user = context.fs_group if context else None, _user_of(pod)
+    if group is None and user is None:
+        return File(token.encode(), mode or _MODE)
+    owner = -1 if user is None else user
+    return File(token.encode(), 0o600, owner) if group is None else File(token.encode(), 0o640, owner, group)
+
+
+def _user_of(pod: Pod) -> int | None:
+    """The one user that all containers run as; None if there is none, or several."""
+    context = pod.spec.security_context
+    shared = context.run_as_user if context else None
+    found = {
+        shared
+        if each.security_context is None or each.security_context.run_as_user is None
+        else each.security_context.run_as_user
+        for each in (*pod.spec.containers, *(pod.spec.init_containers or ()))
+    }
+    return found.pop() if len(found) == 1 else None
