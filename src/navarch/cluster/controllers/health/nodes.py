@@ -6,14 +6,14 @@ from collections.abc import Iterable
 from typing import Final
 
 from navarch.api import Key
-from navarch.cache import Cached
+from navarch.cache import Cached, Entry
 from navarch.client import StrategicPatch
 from navarch.cluster.controllers.health.conditions import HealthOptions, is_ready, ready_status, silent, tainted
 from navarch.cluster.controllers.podbook import PodBook
 from navarch.controller.context import Context
 from navarch.controller.contract import Result
 from navarch.controller.lookup import Lookup
-from navarch.controller.triggers import any_change
+from navarch.controller.triggers import ByMetadata, any_change
 from navarch.errors import NotFound
 from navarch.k8s.coordination.v1 import Lease
 from navarch.k8s.core.v1 import Node, Pod
@@ -28,7 +28,7 @@ def declare(operator: Operator, pods: PodBook, options: HealthOptions) -> None:
     """Adds the controller. A node is heard of when its lease is renewed or its heartbeats move on, by our own clock."""
     heard: dict[str, tuple[str, float]] = {}
 
-    @operator.controller(Node, watches={_LEASES: _node_of}, when=any_change, name="node-lifecycle")
+    @operator.controller(Node, watches={_LEASES: ByMetadata(_node_of)}, when=any_change, name="node-lifecycle")
     async def watch_over(node: Node, ctx: Context) -> Result:
         left = _patience(node, await ctx.get(Lease, node.name, namespace="kube-node-lease"), ctx)
         if left <= 0:
@@ -84,5 +84,5 @@ async def _unready(node: Node, ctx: Context, pods: PodBook) -> None:
         ctx.event("NodeNotReady", "Node is not ready", type="Warning", regarding=pod)
 
 
-def _node_of(lease: Lease, lookup: Lookup) -> Iterable[Key]:  # noqa: ARG001 - the form of a mapping
-    return (Key("", lease.name),)
+def _node_of(lease: Entry, lookup: Lookup) -> Iterable[Key]:  # noqa: ARG001 - the form of a mapping
+    return (Key("", lease.key.name),)
