@@ -259,13 +259,14 @@ def test_a_choice_is_forgotten_when_a_quorum_is_there() -> None:
 def test_members_that_only_the_operator_cannot_reach_are_not_said_to_be_down() -> None:
     """Their pods are ready, which a quorum says: whether they serve is not known here."""
     cluster = a_cluster()
+    cluster.status.members.ready = ["c-0", "c-1", "c-2"]
     seen = replace(healthy(cluster), voices={}, members=(), agreed=False)
     plan = decide(cluster, seen)
     tell(cluster, seen, plan)
     available = cluster.status.condition("Available")
     assert plan.reason == "Unreachable"
     assert available is not None
-    assert (available.status, available.reason) == ("Unknown", "Unreachable")
+    assert (available.status, available.reason, cluster.status.ready) == ("Unknown", "Unreachable", "3/3")
 
 
 # Beginning

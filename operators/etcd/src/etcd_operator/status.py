@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, Literal
 
 from etcd_operator.kinds import EtcdCluster, MembersStatus
@@ -51,8 +51,8 @@ _UNDER_WAY: Final = frozenset(
 def tell(cluster: EtcdCluster, seen: Observation, plan: Plan) -> None:
     """Brings the status to what was seen, and to what is done about it."""
     status = cluster.status
-    ready = sorted(member.name for member in seen.voters if _serves(seen, member.name))
     names = seen.names or {*status.members.ready, *status.members.unready}
+    ready = _ready(seen, plan, names)
     new = [member.name for member in seen.members if member.learner or not member.started]
     joining = new if seen.names else status.members.joining
     status.members = MembersStatus(ready=ready, unready=sorted(names - set(ready)), joining=joining)
@@ -69,6 +69,13 @@ def tell(cluster: EtcdCluster, seen: Observation, plan: Plan) -> None:
     _versions(cluster, seen)
     _saved(cluster, seen)
     _conditions(cluster, seen, plan)
+
+
+def _ready(seen: Observation, plan: Plan, names: Iterable[str]) -> list[str]:
+    """Those that serve; as Kubernetes says, where they do not answer the operator."""
+    if plan.reason == "Unreachable":
+        return sorted(name for name in names if name in seen.pods and seen.pods[name].ready)
+    return sorted(member.name for member in seen.voters if _serves(seen, member.name))
 
 
 def _serves(seen: Observation, name: str) -> bool:
