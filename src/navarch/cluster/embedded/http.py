@@ -341,7 +341,8 @@ def _headers(reply: Reply) -> CIMultiDict[str]:
     if reply.content_type:
         headers["Content-Type"] = reply.content_type
     for name, joined in reply.headers.items():
-        headers.popall(name, None)  # a reply's own header is instead of the usual one
+        if not reply.passed_on:
+            headers.popall(name, None)  # a reply's own header is instead of the usual one
         for value in joined.split("\n"):
             headers.add(name, value)
     for text in reply.warnings:
