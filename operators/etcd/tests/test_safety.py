@@ -147,6 +147,8 @@ def test_a_pod_whose_claim_is_ending_is_not_stopped() -> None:
     assert (asleep.step, asleep.stuck) == (None, True)
     tell(cluster, seen, asleep)
     assert cluster.status.is_true("Degraded")
+    strays = {**seen.pods, **{name: PodSeen(name=name, running=True) for name in ("c-1", "c-2")}}
+    assert decide(cluster, replace(seen, pods=strays)).stuck
 
 
 def test_a_member_whose_claim_is_ending_goes_when_another_one_votes() -> None:

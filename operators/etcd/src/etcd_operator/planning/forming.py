@@ -30,7 +30,8 @@ def asleep(cluster: EtcdCluster, seen: Observation) -> Plan | None:
         return None
     running = sorted(pod.name for pod in seen.pods.values() if not pod.ending)
     doomed = [name for name in running if seen.loses_data_with_its_pod(name)]
-    if doomed and len(running) - len(doomed) < quorum(len(running)):
+    voters = {member.name for member in seen.voters} or set(running)
+    if doomed and len(voters - set(doomed)) < quorum(len(voters)):
         words = f"size is 0, but the claims of {', '.join(doomed)} are ending, and would take the data with them"
         return stuck("Asleep", f"{words}: with a size of 1 or more other members take their place first")
     if running:
