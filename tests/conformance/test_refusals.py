@@ -7,9 +7,12 @@ from typing import Any
 
 import pytest
 
+from gadgets import CONFIG_MAP
 from navarch.api import Dynamic
-from navarch.client import Client, Request, Transport
+from navarch.client import Client, MergePatch, Request, Transport
 from navarch.errors import Invalid
+from navarch.k8s.batch.v1 import Job
+from navarch.k8s.core.v1 import ConfigMap
 
 _ADMISSION = "admissionregistration.k8s.io/v1"
 _RULE = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}
@@ -124,3 +127,38 @@ async def test_name_of_an_ip_address_is_the_address(client: Client, name: str, w
     with pytest.raises(Invalid) as refused:
         await client.using(dry_run=True).create(given)
     assert [cause.message for cause in refused.value.causes] == [f'Invalid value: "{name}": {why}']
+
+
+def _indexed_job(name: str, completions: int) -> Dynamic:
+    template = {"spec": {**_POD, "restartPolicy": "Never"}}
+    spec = {"completionMode": "Indexed", "completions": completions, "suspend": True, "template": template}
+    return Dynamic({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name}, "spec": spec})
+
+
+async def test_indexed_job_needs_names_for_its_pods(client: Client) -> None:
+    """The last index counts."""
+    name = "a" * 61
+    await client.using(dry_run=True).create(_indexed_job(name, 10))
+    with pytest.raises(Invalid) as refused:
+        await client.using(dry_run=True).create(_indexed_job(name, 11))
+    why = f'Invalid value: "{name}": will not able to create pod with invalid DNS label: {name}-10'
+    assert [cause.message for cause in refused.value.causes] == [why]
+
+
+async def test_indexed_job_grows_with_its_parallelism(client: Client) -> None:
+    """Not without it."""
+    await client.create(_indexed_job("grows", 2))
+    with pytest.raises(Invalid) as refused:
+        await client.patch(Job, "grows", MergePatch({"spec": {"completions": 3}}))
+    assert ["tandem with spec.parallelism" in cause.message for cause in refused.value.causes] == [True]
+    grown = await client.patch(Job, "grows", MergePatch({"spec": {"completions": 3, "parallelism": 3}}))
+    assert grown.spec.completions == 3
+
+
+async def test_self_link_is_shown_and_not_kept(client: Client) -> None:
+    """By a dry run alone."""
+    await client.create(ConfigMap(name="linked"))
+    change = MergePatch({"metadata": {"selfLink": "/x"}})
+    shown = await client.using(dry_run=True).patch(CONFIG_MAP, "linked", change)
+    assert shown["metadata"]["selfLink"] == "/x"
+    assert "selfLink" not in (await client.patch(CONFIG_MAP, "linked", change))["metadata"]

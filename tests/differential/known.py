@@ -77,7 +77,23 @@ def _has_labels_at_once(step: Step, difference: Difference) -> bool:
 
 
 def _is_of_another_kind(_step: Step, difference: Difference) -> bool:
-    return str(difference.embedded).endswith(": unknown conversion")
+    told = "".join(map(str, difference.embedded)) if isinstance(difference.embedded, list) else str(difference.embedded)
+    is_told_alone = told.startswith("kind (FieldValueInvalid)") or " is invalid: kind: Invalid value: " in told
+    return is_told_alone or told.endswith(": unknown conversion")
+
+
+def _has_wrong_address(_step: Step, difference: Difference) -> bool:
+    told = "".join(difference.real) if isinstance(difference.real, list) else str(difference.real)
+    return difference.where in _WORDS and told.removeprefix('Service "a" is invalid: ').startswith("spec.clusterIPs[0]")
+
+
+def _has_no_rules(step: Step, difference: Difference) -> bool:
+    return "/clusterroles/" in step.path and '"rules": []' in step.text and "resourceVersion" in difference.where
+
+
+def _repeats_in_scale(step: Step, difference: Difference) -> bool:
+    is_applied = step.media_type == PATCHES["apply"] and step.path.endswith("/scale")
+    return is_applied and difference.where == "warnings" and not difference.real
 
 
 def _lists_what_was(step: Step, difference: Difference) -> bool:
@@ -86,9 +102,9 @@ def _lists_what_was(step: Step, difference: Difference) -> bool:
 
 
 def _is_too_large(step: Step, difference: Difference) -> bool:
-    return step.media_type == PATCHES["apply"] and "json: cannot unmarshal number 2147483648" in str(
-        difference.embedded
-    )
+    is_refused = "body." in difference.where and "2147483648" in step.text
+    is_told = "json: cannot unmarshal number 2147483648" in str(difference.embedded)
+    return is_told if step.media_type == PATCHES["apply"] else is_refused and step.media_type == PATCHES["strategic"]
 
 
 def _has_prefix(_step: Step, difference: Difference) -> bool:
@@ -104,13 +120,16 @@ KNOWN: tuple[Known, ...] = (
         is_lasting=True,
     ),
     Known("the labels that a Job has from its template are stored at once", _has_labels_at_once, is_lasting=True),
-    Known("a number that is too large is refused when it is applied, where Kubernetes wraps it", _is_too_large),
+    Known("a number that is too large is refused when it is merged, where Kubernetes wraps it", _is_too_large),
     Known("an object of another kind is refused for that, whatever else is wrong", _is_of_another_kind),
     Known("a list that may be old is new", _lists_what_was),
     Known("the prefix of a name is checked when the object is created", _has_prefix),
     Known("a Service without a name is refused for that alone", _allocates_for_nobody),
     Known("a strategic merge patch that does not fit is told in the words of JSON", _is_told_by_the_converter),
+    Known("a Service with a wrong IP is refused for what else is wrong, too", _has_wrong_address),
     Known("an empty list of rules belongs to nobody", _owns_no_rules),
+    Known("an empty list of rules is the same as none", _has_no_rules, is_lasting=True),
+    Known("fields that an applied Scale of a custom kind has twice are warned of", _repeats_in_scale),
     Known("immutable values are shown as JSON, not as Go's internal types", _shows_go_struct),
     Known("refused definitions name the right fields in our own words", _refuses_definition),
     Known("the columns of tables have no descriptions", _is_description),

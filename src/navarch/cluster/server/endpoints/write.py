@@ -273,6 +273,7 @@ async def store_update(call: Call, found: Found, value: Json, options: Json, *, 
 async def _stored(call: Call, found: Found, value: Json) -> Reply:
     if call.dry_run:
         return call.answer_value(value)
+    value["metadata"].pop("selfLink", None)  # it is never stored; a dry run shows it
     if is_ripe(value):
         await removed(call, found)
         return call.answer_value(value)
@@ -290,7 +291,7 @@ def _keep_managers(old: Json, value: Json) -> None:
 def _keep_what_is_the_servers(old: Json, value: Json) -> None:
     """Whoever changes objects on their way in sees them as they were sent; whoever checks them, as they are stored."""
     metadata, known = metadata_of(value), old["metadata"]
-    for field in ("generation", "creationTimestamp", "selfLink"):
+    for field in ("generation", "creationTimestamp"):
         if field in known:
             metadata[field] = known[field]
         else:

@@ -6,7 +6,7 @@ import zoneinfo
 from collections.abc import Iterator
 from typing import Final
 
-from navarch.api.names import DNS_SUBDOMAIN
+from navarch.api.names import DNS_LABEL, DNS_SUBDOMAIN
 from navarch.cluster.server.builtin.checks.common import at_least_zero, choice, in_order, selects
 from navarch.cluster.server.builtin.checks.pod_spec import check_template
 from navarch.cluster.server.builtin.checks.schedules import schedule_fault
@@ -38,6 +38,17 @@ def check_job(value: Json) -> Iterator[Cause]:
     """A Job."""
     yield from _check_job_spec(value["spec"], "spec")
     yield from _check_job_selector(value)
+    yield from _check_index(value)
+
+
+def _check_index(value: Json) -> Iterator[Cause]:
+    """The pods of an indexed Job are named after it and their index: the last name must be one, too."""
+    spec, name = value["spec"], value["metadata"].get("name", "")
+    if spec.get("completionMode") != "Indexed" or not (spec.get("completions") or 0) > 0:
+        return
+    last = f"{name}-{spec['completions'] - 1}"
+    if DNS_LABEL.faults(last):
+        yield invalid("metadata.name", name, f"will not able to create pod with invalid DNS label: {last}")
 
 
 def _check_job_selector(value: Json) -> Iterator[Cause]:
@@ -97,13 +108,21 @@ def check_job_update(value: Json, old: Json) -> Iterator[Cause]:
     yield from immutable_faults(_in_order(spec.get("selector")), _in_order(before.get("selector")), "spec.selector")
     for name in _IMMUTABLE:
         yield from immutable_faults(spec.get(name), before.get(name), f"spec.{name}")
-    if spec.get("completionMode") != "Indexed" or spec.get("completions") != spec.get("parallelism"):
-        yield from immutable_faults(spec.get("completions"), before.get("completions"), "spec.completions")
+    yield from _check_completions(spec, before)
     if before.get("suspend") and not (old.get("status") or {}).get("startTime"):
         if _steered(spec["template"]) != _steered(before["template"]):
             yield invalid("spec.template.spec", spec["template"]["spec"], "field is immutable")
     elif spec["template"] != before["template"]:
         yield invalid("spec.template", spec["template"], "field is immutable")
+
+
+def _check_completions(spec: Json, before: Json) -> Iterator[Cause]:
+    """Only an indexed Job may get more or fewer, and as many pods at a time."""
+    wanted, had = spec.get("completions"), before.get("completions")
+    if spec.get("completionMode") != "Indexed":
+        yield from immutable_faults(wanted, had, "spec.completions")
+    elif wanted not in (None, had, spec.get("parallelism")):
+        yield invalid("spec.completions", wanted, "can only be modified in tandem with spec.parallelism")
 
 
 def _steered(template: Json) -> Json:
