@@ -116,6 +116,21 @@ def test_the_end_of_a_long_log_is_found_from_its_end(tmp_path: Path) -> None:
         log.close()
 
 
+def test_a_log_is_read_while_its_file_is_replaced(tmp_path: Path) -> None:
+    """For a moment there is only the file before."""
+    path, stamp = tmp_path / "x.log", "2030-01-01T00:00:00.000000000Z"
+    (tmp_path / "x.log.1").write_text(f"{stamp} stdout F old\n")
+    log = LogFile(path)
+    try:
+        assert [line.text for line in log.tail(1, LogOptions())] == [b"old"]
+        assert [line.text for lines in log.present() for line in lines] == [b"old"]
+        assert list(log.new()) == []
+        path.write_text(f"{stamp} stdout F new\n")
+        assert [line.text for lines in log.new() for line in lines] == [b"new"]
+    finally:
+        log.close()
+
+
 def test_long_lines_are_written_in_parts(tmp_path: Path) -> None:
     """A line without an end in sight does not wait for it."""
     log = Log(str(tmp_path / "x.log"))

@@ -68,12 +68,12 @@ class LogFile:
     def present(self) -> Iterator[list[Line]]:
         """The lines that are there now, those of the file before included; not those that come while it is read."""
         self.close()
-        if self._older.exists():
-            with self._older.open("rb") as file:
-                yield from self._batches(file)
+        if (older := _opened(self._older)) is not None:
+            with older:
+                yield from self._batches(older)
         self._rest = b""
-        if self._path.exists():
-            self._file = self._path.open("rb")
+        self._file = _opened(self._path)
+        if self._file is not None:
             yield from self._batches(self._file)
 
     def _batches(self, file: BinaryIO) -> Iterator[list[Line]]:
@@ -86,8 +86,7 @@ class LogFile:
     def new(self) -> Iterator[list[Line]]:
         """The lines that have come since the last call, or since `present` or `tail`."""
         while True:
-            if self._file is None and self._path.exists():
-                self._file = self._path.open("rb")
+            self._file = self._file or _opened(self._path)
             data = self._file.read(_BATCH) if self._file is not None else b""
             if not data and not self._has_moved_on():
                 return
@@ -107,21 +106,23 @@ class LogFile:
     def _last(self, size: int) -> tuple[list[Line], bool]:
         """The lines in the last so many bytes, of the file before too if need be; and whether these are all lines."""
         self.close()
-        self._file = self._path.open("rb")
-        own, is_whole = _end_of(self._file, size)
+        self._file = _opened(self._path)
+        own, is_whole = (b"", True) if self._file is None else _end_of(self._file, size)
         older = b""
-        if is_whole and self._older.exists():
-            with self._older.open("rb") as file:
+        if is_whole and (file := _opened(self._older)) is not None:
+            with file:
                 older, is_whole = _end_of(file, max(size - len(own), 0))
         *lines, self._rest = (older + own).split(b"\n")
         return _understood(lines if is_whole else lines[1:]), is_whole
 
     def _has_moved_on(self) -> bool:
         """Whether another file has taken the place of the one that was read."""
-        if self._file is None or not self._path.exists():
+        successor = None if self._file is None else _opened(self._path)
+        if self._file is None or successor is None:
             return False
-        if os.fstat(self._file.fileno()).st_ino == self._path.stat().st_ino:
-            return False
+        with successor:
+            if os.path.sameopenfile(self._file.fileno(), successor.fileno()):
+                return False
         self.close()
         return True
 
@@ -130,6 +131,14 @@ class LogFile:
         if self._file is not None:
             self._file.close()
             self._file = None
+
+
+def _opened(path: Path) -> BinaryIO | None:
+    """The file; none while the warden puts another one in its place."""
+    try:
+        return path.open("rb")
+    except FileNotFoundError:
+        return None
 
 
 def _understood(lines: list[bytes]) -> list[Line]:
