@@ -177,6 +177,13 @@ class Website(BaseHTTPRequestHandler):
         self.close_connection = True
 
 
+def website(port: str, address: str) -> None:
+    """HTTP until SIGTERM."""
+    server = ThreadingHTTPServer((address, int(port)), Website)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    pause()
+
+
 def size() -> None:
     """The terminal's size now and whenever it changes."""
 
@@ -196,7 +203,7 @@ def main() -> None:
     if arguments[:1] == ["--address"]:
         address, arguments = arguments[1], arguments[2:]
     command, *rest = arguments
-    if command in {"pause", "lines", "tick", "size"}:
+    if command in {"pause", "lines", "tick", "size", "http"}:
         signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
     commands: dict[str, Callable[..., None]] = {
         "pause": pause,
@@ -208,7 +215,7 @@ def main() -> None:
         "warn": partial(say, to=2),
         "exit": lambda code: sys.exit(int(code)),
         "serve": lambda port: serve(port, address),
-        "http": lambda port: ThreadingHTTPServer((address, int(port)), Website).serve_forever(),
+        "http": lambda port: website(port, address),
     }
     commands[command](*rest)
 

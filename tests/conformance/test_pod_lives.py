@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import sys
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
@@ -12,12 +11,12 @@ from typing import Any
 import pytest
 
 import rig
+from conformance.pod_sites import probe_image
 from namespaces import in_new_namespace
 from navarch.api import Dynamic, Kind
 from navarch.client import Client, WatchOptions, connect, load
 from navarch.cluster.embedded import EmbeddedCluster
 from navarch.cluster.embedded.equipment import Equipment
-from navarch.cluster.nodes.images import Image, Images
 
 PODS = Kind("", "v1", "Pod", plural="pods")
 EVENTS = Kind("", "v1", "Event", plural="events")
@@ -37,10 +36,7 @@ async def pods(engine: str, request: pytest.FixtureRequest, tmp_path: Path) -> A
         async with connect(load(cluster.kubeconfig)) as connected, in_new_namespace(connected) as client:
             yield client
         return
-    program = Path(__file__).with_name("probe.py")
-    image = Image(name="navarch.test/probe", argv=(sys.executable, "-I", "-S", str(program)))
-    Images.load(tmp_path / "images.json").add(image)
-    equipment = Equipment(nodes=1, images=tmp_path / "images.json")
+    equipment = Equipment(nodes=1, images=probe_image(tmp_path))
     async with EmbeddedCluster(equipment=equipment) as embedded, in_new_namespace(embedded.client()) as client:
         yield client
 
@@ -250,8 +246,10 @@ async def test_an_init_container_that_fails(pods: Client) -> None:
 async def test_init_containers_and_sidecars(pods: Client) -> None:
     """One that is done is ready; a sidecar runs, and is ended after the others."""
     first = {**container("exit", "0"), "name": "first"}
-    side = {**container("pause"), "name": "side", "restartPolicy": "Always"}
-    status = await pod(pods, ended, container("exit", "0"), initContainers=[first, side], restartPolicy="Never")
+    listens = {"tcpSocket": {"port": 7000}, "periodSeconds": 1, "failureThreshold": SECONDS}
+    side = {**container("http", "7000", startupProbe=listens), "name": "side", "restartPolicy": "Always"}
+    spec = {"initContainers": [first, side], "restartPolicy": "Never", "terminationGracePeriodSeconds": SECONDS}
+    status = await pod(pods, ended, container("exit", "0"), **spec)
     assert status["phase"] == "Succeeded"
     done, sidecar = status["initContainerStatuses"]
     assert (done["ready"], shape(done["state"])) == (True, {"terminated": {"exitCode": 0, "reason": "Completed"}})
