@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any, TypeVar
 
 import pytest
 
 from etcd_operator.kinds import EtcdSettings
 from etcd_operator.manifests import Start, pod, template_of
-from etcd_operator.observation import Fingerprint, MemberSeen, Observation, Voice
+from etcd_operator.observation import ClaimSeen, Fingerprint, MemberSeen, Observation, PodSeen, Voice
 from etcd_operator.planning import decide
 from etcd_operator.status import tell
 from etcd_operator.steps import (
@@ -18,12 +20,15 @@ from etcd_operator.steps import (
     Defragment,
     DeletePod,
     Disarm,
+    GiveUpVersion,
     GrowClaim,
     MoveLeader,
     RemoveMember,
     StartMember,
 )
 from observed import LONG_AGO, a_cluster, down, healthy
+
+T = TypeVar("T")
 
 
 def test_nothing_is_done_for_a_cluster_that_is_as_asked() -> None:
@@ -308,3 +313,40 @@ def test_a_learner_that_nobody_asks_for_goes() -> None:
     seen = healthy(cluster)
     members = (*seen.members[:2], MemberSeen(id=3, name="c-2", learner=True))
     assert decide(cluster, replace(seen, members=members)).step == RemoveMember(members[2])
+
+
+def joining(seen: Observation, **fields: Any) -> Observation:
+    """With room for c-3, whose pod was told of all members that are there."""
+    known = (*seen.members, MemberSeen(id=9, name="c-3", learner=True, started=False, peer_url="http://c-3:2380"))
+    told = frozenset(f"{member.name}={member.peer_url}" for member in known)
+    new = PodSeen(name="c-3", first=True, peers=told, version=seen.pods["c-0"].version, **fields)
+    claims = {**seen.claims, "c-3": ClaimSeen(name="c-3")}
+    return replace(seen, members=known, pods={**seen.pods, "c-3": new}, claims=claims)
+
+
+def without(of: Mapping[str, T], name: str) -> dict[str, T]:
+    return {key: value for key, value in of.items() if key != name}
+
+
+def test_a_member_that_is_to_go_goes_before_another_one_is_told_of_it() -> None:
+    """etcd joins no cluster of which it is told other members than there are."""
+    cluster = a_cluster()
+    seen = joining(down(healthy(cluster), "c-2"))
+    seen = replace(seen, claims=without(seen.claims, "c-2"))
+    seen = replace(seen, pods=without(without(seen.pods, "c-2"), "c-3"))
+    assert decide(cluster, seen).step == RemoveMember(seen.members[2])
+    seen = down(seen, "c-1")
+    assert decide(cluster, seen).step == StartMember(
+        "c-3", Start("join", tuple((each.name, each.peer_url) for each in seen.members)), "3.5.21"
+    ), "c-2 cannot go now"
+
+
+def test_a_member_that_was_told_of_others_than_there_are_is_replaced_at_once() -> None:
+    """It would end again and again; and no version is to blame for it."""
+    cluster = a_cluster(version="3.5.22")
+    seen = joining(healthy(a_cluster()), trouble="crash", restarts=1)
+    cluster.status.current_version = "3.5.21"
+    new = replace(seen.pods["c-3"], version="3.5.22")
+    assert decide(cluster, replace(seen, pods={**seen.pods, "c-3": new})).step == GiveUpVersion("3.5.22")
+    misled = replace(new, peers=new.peers | {"c-4=http://c-4:2380"})
+    assert decide(cluster, replace(seen, pods={**seen.pods, "c-3": misled})).step == RemoveMember(seen.members[3])

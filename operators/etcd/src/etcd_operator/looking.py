@@ -123,6 +123,7 @@ def pod_seen(pod: Pod) -> PodSeen:
         version=annotations.get(VERSION, ""),
         template=annotations.get(TEMPLATE, ""),
         first=first,
+        peers=frozenset(annotations.get(CLUSTER, "").split(",")) if first else frozenset(),
         forced=annotations.get(FORCE) == "true",
         trouble="crash" if trouble == "disk" and first else trouble,
         restarts=_failures(container) if container is not None else 0,

@@ -50,6 +50,8 @@ class PodSeen:
     version: str = ""
     template: str = ""
     first: bool = False
+    peers: frozenset[str] = frozenset()
+    """Of whom its etcd is told when it joins, each as `name=url`."""
     forced: bool = False
     trouble: Trouble = ""
     words: str = ""
@@ -169,6 +171,11 @@ class Observation:
     def silence(self, pod: PodSeen) -> float:
         """For how many seconds it has not been ready."""
         return (self.now - pod.unready_since).total_seconds() if pod.unready_since else 0.0
+
+    def is_misled(self, pod: PodSeen) -> bool:
+        """Whether it is told of other members than there are: etcd joins none but those that it knows all of."""
+        members = {f"{member.name}={member.peer_url}" for member in self.members}
+        return pod.first and self.agreed and bool(pod.peers) and pod.peers != members
 
     def loses_data_with_its_pod(self, name: str) -> bool:
         """Whether a claim is there and only as long as the pod is."""

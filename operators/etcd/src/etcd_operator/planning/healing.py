@@ -71,18 +71,25 @@ def strays(cluster: EtcdCluster, seen: Observation) -> Plan | None:
 
 
 def absent(cluster: EtcdCluster, seen: Observation) -> Plan | None:
-    """Members without a pod: started again with their data, replaced without. If the data goes with a pod that is ending,
-    its member goes while it can still be agreed on.
+    """Members without a pod: replaced without their data, started again with it. Who joins is told of the others when it is
+    started, so that those who are to go, and can, go before.
     """
+    gone = next((plan for member in seen.members if (plan := _gone(cluster, seen, member)) is not None), None)
+    if gone is not None and gone.step is not None:
+        return gone
     for member in seen.members:
-        pod = seen.pods.get(member.name)
-        if any(each.name == member.name and seen.is_healthy(each) and each != member for each in seen.members):
-            return _replaced(seen, member, "another member has its name and its pod")
-        if pod is None and (not member.started or has_data(cluster, seen, member.name)):
+        if member.name not in seen.pods and (not member.started or has_data(cluster, seen, member.name)):
             return start_again(cluster, seen, member)
-        gone = pod is None or pod.ending
-        if gone and member.started and not has_data(cluster, seen, member.name):
-            return _replaced(seen, member, "its data is gone")
+    return gone
+
+
+def _gone(cluster: EtcdCluster, seen: Observation, member: MemberSeen) -> Plan | None:
+    """If the data goes with a pod that is ending, its member goes while it can still be agreed on."""
+    if any(each.name == member.name and seen.is_healthy(each) and each != member for each in seen.members):
+        return _replaced(seen, member, "another member has its name and its pod")
+    pod = seen.pods.get(member.name)
+    if (pod is None or pod.ending) and member.started and not has_data(cluster, seen, member.name):
+        return _replaced(seen, member, "its data is gone")
     return None
 
 
@@ -99,6 +106,8 @@ def broken(cluster: EtcdCluster, seen: Observation) -> Plan | None:
 def _why_replace(cluster: EtcdCluster, seen: Observation, member: MemberSeen, pod: PodSeen) -> str:
     if pod.trouble == "disk":
         return f"its data is lost or corrupt ({pod.words})"
+    if pod.trouble == "crash" and not member.started and seen.is_misled(pod):
+        return "it was told of other members than there are now, and cannot join"
     if pod.trouble == "crash" and pod.restarts >= (_TRIES if member.started else _TRIES_TO_JOIN):
         return f"it cannot start ({pod.words})"
     if pod.trouble and seen.loses_data_with_its_pod(member.name):

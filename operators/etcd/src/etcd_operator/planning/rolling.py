@@ -79,7 +79,7 @@ def failed_rollout(cluster: EtcdCluster, seen: Observation) -> Plan | None:
         return None
     well = {member.name for member in seen.members if seen.is_healthy(member)}
     for name, pod in sorted(seen.pods.items()):
-        if pod.version == wanted and name not in well and _has_failed(seen, pod):
+        if pod.version == wanted and name not in well and _has_failed(seen, pod) and not seen.is_misled(pod):
             words = f"{name} does not serve with {wanted} ({pod.words or 'it is silent'}): back to {current}"
             return Plan("RolloutFailed", words, GiveUpVersion(wanted))
     return None
