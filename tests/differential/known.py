@@ -77,14 +77,19 @@ def _has_labels_at_once(step: Step, difference: Difference) -> bool:
 
 
 def _is_of_another_kind(_step: Step, difference: Difference) -> bool:
-    told = "".join(map(str, difference.embedded)) if isinstance(difference.embedded, list) else str(difference.embedded)
+    told = _told(difference.embedded)
     is_told_alone = told.startswith("kind (FieldValueInvalid)") or " is invalid: kind: Invalid value: " in told
     return is_told_alone or told.endswith(": unknown conversion")
 
 
 def _has_wrong_address(_step: Step, difference: Difference) -> bool:
-    told = "".join(difference.real) if isinstance(difference.real, list) else str(difference.real)
-    return difference.where in _WORDS and told.removeprefix('Service "a" is invalid: ').startswith("spec.clusterIPs[0]")
+    told = _told(difference.real).removeprefix('Service "a" is invalid: ')
+    return difference.where in _WORDS and told.startswith("spec.clusterIPs[0]")
+
+
+def _told(found: object) -> str:
+    """A message, or the causes that make one."""
+    return "".join(map(str, found)) if isinstance(found, list) else str(found)
 
 
 def _has_no_rules(step: Step, difference: Difference) -> bool:
