@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tarfile
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import rig
@@ -23,16 +24,17 @@ def give_python_to(cluster: rig.Cluster, folder: Path) -> None:
     archive = write_image(folder / "python.tar", _layer(), NAME, {"Env": ["PATH=/usr/local/bin"]})
     imports = ["ctr", "--address", CONTAINERD_SOCKET, "--namespace=k8s.io", "images", "import", str(archive)]
     inside = ["nsenter", f"--target={_process_1(cluster)}", "--mount", "--pid"]
-    subprocess.run([*inside, *imports], check=True, capture_output=True, timeout=60)
+    subprocess.run([*inside, *imports], check=True, capture_output=True, timeout=180)
 
 
 def _process_1(cluster: rig.Cluster) -> int:
     """Of the node: that which was started with its folder, and not what has started it."""
     scratch = str(cluster.folder / "scratch").encode()
     for folder in Path("/proc").glob("[0-9]*"):
-        words = (folder / "cmdline").read_bytes().split(b"\0")
-        if scratch in words and words[0] != b"unshare":
-            return int(folder.name)
+        with suppress(OSError):  # a process that has ended meanwhile
+            words = (folder / "cmdline").read_bytes().split(b"\0")
+            if scratch in words and words[0] != b"unshare":
+                return int(folder.name)
     raise AssertionError(f"expected a process that was started with {scratch!r}, got none")
 
 
