@@ -18,8 +18,8 @@ from navarch.cluster.nodes.network.addresses import Block
 from navarch.cluster.nodes.network.network import Network
 from navarch.cluster.nodes.node import Node, NodeOptions
 from navarch.cluster.nodes.pods.site import Delays
-from navarch.cluster.nodes.runtime import LogOptions, ProcessOptions
 from navarch.cluster.nodes.warden.warden import Warden
+from navarch.cluster.streams import LogOptions, ProcessOptions
 from navarch.k8s.core.v1 import Container, ContainerStateTerminated, ContainerStatus, Pod, PodCondition, PodSpec
 from navarch.k8s.events.v1 import Event
 from navarch.testing.cluster import Cluster
@@ -95,6 +95,21 @@ class Machine:
         """What the container wrote."""
         pieces = self.node.logs(pod.metadata.uid, container, LogOptions(**options))
         return b"".join([piece async for piece in pieces]).decode()
+
+    async def said(self, pod: Pod, text: str) -> None:
+        """Returns when the container has written that: of a program that has just begun to run nothing else is known."""
+        await self.cluster.eventually(
+            lambda: self.log(pod), lambda log: text in log, timeout=60, what=f"the container to say {text!r}"
+        )
+
+    async def shows(self, pod: Pod, expected: str, *argv: str, container: str = "main") -> None:
+        """Returns when a program inside the container prints that."""
+        await self.cluster.eventually(
+            lambda: self.output(pod, *argv, container=container),
+            lambda printed: printed == expected,
+            timeout=60,
+            what=f"{' '.join(argv)} to print {expected!r}",
+        )
 
     async def output(self, pod: Pod, *argv: str, container: str = "main") -> str:
         """What a program prints inside the container."""

@@ -7,8 +7,8 @@ import struct
 import zlib
 from collections.abc import AsyncIterator
 
-from navarch.cluster.server.streams.nodes import LogOptions, Process, ProcessOptions
 from navarch.cluster.server.streams.spdy.dictionary import DICTIONARY
+from navarch.cluster.streams import LogOptions, Process, ProcessOptions
 from navarch.errors import ContainerError
 
 FIN = 1

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 
 from navarch._base.tasks import unless
-from navarch.cluster.nodes.runtime import Process
+from navarch.cluster.streams import Process
 
 __all__ = ["Attached"]
 

@@ -13,7 +13,7 @@ from navarch._base.clock import Clock
 from navarch.api import parse_time
 from navarch.cluster.nodes.pods.records import Record
 from navarch.cluster.nodes.pods.worker import PodWorker
-from navarch.cluster.nodes.runtime import LogOptions
+from navarch.cluster.streams import LogOptions
 from navarch.errors import ContainerError
 
 __all__ = ["LogFile", "log_pieces"]

@@ -18,13 +18,14 @@ from navarch.cluster.nodes.gate import Gate
 from navarch.cluster.nodes.heartbeat import Heartbeat
 from navarch.cluster.nodes.images import Images
 from navarch.cluster.nodes.logs import log_pieces
-from navarch.cluster.nodes.pages import Page, page
+from navarch.cluster.nodes.pages import page
 from navarch.cluster.nodes.pods.container import ContainerLoop
 from navarch.cluster.nodes.pods.pods import Pods
 from navarch.cluster.nodes.pods.site import Delays, Network, Site
 from navarch.cluster.nodes.pods.worker import PodWorker
 from navarch.cluster.nodes.registration import Profile, machine_capacity, node_object, register
-from navarch.cluster.nodes.runtime import LogOptions, Process, ProcessOptions, Runtime
+from navarch.cluster.nodes.runtime import Runtime
+from navarch.cluster.streams import LogOptions, NodePage, Process, ProcessOptions
 from navarch.controller import Recorder
 from navarch.controller.events import RecorderOptions
 from navarch.errors import ContainerError, NavarchError
@@ -157,7 +158,7 @@ class Node:
         return self._pods is not None and self._gate.state == "open"
 
     def is_running(self, pod_uid: str, container: str = "") -> bool:
-        """Whether that container runs, or, with none named, whether the pod is here."""
+        """See `PodStreams`."""
         worker = self._pods.worker(pod_uid) if self._pods is not None else None
         if worker is None or not container:
             return worker is not None
@@ -200,7 +201,7 @@ class Node:
         worker = self._pods.worker(pod_uid) if self._pods is not None else None
         return worker.home.place.address if worker is not None else ""
 
-    def page(self, path: str) -> Page:
+    def page(self, path: str) -> NodePage:
         """What it says of itself over HTTP."""
         return page(path, self.name, self._pods.workers() if self._pods is not None else ())
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 import msgspec
 
 from navarch.api import to_builtins
 from navarch.cluster.nodes.pods.worker import PodWorker
+from navarch.cluster.streams import NodePage
 from navarch.observe.exposition import Metrics
 from navarch.observe.families import Family, Sample
 
-__all__ = ["Page", "page"]
+__all__ = ["page"]
 
 _TEXT: Final = "text/plain; charset=utf-8"
 _RUNNING_PODS: Final = Family("gauge", "kubelet_running_pods", "Number of pods that have a running pod sandbox", ())
@@ -22,35 +23,27 @@ _RUNNING_CONTAINERS: Final = Family(
 _NAME: Final = Family("gauge", "kubelet_node_name", "The node's name. The count is always 1.", ("node",))
 
 
-class Page(NamedTuple):
-    """An answer."""
-
-    status: int
-    content_type: str
-    body: bytes
-
-
-def page(path: str, node: str, workers: Sequence[PodWorker]) -> Page:
+def page(path: str, node: str, workers: Sequence[PodWorker]) -> NodePage:
     """The answer of the node of that name, which has these pods."""
-    found: Callable[[], Page] | None = {
-        **dict.fromkeys(("/healthz", "/healthz/ping", "/healthz/syncloop"), lambda: Page(200, _TEXT, b"ok")),
+    found: Callable[[], NodePage] | None = {
+        **dict.fromkeys(("/healthz", "/healthz/ping", "/healthz/syncloop"), lambda: NodePage(200, _TEXT, b"ok")),
         **dict.fromkeys(("/pods", "/pods/"), lambda: _pods(workers)),
         "/metrics": lambda: _metrics(node, workers),
     }.get(path)
-    return Page(404, _TEXT, b"404 page not found\n") if found is None else found()
+    return NodePage(404, _TEXT, b"404 page not found\n") if found is None else found()
 
 
-def _pods(workers: Sequence[PodWorker]) -> Page:
+def _pods(workers: Sequence[PodWorker]) -> NodePage:
     items = [to_builtins(worker.home.pod) for worker in workers]
     listed = {"kind": "PodList", "apiVersion": "v1", "metadata": {}, "items": items}
-    return Page(200, "application/json", msgspec.json.encode(listed))
+    return NodePage(200, "application/json", msgspec.json.encode(listed))
 
 
-def _metrics(node: str, workers: Sequence[PodWorker]) -> Page:
+def _metrics(node: str, workers: Sequence[PodWorker]) -> NodePage:
     shown = Metrics()
     shown.add(_Numbers(node, workers))
     body, content_type = shown.exposition()
-    return Page(200, content_type, body)
+    return NodePage(200, content_type, body)
 
 
 class _Numbers:

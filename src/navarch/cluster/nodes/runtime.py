@@ -1,35 +1,17 @@
-"""What a node asks of whatever runs its containers, and what it offers to those who look into them.
-
-`Runtime` is below the pods: it starts, signals and enters containers. `PodStreams` is above them: logs, exec, attach and
-port-forward of one node as byte streams, for the API server to carry to its clients.
-"""
+"""What a node asks of whatever runs its containers: to start, signal and enter them."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Mapping
-from datetime import datetime
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Literal, NamedTuple, Protocol, Self
+from typing import NamedTuple, Protocol, Self
 
 import msgspec
 
-__all__ = [
-    "Account",
-    "Exit",
-    "Launch",
-    "LogOptions",
-    "LogStream",
-    "Mount",
-    "PodStreams",
-    "Process",
-    "ProcessOptions",
-    "Runtime",
-    "Started",
-]
+from navarch.cluster.streams import Process, ProcessOptions
 
-LogStream = Literal["All", "Stdout", "Stderr"]
+__all__ = ["Account", "Exit", "Launch", "Mount", "Runtime", "Started"]
 
 
 class Exit(NamedTuple):
@@ -89,47 +71,6 @@ class Started(Protocol):
         ...
 
 
-class ProcessOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """Which streams of a process are wanted. With `tty` there is one terminal for all of them."""
-
-    stdin: bool = False
-    stdout: bool = True
-    stderr: bool = True
-    tty: bool = False
-
-
-class Process(Protocol):
-    """A program inside a container, with its streams in our hands. Whoever got it calls `close`."""
-
-    def stdout(self) -> AsyncIterator[bytes]:
-        """What it writes, until it closes the stream; to be read at most once. Empty if it was not wanted."""
-        ...
-
-    def stderr(self) -> AsyncIterator[bytes]:
-        """The same for errors; with a terminal there is nothing."""
-        ...
-
-    async def write(self, data: bytes) -> None:
-        """Gives it input, waiting while it does not read; what it no longer wants is dropped."""
-        ...
-
-    async def close_stdin(self) -> None:
-        """There is no more input."""
-        ...
-
-    async def resize(self, width: int, height: int) -> None:
-        """Its terminal has another size now; nothing happens without one."""
-        ...
-
-    async def wait(self) -> int:
-        """Its exit code, when it has ended."""
-        ...
-
-    async def close(self) -> None:
-        """Lets go of its streams, and ends it if it was started for us (exec, but not attach). May be called twice."""
-        ...
-
-
 class Runtime(Protocol):
     """Runs containers. An `async with`, which may be entered again after it ended: nothing it started outlives it."""
 
@@ -166,40 +107,4 @@ class Runtime(Protocol):
 
     async def kill(self) -> None:
         """Dies at once, as in a power cut."""
-        ...
-
-
-class LogOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """Which part of a log, as in Kubernetes' PodLogOptions. `previous` is the container before the present one."""
-
-    follow: bool = False
-    previous: bool = False
-    since: datetime | None = None
-    tail: int | None = None
-    timestamps: bool = False
-    limit_bytes: int | None = None
-    stream: LogStream = "All"
-
-
-class PodStreams(Protocol):
-    """What can be had of the containers of one node. Pods are named by uid.
-
-    All raise `ContainerError` where there is no such pod or container, or where it does not run (yet); its text is what
-    Kubernetes' node would say.
-    """
-
-    def logs(self, pod_uid: str, container: str, options: LogOptions) -> AsyncIterator[bytes]:
-        """The log in pieces of whole lines; with `follow` until the container has ended. Close it to stop early."""
-        ...
-
-    async def exec(self, pod_uid: str, container: str, argv: tuple[str, ...], options: ProcessOptions) -> Process:
-        """Runs a program inside the container."""
-        ...
-
-    async def attach(self, pod_uid: str, container: str, options: ProcessOptions) -> Process:
-        """The streams of the container itself."""
-        ...
-
-    async def forward(self, pod_uid: str, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """A connection to that port of the pod."""
         ...

@@ -10,7 +10,8 @@ from contextlib import asynccontextmanager
 from typing import Final
 
 from navarch.cluster.nodes.pods.grpc_health import grpc_fault
-from navarch.cluster.nodes.runtime import ProcessOptions, Runtime
+from navarch.cluster.nodes.runtime import Runtime
+from navarch.cluster.streams import ProcessOptions
 from navarch.errors import ContainerError
 from navarch.k8s.core.v1 import Container, ExecAction, GRPCAction, HTTPGetAction, TCPSocketAction
 

@@ -9,8 +9,9 @@ import struct
 import termios
 from collections.abc import AsyncIterator, Callable, Mapping
 
-from navarch.cluster.nodes.runtime import Exit, ProcessOptions
+from navarch.cluster.nodes.runtime import Exit
 from navarch.cluster.nodes.warden.pipes import Pipe
+from navarch.cluster.streams import ProcessOptions
 
 __all__ = ["WardenProcess"]
 

@@ -13,10 +13,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
-from navarch.cluster.nodes.runtime import Exit, Launch, Process, ProcessOptions
+from navarch.cluster.nodes.runtime import Exit, Launch
 from navarch.cluster.nodes.warden import program
 from navarch.cluster.nodes.warden.link import Link, close_all
 from navarch.cluster.nodes.warden.process import WardenProcess
+from navarch.cluster.streams import Process, ProcessOptions
 from navarch.errors import ContainerError
 
 __all__ = ["Warden"]

@@ -121,7 +121,7 @@ async def _node(nodes: Nodes, call: Call, asked: Wanted) -> Place:
     node = nodes.find(asked.name)
     if node is None:
         raise unavailable(f"error trying to reach service: {host.unreachable}")
-    return Place(asked.scheme or "http", node.node_address, _port_number(asked.port) if asked.port else None)
+    return Place(asked.scheme or "http", node.address, _port_number(asked.port) if asked.port else None)
 
 
 def _in_pod(nodes: Nodes, pod: Json, scheme: str, port: int | None) -> Place:

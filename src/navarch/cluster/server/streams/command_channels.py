@@ -9,7 +9,7 @@ import msgspec
 from navarch.cluster.server.request import Json, Socket
 from navarch.cluster.server.streams.channels import Channels
 from navarch.cluster.server.streams.conversation import Input, Output
-from navarch.cluster.server.streams.nodes import ProcessOptions
+from navarch.cluster.streams import ProcessOptions
 
 __all__ = ["CommandChannels"]
 

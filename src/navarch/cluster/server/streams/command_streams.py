@@ -12,8 +12,8 @@ from navarch._base.clock import Clock
 from navarch._base.tasks import unless
 from navarch.cluster.server.request import Json, Socket
 from navarch.cluster.server.streams.conversation import Input, Output
-from navarch.cluster.server.streams.nodes import ProcessOptions
 from navarch.cluster.server.streams.spdy import Connection, Stream
+from navarch.cluster.streams import ProcessOptions
 
 __all__ = ["CommandStreams", "over_streams"]
 

@@ -16,12 +16,12 @@ from navarch.cluster.server.streams.channels import is_base64
 from navarch.cluster.server.streams.command_channels import CommandChannels
 from navarch.cluster.server.streams.command_streams import over_streams
 from navarch.cluster.server.streams.conversation import converse
-from navarch.cluster.server.streams.nodes import PodStreams, Process, ProcessOptions
 from navarch.cluster.server.streams.outcomes import exited
 from navarch.cluster.server.streams.parameters import flag
 from navarch.cluster.server.streams.places import container_of, pod_of
 from navarch.cluster.server.streams.reaching import Reaching
 from navarch.cluster.server.streams.upgrades import asked_protocols, choose, is_websocket, plain, stream_protocol
+from navarch.cluster.streams import PodStreams, Process, ProcessOptions
 from navarch.errors import ContainerError
 
 __all__ = ["attach", "execute"]

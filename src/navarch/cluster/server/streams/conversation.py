@@ -9,8 +9,8 @@ from typing import Annotated, Literal, NamedTuple, Protocol
 import msgspec
 
 from navarch.cluster.server.request import Json
-from navarch.cluster.server.streams.nodes import Process
 from navarch.cluster.server.streams.outcomes import failed
+from navarch.cluster.streams import Process
 from navarch.errors import ContainerError
 
 __all__ = ["Input", "Output", "Wire", "converse"]

@@ -8,7 +8,7 @@ from typing import Final, Protocol
 
 import msgspec
 
-from navarch.cluster.server.streams.nodes import PodStreams
+from navarch.cluster.streams import PodStreams
 from navarch.errors import ContainerError
 
 __all__ = ["Forwarder", "Peer"]

@@ -14,9 +14,10 @@ from navarch.cluster.server.endpoints.call import Call
 from navarch.cluster.server.listing import parsed_integer
 from navarch.cluster.server.refusal import Refusal, bad_request, invalid
 from navarch.cluster.server.request import Reply
-from navarch.cluster.server.streams.nodes import LogOptions, Nodes
+from navarch.cluster.server.streams.nodes import Nodes
 from navarch.cluster.server.streams.parameters import flag
 from navarch.cluster.server.streams.places import container_of, host_of, pod_of
+from navarch.cluster.streams import LogOptions
 from navarch.errors import Cause, ContainerError
 
 __all__ = ["log"]

@@ -11,9 +11,10 @@ from navarch.cluster.server.access.attributes import attributes_of
 from navarch.cluster.server.endpoints.call import Call
 from navarch.cluster.server.refusal import Refusal, bad_request, forbidden
 from navarch.cluster.server.request import Json, RequestInfo, User
-from navarch.cluster.server.streams.nodes import Nodes, PodStreams
+from navarch.cluster.server.streams.nodes import Nodes
 from navarch.cluster.server.streams.places import host_of
 from navarch.cluster.server.streams.upgrades import is_upgrade
+from navarch.cluster.streams import PodStreams
 
 __all__ = ["Reaching"]
 
