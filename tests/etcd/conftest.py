@@ -43,8 +43,8 @@ def prefix() -> bytes:
 
 @pytest.fixture
 def members(find_etcd: Callable[[], Path], tmp_path: Path) -> Iterator[EtcdCluster]:
-    """A cluster of three members, for one test."""
-    with running_etcd(find_etcd, tmp_path, size=3) as cluster:
+    """A cluster of three members, for one test; who leads still leads after the machine has stood still for a second."""
+    with running_etcd(find_etcd, tmp_path, size=3, flags=["--election-timeout=1500"]) as cluster:
         yield cluster
 
 
