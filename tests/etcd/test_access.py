@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from certificates import sign
-from etcd_members import EtcdCluster, running_etcd
+from etcd_members import SECONDS, EtcdCluster, running_etcd
 from navarch.errors import ClosedError, ConfigError, EtcdAccessError, EtcdUnavailableError
 from navarch.etcd import EtcdClient, EtcdOptions, EtcdSession, EtcdTls, WatchRequest, prefix_end
 
@@ -54,7 +54,8 @@ async def test_a_wrong_password_is_refused_and_not_shown(lone_member: EtcdCluste
 async def test_a_token_that_etcd_forgot_is_renewed(lone_member: EtcdCluster) -> None:
     """After a restart, for example: nobody notices."""
     await _with_users(lone_member)
-    async with EtcdClient(EtcdOptions(endpoints=lone_member.urls, user="alice", password=SECRET)) as etcd:
+    options = EtcdOptions(endpoints=lone_member.urls, user="alice", password=SECRET, patience=SECONDS)
+    async with EtcdClient(options) as etcd:
         await etcd.kv.put(b"/alice/a", b"1")
         lone_member.members[0].daemon.stop()
         lone_member.members[0].start(lone_member.names)

@@ -143,7 +143,8 @@ async def test_a_watch_goes_on_after_its_member_was_killed(members: EtcdCluster,
 
 async def test_a_watch_goes_on_after_a_restart(lone_member: EtcdCluster, prefix: bytes) -> None:
     """Of the only member there is; what was written before it stopped is not shown again."""
-    async with EtcdClient(EtcdOptions(endpoints=lone_member.urls)) as etcd, etcd.watch(under(prefix)) as answers:
+    options = EtcdOptions(endpoints=lone_member.urls, patience=SECONDS)
+    async with EtcdClient(options) as etcd, etcd.watch(under(prefix)) as answers:
         await standing(answers)
         await etcd.kv.put(prefix + b"1", b"")
         await take(answers, 1)
