@@ -9,9 +9,10 @@ from etcd_operator.kinds import EtcdCluster, EtcdClusterSpec, EtcdClusterStatus,
 from navarch.api import Quantity
 from navarch.k8s.core.v1 import PersistentVolumeClaim, Pod
 from navarch.testing import Cluster
+from workload import is_ready
 
 NAME = "example"
-SECONDS = 60.0
+SECONDS = 120.0
 
 
 def example(size: int, **fields: Any) -> EtcdCluster:
@@ -21,19 +22,23 @@ def example(size: int, **fields: Any) -> EtcdCluster:
 
 
 async def serves(cluster: Cluster, size: int) -> EtcdCluster:
-    """The cluster, once it has that many members, all ready, and nothing is left to do."""
+    """The cluster, once it has that many members, all ready, and nothing is left to do.
+
+    Its pods are asked too: the status may be of before something happened to them.
+    """
     await cluster.eventually(
         lambda: _told(cluster),
-        lambda told: len(told[1].members.ready) == size == told[1].size and _is_calm(*told),
+        lambda told: len(told[2]) == size == told[1].size and told[1].members.ready == told[2] and _is_calm(*told[:2]),
         timeout=SECONDS,
         what=f"{size} members that serve",
     )
     return await cluster.get(EtcdCluster, NAME)
 
 
-async def _told(cluster: Cluster) -> tuple[int | None, EtcdClusterStatus]:
+async def _told(cluster: Cluster) -> tuple[int | None, EtcdClusterStatus, list[str]]:
     found = await cluster.get(EtcdCluster, NAME)
-    return found.metadata.generation, found.status
+    pods = await cluster.list(Pod, labels={"etcd_cluster": NAME})
+    return found.metadata.generation, found.status, sorted(pod.name for pod in pods if is_ready(pod))
 
 
 def _is_calm(generation: int | None, status: EtcdClusterStatus) -> bool:
