@@ -18,21 +18,25 @@ from navarch.errors import Invalid
 from navarch.k8s.core.v1 import PersistentVolumeClaim, Pod
 from navarch.testing import Cluster
 from rig import programs
-from workload import workload
+from workload import LONGEST_GAP, workload
 
+NEWEST = programs.ETCD_VERSION.removeprefix("v")
 pytestmark = [pytest.mark.real, pytest.mark.cluster(nodes=3), pytest.mark.timeout(400)]
 
 
-async def test_a_killed_process_comes_back_and_a_wiped_disk_is_replaced(cluster: Cluster) -> None:
-    """A crash costs nothing; a seed that comes back without its data does not begin a cluster of its own."""
-    async with cluster.run(etcd_operator()):
-        await cluster.apply(example(3))
+async def test_a_killed_process_comes_back_and_a_wiped_disk_is_replaced() -> None:
+    """A crash costs nothing; a seed that comes back without its data does not begin a cluster of its own.
+
+    The etcd of PyPI may have forgotten writes after a crash; this one does not.
+    """
+    async with machines({NEWEST: programs.ETCD.path}) as cluster, cluster.run(etcd_operator()):
+        await cluster.apply(example(3, version=NEWEST))
         before = await serves(cluster, 3)
         async with workload(cluster, NAME):
             kept = await claims(cluster)
             for process in processes_of(await cluster.get(Pod, f"{NAME}-1")):
                 os.kill(process, signal.SIGKILL)
-            await cluster.eventually(lambda: restarts(cluster, f"{NAME}-1"), lambda count: count == 1, timeout=SECONDS)
+            await cluster.eventually(lambda: restarts(cluster, f"{NAME}-1"), lambda count: count >= 1, timeout=SECONDS)
             await serves(cluster, 3)
             assert await claims(cluster) == kept
 
@@ -93,16 +97,15 @@ async def test_members_without_claims_are_replaced_one_by_one(cluster: Cluster) 
 
 async def test_three_become_five_and_three_again_with_the_newest_etcd() -> None:
     """While somebody writes; the leader is among those that stay."""
-    version = programs.ETCD_VERSION.removeprefix("v")
-    async with machines({version: programs.ETCD.path}) as cluster, cluster.run(etcd_operator()):
-        await cluster.apply(example(3, version=version))
+    async with machines({NEWEST: programs.ETCD.path}) as cluster, cluster.run(etcd_operator()):
+        await cluster.apply(example(3, version=NEWEST))
         await serves(cluster, 3)
         async with workload(cluster, NAME) as work:
-            await cluster.apply(example(5, version=version))
+            await cluster.apply(example(5, version=NEWEST))
             await serves(cluster, 5)
-            await cluster.apply(example(3, version=version))
+            await cluster.apply(example(3, version=NEWEST))
             await serves(cluster, 3)
-        assert work.longest_gap < 5.0
+        assert work.longest_gap < LONGEST_GAP
 
 
 async def test_a_version_is_rolled_out_and_one_that_is_not_there_is_taken_back(tmp_path: Path) -> None:
@@ -134,7 +137,7 @@ async def test_minor_versions_are_rolled_out_one_after_the_other(tmp_path: Path)
     versions = {
         "3.4.23": debians_etcd(tmp_path),
         programs.OLDER_ETCD.version.removeprefix("v"): built_etcd(programs.OLDER_ETCD),
-        programs.ETCD_VERSION.removeprefix("v"): programs.ETCD.path,
+        NEWEST: programs.ETCD.path,
     }
     first, *later = versions
     async with machines(versions) as cluster, cluster.run(etcd_operator()):
@@ -147,7 +150,7 @@ async def test_minor_versions_are_rolled_out_one_after_the_other(tmp_path: Path)
                 await cluster.apply(example(3, version=version, options=EtcdSettings(snapshot_count=50)))
                 found = await serves(cluster, 3)
                 assert found.status.current_version == version
-        assert work.longest_gap < 5.0
+        assert work.longest_gap < LONGEST_GAP
 
 
 async def restarts(cluster: Cluster, name: str) -> int:

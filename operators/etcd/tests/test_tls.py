@@ -28,7 +28,7 @@ from navarch.errors import EtcdAccessError, EtcdError
 from navarch.k8s.core.v1 import Pod, Secret
 from navarch.testing import Cluster
 from rig import programs, tools
-from workload import Workload, client_with, endpoints_of, secret_of, workload
+from workload import LONGEST_GAP, Workload, client_with, endpoints_of, secret_of, workload
 
 HOST = f"{NAME}-client.default.svc"
 ISSUED = TlsPolicy(issued=IssuedTls())
@@ -198,7 +198,7 @@ async def test_an_authority_is_followed_by_another_while_somebody_writes(cluster
             written = len(work.acknowledged)
             await cluster.eventually(lambda: count(work), lambda now: now > written + 50, timeout=SECONDS)
             assert {str(pod.metadata.uid) for pod in await cluster.list(Pod)} == pods
-        assert work.longest_gap < 5.0
+        assert work.longest_gap < LONGEST_GAP
 
 
 async def refused(cluster: Cluster, words: str) -> None:

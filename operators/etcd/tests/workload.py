@@ -15,6 +15,10 @@ from navarch.etcd import EtcdClient, EtcdOptions, EtcdTls
 from navarch.k8s.core.v1 import Pod, Secret
 from navarch.testing import Cluster
 
+LONGEST_GAP = 20.0
+"""Nobody goes without writes for longer, in seconds: members start faster on the slowest machine, and those that are gone for
+good take much longer.
+"""
 _PAUSE = 0.01
 _PREFIX = b"/workload/"
 
