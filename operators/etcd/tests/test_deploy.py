@@ -35,7 +35,7 @@ UNSEEN = {
     (GROUP, "etcdbackups", "get"),  # read again only after a conflict
     (GROUP, "etcdrestores", "get"),
 }
-"""Rights that are needed, and of which no request tells."""
+"""Rights that are needed, and of which no request tells, or only sometimes one."""
 
 
 def granted() -> set[tuple[str, str, str]]:
@@ -87,9 +87,14 @@ async def deployed(folder: Path) -> AsyncIterator[Cluster]:
     image = {"name": "etcd-operator", "version": "0.1.0", "argv": [sys.executable], "env": environment}
     images.write_bytes(msgspec.json.encode([image]))
     async with over_https(Equipment(nodes=1, images=images)) as cluster:
-        for manifest in manifests("operator.yaml", "rbac.yaml"):
-            await cluster.apply(Dynamic(_here(manifest) if manifest["kind"] == "Deployment" else manifest))
+        everything = manifests("operator.yaml", "rbac.yaml")
+        for manifest in sorted(everything, key=_is_deployment):  # which has its rights when it starts
+            await cluster.apply(Dynamic(_here(manifest) if _is_deployment(manifest) else manifest))
         yield cluster
+
+
+def _is_deployment(manifest: dict[str, Any]) -> bool:
+    return bool(manifest["kind"] == "Deployment")
 
 
 def _here(deployment: dict[str, Any]) -> dict[str, Any]:
@@ -129,7 +134,8 @@ async def test_the_operator_runs_as_deployed_and_uses_every_right_that_it_has(tm
         await serves(cluster, "secure")
         refused = {record.uri for record in cluster.audit.records(user=ACCOUNT, code=403)}
         assert not refused
-        assert used(cluster) == granted() - UNSEEN
+        assert used(cluster) <= granted()
+        assert granted() - used(cluster) <= UNSEEN
 
 
 async def grows_and_shrinks(cluster: Cluster) -> None:
