@@ -8,6 +8,7 @@ import pytest
 
 from navarch import Operator
 from navarch.errors import DefinitionError
+from navarch.k8s.core.v1 import ConfigMap
 
 
 def test_one_text_for_namespaces_is_refused() -> None:
@@ -29,3 +30,24 @@ def test_decorator_without_its_class_is_refused() -> None:
 
     with pytest.raises(DefinitionError, match=r"got the function reconcile; write @operator.controller\(Memcached\)"):
         Operator("shop").controller(cast(Any, reconcile))
+
+
+def test_reconciler_with_other_parameters_is_refused_where_it_is_written() -> None:
+    """Those who come from kopf name what they want to get; it would fail anew for each object."""
+
+    async def create(spec: Any, name: str, namespace: str, **kwargs: Any) -> None: ...
+
+    with pytest.raises(DefinitionError, match=r"got create\(spec.*kwargs.*; write create\(configmap, ctx\)"):
+        Operator("shop").controller(ConfigMap)(cast(Any, create))
+
+
+def test_cleanup_with_other_parameters_is_refused_where_it_is_written() -> None:
+    """It would fail when the first object is deleted, which then stays."""
+
+    async def reconcile(found: Any, ctx: Any) -> None: ...
+
+    async def goodbye(found: Any) -> None: ...
+
+    declared = Operator("shop").controller(ConfigMap)(reconcile)
+    with pytest.raises(DefinitionError, match=r"configmap: .* got goodbye\(found: .*; write goodbye\(configmap, ctx\)"):
+        declared.cleanup(cast(Any, goodbye))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from inspect import iscoroutinefunction
+from inspect import iscoroutinefunction, signature
 from typing import Any, Generic, TypeVar, cast
 
 from navarch.api import Key, Kind, Object
@@ -79,6 +79,7 @@ class Declared(Generic[P, R]):
         self.name = DNS_SUBDOMAIN.check(options.name or self.cached.kind.kind.lower(), where="the name of a controller")
         self._listeners: list[Callable[[Key, str], None]] = []
         self._refuse_unfit_primary()
+        self._refuse_other_parameters(reconcile)
 
     def _refuse_unfit_primary(self) -> None:
         cached = self.cached
@@ -88,6 +89,17 @@ class Declared(Generic[P, R]):
             raise DefinitionError(
                 f"{self.name}: expected whole objects to reconcile, got {cached}; its status could not be written"
             )
+
+    def _refuse_other_parameters(self, function: Callable[..., object]) -> None:
+        """Functions of other frameworks take what they name; here each would fail only when an object is there."""
+        parameters, called = signature(function, follow_wrapped=False), getattr(function, "__name__", "reconcile")
+        try:
+            parameters.bind(object(), object())
+        except TypeError:
+            raise DefinitionError(
+                f"{self.name}: expected a function that takes the object and its context, got {called}{parameters}; "
+                f"write {called}({self.name.replace('-', '_').replace('.', '_')}, ctx)"
+            ) from None
 
     @property
     def primary(self) -> type[P]:
@@ -114,6 +126,7 @@ class Declared(Generic[P, R]):
             raise DefinitionError(
                 f"{self.name}: expected a cleanup or until_gone, got both; the cleanup is called instead"
             )
+        self._refuse_other_parameters(function)
         self.on_deletion = cast(Handler[P], function)
         return function
 
