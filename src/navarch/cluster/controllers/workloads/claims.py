@@ -11,7 +11,7 @@ from navarch.api.selectors import Operator
 from navarch.cache import Entry
 from navarch.client.target import Readable
 from navarch.cluster.controllers.workloads.pods import is_deleting
-from navarch.controller import Context, Lookup, Retry
+from navarch.controller import ByMetadata, Context, Lookup, Retry
 from navarch.errors import NotFound
 from navarch.k8s.meta.v1 import LabelSelector
 
@@ -35,7 +35,7 @@ def matcher_of(selector: Labels) -> Callable[[Mapping[str, str]], bool]:
     return lambda labels: wanted.items() <= labels.items()
 
 
-def adopters(what: Readable[Any]) -> Callable[[Entry, Lookup], Iterable[Key]]:
+def adopters(what: Readable[Any]) -> ByMetadata:
     """A mapping from an object that nobody controls to those of the kind `what` whose selector it matches."""
 
     def mapped(entry: Entry, lookup: Lookup) -> Iterable[Key]:
@@ -48,7 +48,7 @@ def adopters(what: Readable[Any]) -> Callable[[Entry, Lookup], Iterable[Key]]:
             if (selector := selector_of(owner.spec.selector)).requirements and selector.matches(labels)
         ]
 
-    return mapped
+    return ByMetadata(mapped)
 
 
 def _everything(_: Object) -> bool:

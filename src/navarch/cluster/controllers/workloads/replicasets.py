@@ -9,7 +9,7 @@ from typing import cast
 
 from navarch.api import Labels, Object, controller_of, from_builtins, to_builtins, truncate_to_seconds
 from navarch.client.target import Readable
-from navarch.cluster.controllers.workloads.claims import adopters, claimed, matcher_of, selector_of
+from navarch.cluster.controllers.workloads.claims import claimed, matcher_of, selector_of
 from navarch.cluster.controllers.workloads.gathering import gathered
 from navarch.cluster.controllers.workloads.making import (
     create_pods,
@@ -19,6 +19,7 @@ from navarch.cluster.controllers.workloads.making import (
     prefix_of,
     reason_of,
 )
+from navarch.cluster.controllers.workloads.owning import declare_owner
 from navarch.cluster.controllers.workloads.pods import (
     PODS,
     is_active,
@@ -29,7 +30,7 @@ from navarch.cluster.controllers.workloads.pods import (
     seconds_until_available,
 )
 from navarch.cluster.controllers.workloads.ranking import least_loss_first
-from navarch.controller import ByMetadata, Context, Result, any_change
+from navarch.controller import Context, Result
 from navarch.errors import NavarchError
 from navarch.k8s.apps.v1 import ReplicaSet, ReplicaSetCondition, ReplicaSetSpec, ReplicaSetStatus
 from navarch.k8s.core.v1 import Pod, ReplicationController, ReplicationControllerStatus
@@ -45,22 +46,8 @@ _AT_ONCE = Result(after=0)
 
 def declare(operator: Operator) -> None:
     """Adds the controllers of ReplicaSets and of ReplicationControllers."""
-    operator.controller(
-        ReplicaSet,
-        owns=(PODS,),
-        watches={PODS: ByMetadata(adopters(ReplicaSet))},
-        when=any_change,
-        until_gone=True,
-        name="replicaset",
-    )(_reconcile)
-    operator.controller(
-        ReplicationController,
-        owns=(PODS,),
-        watches={PODS: ByMetadata(adopters(ReplicationController))},
-        when=any_change,
-        until_gone=True,
-        name="replicationcontroller",
-    )(_reconcile_controller)
+    declare_owner(operator, ReplicaSet, PODS, _reconcile)
+    declare_owner(operator, ReplicationController, PODS, _reconcile_controller)
 
 
 async def _reconcile(replica_set: ReplicaSet, ctx: Context) -> Result | None:

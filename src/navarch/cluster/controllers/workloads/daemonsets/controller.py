@@ -49,7 +49,7 @@ def declare(operator: Operator) -> None:
     operator.controller(
         DaemonSet,
         owns=(Pod, ControllerRevision),
-        watches={Pod: ByMetadata(adopters(DaemonSet)), Node: ByMetadata(_everybody)},
+        watches={Pod: adopters(DaemonSet), Node: ByMetadata(_everybody)},
         when=any_change,
         name="daemonset",
     )(_Daemons().reconcile)

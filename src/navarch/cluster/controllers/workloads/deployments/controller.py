@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from navarch.cluster.controllers.workloads.claims import adopters, claimed, selector_of
+from navarch.cluster.controllers.workloads.claims import claimed, selector_of
 from navarch.cluster.controllers.workloads.deployments.revisions import DESIRED, by_age, number_on
 from navarch.cluster.controllers.workloads.deployments.rollout import Rollout, size_of
 from navarch.cluster.controllers.workloads.deployments.sizes import grown, proportional, shrunk
@@ -17,8 +17,9 @@ from navarch.cluster.controllers.workloads.deployments.status import (
     with_failures,
     with_progress,
 )
+from navarch.cluster.controllers.workloads.owning import declare_owner
 from navarch.cluster.controllers.workloads.pods import is_deleting
-from navarch.controller import ByMetadata, Context, Result, any_change
+from navarch.controller import Context, Result
 from navarch.k8s.apps.v1 import Deployment, ReplicaSet
 from navarch.operator import Operator
 
@@ -29,14 +30,7 @@ _AT_ONCE = Result(after=0)
 
 def declare(operator: Operator) -> None:
     """Adds the controller of Deployments."""
-    operator.controller(
-        Deployment,
-        owns=(ReplicaSet,),
-        watches={ReplicaSet: ByMetadata(adopters(Deployment))},
-        when=any_change,
-        until_gone=True,
-        name="deployment",
-    )(_reconcile)
+    declare_owner(operator, Deployment, ReplicaSet, _reconcile)
 
 
 async def _reconcile(deployment: Deployment, ctx: Context) -> Result | None:

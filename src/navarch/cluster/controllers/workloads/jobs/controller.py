@@ -8,7 +8,7 @@ from functools import partial
 
 from navarch.api import Key, truncate_to_seconds
 from navarch.cache import Change, Entry
-from navarch.cluster.controllers.workloads.claims import adopters, claimed, selector_of
+from navarch.cluster.controllers.workloads.claims import claimed, selector_of
 from navarch.cluster.controllers.workloads.gathering import gathered
 from navarch.cluster.controllers.workloads.jobs.backoff import delay_left, delay_of_pods, finished_at
 from navarch.cluster.controllers.workloads.jobs.counting import Counting, let_go
@@ -31,9 +31,10 @@ from navarch.cluster.controllers.workloads.jobs.verdict import (
     target_of,
 )
 from navarch.cluster.controllers.workloads.making import create_pods, delete_pods, is_ending
+from navarch.cluster.controllers.workloads.owning import declare_owner
 from navarch.cluster.controllers.workloads.pods import is_deleting, is_ready
 from navarch.cluster.controllers.workloads.ranking import least_loss_first
-from navarch.controller import ByMetadata, Context, Lookup, Result, any_change
+from navarch.controller import ByMetadata, Context, Lookup, Result
 from navarch.errors import NavarchError
 from navarch.k8s.batch.v1 import Job, JobCondition
 from navarch.k8s.core.v1 import Pod
@@ -48,9 +49,7 @@ _UID_LABEL = "batch.kubernetes.io/controller-uid"
 
 def declare(operator: Operator) -> None:
     """Adds the controller of Jobs, and one that lets go of pods whose Job is no more."""
-    operator.controller(
-        Job, owns=(Pod,), watches={Pod: ByMetadata(adopters(Job))}, when=any_change, until_gone=True, name="job"
-    )(_reconcile)
+    declare_owner(operator, Job, Pod, _reconcile)
     operator.controller(Pod, watches={Job: ByMetadata(_pods_of)}, when=_is_orphaned, until_gone=True, name="job-pods")(
         _release
     )

@@ -27,7 +27,7 @@ from navarch.cluster.controllers.workloads.statefulsets.identity import (
     revision_of,
 )
 from navarch.cluster.controllers.workloads.statefulsets.members import Members
-from navarch.controller import ByMetadata, Context, Result, any_change
+from navarch.controller import Context, Result, any_change
 from navarch.controller.together import together
 from navarch.errors import NavarchError
 from navarch.k8s.apps.v1 import ControllerRevision, StatefulSet, StatefulSetStatus
@@ -45,7 +45,7 @@ def declare(operator: Operator) -> None:
     operator.controller(
         StatefulSet,
         owns=(Pod, ControllerRevision),
-        watches={Pod: ByMetadata(adopters(StatefulSet))},
+        watches={Pod: adopters(StatefulSet)},
         reads=(PersistentVolumeClaim,),
         when=any_change,
         until_gone=True,
