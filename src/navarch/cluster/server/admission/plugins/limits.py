@@ -10,6 +10,7 @@ from navarch.api import Quantity
 from navarch.cluster.server.admission.attributes import Attributes
 from navarch.cluster.server.admission.objects import Objects
 from navarch.cluster.server.admission.plugins.pods import PODS, forbid
+from navarch.cluster.server.admission.plugins.table import Informed
 from navarch.cluster.server.request import Json
 from navarch.errors import InvalidValueError
 
@@ -27,13 +28,10 @@ async def _ranges(attributes: Attributes, objects: Objects) -> list[list[Json]]:
     return [each["spec"].get("limits") or [] for each in found]
 
 
-class DefaultLimits:
+class DefaultLimits(Informed):
     """Fills in requests and limits of a new pod's containers, and says so in an annotation."""
 
     resources = PODS
-
-    def __init__(self, objects: Objects) -> None:
-        self._objects = objects
 
     async def change(self, attributes: Attributes, value: Json) -> None:
         """See `Mutating.change`."""
@@ -73,13 +71,10 @@ def _filled(spec: Json, field: str, defaults: dict[str, Json]) -> list[str]:
     return said
 
 
-class Limits:
+class Limits(Informed):
     """Refuses pods and claims that ask for more or less than they may."""
 
     resources = PODS | {("", "persistentvolumeclaims")}
-
-    def __init__(self, objects: Objects) -> None:
-        self._objects = objects
 
     async def check(self, attributes: Attributes) -> None:
         """See `Validating.check`."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from navarch.cluster.server.admission.attributes import Attributes
-from navarch.cluster.server.admission.objects import Objects
 from navarch.cluster.server.admission.plugins.pods import PODS, forbid
+from navarch.cluster.server.admission.plugins.table import Informed
 from navarch.cluster.server.request import Json
 
 __all__ = ["OneDefaultPriority", "Priorities"]
@@ -15,13 +15,10 @@ _CLASSES: Final = ("scheduling.k8s.io", "v1", "priorityclasses")
 _PREEMPTS: Final = "PreemptLowerPriority"
 
 
-class Priorities:
+class Priorities(Informed):
     """Gives a new pod the priority and preemption policy of its class; nobody may set them otherwise."""
 
     resources = PODS
-
-    def __init__(self, objects: Objects) -> None:
-        self._objects = objects
 
     async def change(self, attributes: Attributes, value: Json) -> None:
         """See `Mutating.change`."""
@@ -74,13 +71,10 @@ def _default(classes: list[Json]) -> Json | None:
     return min(marked, key=lambda each: int(each.get("value", 0)), default=None)
 
 
-class OneDefaultPriority:
+class OneDefaultPriority(Informed):
     """Refuses a second default class."""
 
     resources = frozenset({("scheduling.k8s.io", "priorityclasses")})
-
-    def __init__(self, objects: Objects) -> None:
-        self._objects = objects
 
     async def check(self, attributes: Attributes) -> None:
         """See `Validating.check`."""

@@ -6,8 +6,8 @@ from typing import Final
 
 from navarch.api import Quantity
 from navarch.cluster.server.admission.attributes import Attributes
-from navarch.cluster.server.admission.objects import Objects
 from navarch.cluster.server.admission.plugins.pods import PODS, forbid
+from navarch.cluster.server.admission.plugins.table import Informed
 from navarch.cluster.server.request import Json
 from navarch.errors import InvalidValueError
 
@@ -18,13 +18,10 @@ _OTHER: Final = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defin
 _UNFOUNDED: Final = "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead"
 
 
-class RuntimeClasses:
+class RuntimeClasses(Informed):
     """Looks at new pods."""
 
     resources = PODS
-
-    def __init__(self, objects: Objects) -> None:
-        self._objects = objects
 
     async def change(self, attributes: Attributes, value: Json) -> None:
         """See `Mutating.change`."""

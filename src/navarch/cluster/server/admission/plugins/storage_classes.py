@@ -6,8 +6,8 @@ from typing import Final
 
 from navarch.api import Quantity
 from navarch.cluster.server.admission.attributes import Attributes
-from navarch.cluster.server.admission.objects import Objects
 from navarch.cluster.server.admission.plugins.pods import forbid
+from navarch.cluster.server.admission.plugins.table import Informed
 from navarch.cluster.server.request import Json
 from navarch.errors import InvalidValueError
 
@@ -20,13 +20,10 @@ _DEFAULT_BETA: Final = "storageclass.beta.kubernetes.io/is-default-class"
 _CLASS_BETA: Final = "volume.beta.kubernetes.io/storage-class"
 
 
-class DefaultStorageClass:
+class DefaultStorageClass(Informed):
     """Gives a new claim that names no class the default one: of several, the youngest."""
 
     resources = _CLAIMS
-
-    def __init__(self, objects: Objects) -> None:
-        self._objects = objects
 
     async def change(self, attributes: Attributes, value: Json) -> None:
         """See `Mutating.change`."""
@@ -50,13 +47,10 @@ def _is_default(storage_class: Json) -> bool:
     return "true" in {annotations.get(_DEFAULT), annotations.get(_DEFAULT_BETA)}
 
 
-class ClaimResizing:
+class ClaimResizing(Informed):
     """Lets a claim grow only if its class says that its volumes can."""
 
     resources = _CLAIMS
-
-    def __init__(self, objects: Objects) -> None:
-        self._objects = objects
 
     async def check(self, attributes: Attributes) -> None:
         """See `Validating.check`."""

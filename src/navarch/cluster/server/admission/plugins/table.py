@@ -8,9 +8,10 @@ from typing import Protocol, TypeVar
 from msgspec.structs import replace
 
 from navarch.cluster.server.admission.attributes import Attributes, Warnings
+from navarch.cluster.server.admission.objects import Objects
 from navarch.cluster.server.request import Json
 
-__all__ = ["Mutating", "Plugins", "Resources", "Validating"]
+__all__ = ["Informed", "Mutating", "Plugins", "Resources", "Validating"]
 
 Resources = frozenset[tuple[str, str]]
 """Groups and plurals."""
@@ -40,6 +41,13 @@ class Validating(Protocol):
     async def check(self, attributes: Attributes) -> None:
         """Raises Refusal."""
         ...
+
+
+class Informed:
+    """What a part begins with that looks at stored objects before it decides."""
+
+    def __init__(self, objects: Objects) -> None:
+        self._objects = objects
 
 
 _Part = TypeVar("_Part", Mutating, Validating)
