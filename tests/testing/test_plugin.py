@@ -11,7 +11,7 @@ import pytest
 
 from memcached_operator import Memcached, MemcachedSpec, operator
 from navarch import Context, Operator
-from navarch.errors import Forbidden, Invalid, NotFound
+from navarch.errors import DefinitionError, Forbidden, Invalid, NotFound
 from navarch.k8s.apps.v1 import Deployment
 from navarch.k8s.core.v1 import ConfigMap, Pod
 from navarch.testing import Cluster
@@ -79,9 +79,16 @@ async def test_operator_that_cannot_run_ends_the_block(cluster: Cluster) -> None
     @broken.controller(ConfigMap, reads=())
     async def reconcile(it: ConfigMap, ctx: Context) -> None: ...
 
-    with pytest.raises(ExceptionGroup, match="unhandled errors"):
+    with pytest.raises(DefinitionError, match="expected one or more operators with different names"):
         async with cluster.run(broken, broken):
             await asyncio.Event().wait()
+
+
+async def test_failure_of_the_test_itself_is_not_wrapped(cluster: Cluster) -> None:
+    """An assertion in the block is what pytest shows, with its own line; who expects an error outside of it gets it."""
+    with pytest.raises(NotFound):
+        async with cluster.run(operator):
+            await cluster.get(Memcached, "nobody")
 
 
 async def test_eventually_says_what_was_awaited(cluster: Cluster) -> None:
@@ -93,6 +100,14 @@ async def test_eventually_says_what_was_awaited(cluster: Cluster) -> None:
         await cluster.eventually(lambda: cluster.get(ConfigMap, "a"), lambda it: it.data == {"k": "2"}, timeout=0.1)
     with pytest.raises(AssertionError, match=r"expected a to be gone within 0\.1 s"):
         await cluster.eventually(lambda: _names(cluster, Memcached), bool, timeout=0.1, what="a to be gone")
+
+
+async def test_eventually_shows_the_status_of_an_object_that_is_long(cluster: Cluster) -> None:
+    """Who manages its fields is left out, and what is still too long is cut in its middle."""
+    await cluster.apply(ConfigMap(name="a", data={"k": "1", "long": "x" * 9000, "z": "the end"}))
+    with pytest.raises(AssertionError, match=r"name='a'.* \(\d+ characters\) .*'z': 'the end'") as failed:
+        await cluster.eventually(lambda: cluster.get(ConfigMap, "a"), lambda it: not it.data, timeout=0.1)
+    assert "ManagedFields(" not in str(failed.value)
 
 
 async def test_eventually_looks_again_when_something_is_written(cluster: Cluster) -> None:

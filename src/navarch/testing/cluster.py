@@ -112,17 +112,22 @@ class Cluster:
     async def run(self, *operators: Operator) -> AsyncIterator[None]:
         """Runs the operators while the block lasts. When it begins, their kinds are served.
 
-        Raises what an operator fails with; when the block ends, they have finished what was under way.
+        Raises what an operator or the block fails with; when the block ends, they have finished what was under way.
         """
+        __tracebackhide__ = True
         for operator in operators:
             kinds = [each.primary for each in operator.controllers if issubclass(each.primary, Resource)]
             await prepare_crds(self.client.using(manager=operator.name), kinds, operator.crds)
-        async with asyncio.TaskGroup() as group:
-            running = group.create_task(serve(self.client, *operators), name="operators")
-            try:
-                yield
-            finally:
-                running.cancel()
+        try:
+            async with asyncio.TaskGroup() as group:
+                running = group.create_task(serve(self.client, *operators), name="operators")
+                try:
+                    yield
+                finally:
+                    running.cancel()
+        except BaseExceptionGroup as failures:  # a test that fails is shown by its own line, not by a group
+            failure = _alone(failures)
+            raise failure from failure.__cause__
 
     async def eventually(
         self,
@@ -138,3 +143,10 @@ class Cluster:
         seconds, saying what was awaited (in the words of `what`, if given) and what was there instead.
         """
         return await Waiting(self._engine, self.client.clock, read, holds, what).until_it_holds(timeout)
+
+
+def _alone(failure: BaseException) -> BaseException:
+    """The one that failed; several stay a group."""
+    while isinstance(failure, BaseExceptionGroup) and len(failure.exceptions) == 1:
+        failure = failure.exceptions[0]
+    return failure

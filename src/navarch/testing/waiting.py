@@ -8,6 +8,7 @@ from typing import Any, Final, Generic, Protocol, TypeVar
 
 from navarch._base.clock import Clock
 from navarch._base.tasks import within
+from navarch.api import Object
 from navarch.errors import NotFound
 
 __all__ = ["Changes", "Waiting"]
@@ -16,7 +17,9 @@ T = TypeVar("T")
 
 _LOOK_SECONDS: Final = 0.25
 """What does not depend on the cluster alone is looked at so often, even if nothing is written."""
-_LONGEST_SHOWN: Final = 1000
+_LONGEST_SHOWN: Final = 3000
+_BEGINNING_SHOWN: Final = 500
+"""Of what is longer. The rest is its end: there an object has its status."""
 
 
 class Changes(Protocol):
@@ -83,8 +86,20 @@ async def _nothing(work: Awaitable[int]) -> None:
 
 
 def _shown(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}... ({len(text)} characters)"
+    text = repr([_without_managers(each) for each in value] if isinstance(value, list) else _without_managers(value))
+    if len(text) <= _LONGEST_SHOWN:
+        return text
+    left_out = len(text) - _LONGEST_SHOWN
+    return f"{text[:_BEGINNING_SHOWN]} ... ({left_out} characters) ... {text[_BEGINNING_SHOWN + left_out :]}"
+
+
+def _without_managers(value: object) -> object:
+    """An object without who manages which of its fields: that is longer than all the rest."""
+    if not isinstance(value, Object) or not value.metadata.managed_fields:
+        return value
+    shown = value.copy()
+    shown.metadata.managed_fields = []
+    return shown
 
 
 def _text_of(holds: Callable[..., Any]) -> str:
