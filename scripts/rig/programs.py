@@ -54,6 +54,8 @@ def _probe() -> Program:
 
 
 ETCD = Program("etcd", "etcd", ".", ETCD_VERSION)
+ETCD_TOOL = Program("etcdutl", "etcd", "go.etcd.io/etcd/etcdutl/v3", ETCD_VERSION)
+"""Restores snapshots. Built by the tests that need it, and not with the rest."""
 OLDER_ETCD = Program("etcd", "etcd35", ".", "v3.5.35")
 """Of the minor version before, for upgrades. Built by the tests that need it, and not with the rest."""
 APISERVER = _kubernetes("kube-apiserver")

@@ -89,6 +89,7 @@ def test_build_command_stamps_the_version() -> None:
     [
         ("kubernetes", f"k8s.io/kubernetes {programs.KUBERNETES_VERSION}"),
         ("etcd", f"go.etcd.io/etcd/server/v3 {programs.ETCD_VERSION}"),
+        ("etcd", f"go.etcd.io/etcd/etcdutl/v3 {programs.ETCD_VERSION}"),
     ],
 )
 def test_versions_agree_with_go_mod(module: str, requirement: str) -> None:

@@ -30,15 +30,17 @@ async def machines(etcds: Mapping[str, Path]) -> AsyncIterator[Cluster]:
 
 @contextmanager
 def registered(etcds: Mapping[str, Path]) -> Iterator[Path]:
-    """A file of images, and the programs where everybody may run them."""
+    """A file of images, and the programs where everybody may run them; each with the tool that is beside it, if one is."""
     with tempfile.TemporaryDirectory(prefix="etcds-") as folder:
         Path(folder).chmod(0o755)
         known = []
         for version, program in etcds.items():
-            place = Path(folder, f"etcd-{version}")
-            shutil.copy(program, place)
-            place.chmod(0o755)
-            known.append({"name": "etcd", "version": version, "argv": [str(place)]})
+            place = Path(folder, version)
+            place.mkdir(mode=0o755)
+            for each in (program, program.with_name("etcdutl")):
+                if each.exists():
+                    Path(shutil.copy(each, place)).chmod(0o755)
+            known.append({"name": "etcd", "version": version, "argv": [str(place / program.name)]})
         images = Path(folder, "images.json")
         images.write_bytes(msgspec.json.encode(known))
         yield images

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,13 @@ from etcd_operator.kinds import AuthPolicy, EtcdCluster, IssuedTls, PodPolicy, T
 from etcd_operator.operator import etcd_operator
 from etcd_operator.restore import EtcdRestore, EtcdRestoreSpec
 from etcd_operator.restore.kinds import ClusterReference, EtcdRestoreStatus
+from etcds import built_etcd, machines
+from navarch.errors import EtcdCompactedError
+from navarch.etcd import WatchRequest
 from navarch.k8s.core.v1 import Pod, PodSecurityContext
 from navarch.testing import Cluster
 from object_store import object_store, s3, secret
+from rig import programs
 from workload import client_of
 
 PLACE = LocalSource(path="some/etcd.db")
@@ -108,6 +113,39 @@ async def test_a_cluster_with_tls_and_users_goes_back_to_its_snapshot(cluster: C
         await cluster.apply(restore())
         await restored(cluster)
         assert await get(cluster, b"/a") == b"first"
+
+
+@pytest.mark.real  # needs an etcd that is built
+async def test_whoever_watched_a_cluster_before_its_restore_hears_of_it(tmp_path: Path) -> None:
+    """The revision does not go back, also not in a second restore of the same snapshot: a watch that goes on from what it
+    saw is told that this is gone, where it would miss what is written under revisions that it has seen.
+    """
+    version = programs.ETCD_VERSION.removeprefix("v")
+    built_etcd(programs.ETCD_TOOL)
+    operator = etcd_operator(backups=tmp_path)
+    async with machines({version: built_etcd(programs.ETCD)}) as cluster, cluster.run(operator):
+        await cluster.apply(example(1, version=version))
+        await serves(cluster, 1)
+        await put(cluster, b"/a", b"first")
+        await backed_up(cluster)
+        for _ in range(2):
+            seen = await put(cluster, b"/a", b"second")
+            await cluster.apply(restore())
+            done = await restored(cluster)
+            assert await get(cluster, b"/a") == b"first"
+            with pytest.raises(EtcdCompactedError):
+                await watched(cluster, seen + 1)
+            assert await put(cluster, b"/a", b"third") > done.next_revision > seen
+            await cluster.delete(EtcdRestore, "back")
+
+
+async def watched(cluster: Cluster, revision: int) -> None:
+    """Ends once something is heard that was written since."""
+    asked = WatchRequest(key=b"/a", start_revision=revision)
+    async with asyncio.timeout(SECONDS), await client_of(cluster, NAME) as etcd, etcd.watch(asked) as answers:
+        async for answer in answers:
+            if answer.events:
+                return
 
 
 @pytest.mark.cluster(nodes=1)

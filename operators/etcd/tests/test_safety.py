@@ -303,6 +303,17 @@ def test_what_is_restored_is_another_cluster_than_before() -> None:
     assert made.annotations["etcd.version"] == "3.5.21"
 
 
+@pytest.mark.parametrize(("version", "rise"), [("3.4.30", 0), ("3.5.9", 0), ("3.5.10", 1000), ("3.6.8", 1000)])
+def test_a_restore_raises_the_revision_where_etcds_tool_can(version: str, rise: int) -> None:
+    """Who watches is told of it, and not left with revisions that come a second time; other tools know no such flag."""
+    restore = EtcdRestore(name="back", spec=EtcdRestoreSpec(etcd_cluster=ClusterReference(name="c")))
+    restore.status.seed, restore.status.etcd_revision, restore.status.next_revision = "c-0", 7, 1007
+    made = seed(a_cluster(version=version), restore, "python")
+    command = next(each.command or [] for each in made.spec.init_containers or [] if each.name == "make-data")
+    flags = [flag for flag in command if "bump" in flag or "compacted" in flag]
+    assert flags == ([f"--bump-revision={rise}", "--mark-compacted"] if rise else [])
+
+
 def test_only_a_member_of_its_own_gives_a_new_cluster_its_identity() -> None:
     """The address of a pod that is gone may be somebody else's by now, of a cluster with the same name elsewhere."""
     cluster = a_cluster(size=1)

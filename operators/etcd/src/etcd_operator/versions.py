@@ -60,6 +60,11 @@ class Version(NamedTuple):
         return self >= (3, 5, 0)
 
     @property
+    def raises_revisions(self) -> bool:
+        """Whether its tool can raise the revision of what it restores, so that it never goes back for those who watch."""
+        return self >= (3, 5, 10)
+
+    @property
     def may_diverge(self) -> bool:
         """Whether a crash under load can leave a member with other data than the rest (etcd 3.5.0 to 3.5.2)."""
         return (3, 5, 0) <= self <= (3, 5, 2)

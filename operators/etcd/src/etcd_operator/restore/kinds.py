@@ -43,6 +43,10 @@ class EtcdRestoreStatus(Status):
     sha256: str = ""
     """The snapshot that was fetched and checked."""
     etcd_revision: Annotated[int, Column("Revision")] = 0
+    next_revision: int = 0
+    """The cluster goes on from here: higher than it has ever been, and nothing older can be watched any more. Only etcd
+    3.5.10 and later can; others go on from `etcdRevision`.
+    """
     safety_copy: str = ""
     """Where the data is that the cluster had before, in the same store."""
     seed: str = ""

@@ -15,9 +15,12 @@ from etcd_operator.backup.store import Store
 from etcd_operator.backup.stores import Stores
 from etcd_operator.backup.trial import Trial
 from etcd_operator.kinds import EtcdCluster, PodPolicy
+from etcd_operator.manifests.pods import VERSION
 from etcd_operator.reaching import Reach
 from etcd_operator.restore.kinds import EtcdRestore, Phase
+from etcd_operator.restore.revisions import unseen
 from etcd_operator.restore.seeding import emptied, hand_over, released, resumed, seed_name, seeded, started
+from etcd_operator.restore.seeds import begins_at
 from etcd_operator.trust import FaultError
 from etcd_operator.versions import Version
 from navarch import Context, Result, Retry
@@ -74,6 +77,7 @@ class RestoreReconciler:
                 now = await self._taken_now(restore, cluster, ctx, Path(folder) / "safety.db")
                 restore.status.safety_copy = await self._safe(now, store, f"{name}.before-{restore.name}", ctx)
         restore.status.sha256, restore.status.etcd_revision = snapshot.sha256, snapshot.revision
+        restore.status.next_revision = unseen(ctx.now(), snapshot.revision, now.revision if now else 0)
         restore.status.seed = await seed_name(cluster, ctx)
         _enter(restore, ctx, "Emptying", f"the snapshot is good, revision {snapshot.revision}; members are stopped")
 
@@ -112,7 +116,8 @@ class RestoreReconciler:
 
     async def _seed(self, restore: EtcdRestore, cluster: EtcdCluster, ctx: Context) -> None:
         pod = await started(cluster, restore, ctx, self._image)
-        if await seeded(self._reach.cluster(cluster, ctx), restore):
+        revision = begins_at(restore, pod.annotations.get(VERSION, cluster.spec.version))
+        if await seeded(self._reach.cluster(cluster, ctx), revision):
             await released(cluster, restore, ctx)
             _enter(restore, ctx, "Joining", f"{restore.status.seed} serves the snapshot; the others join it")
             return

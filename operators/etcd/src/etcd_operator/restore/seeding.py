@@ -91,8 +91,8 @@ async def _owned(new: W, cluster: EtcdCluster, ctx: Context) -> W:
         return await ctx.client.get(type(new), new.name, namespace=cluster.namespace)
 
 
-async def seeded(members: AbstractAsyncContextManager[Reached], restore: EtcdRestore) -> bool:
-    """Whether etcd serves what the snapshot had; it is the only member that there is."""
+async def seeded(members: AbstractAsyncContextManager[Reached], revision: int) -> bool:
+    """Whether etcd serves what the snapshot had, as that revision or later; it is the only member that there is."""
     try:
         async with members as reached:
             status = await reached.etcd.maintenance.status(reached.endpoints[0])
@@ -103,7 +103,7 @@ async def seeded(members: AbstractAsyncContextManager[Reached], restore: EtcdRes
         raise BackupError(words) from None
     except (EtcdError, FaultError):
         return False
-    return status.leader != 0 and status.header.revision >= restore.status.etcd_revision
+    return status.leader != 0 and status.header.revision >= revision
 
 
 async def hand_over(pod: Pod, restore: EtcdRestore, way: Way, fetch: Callable[[], Awaitable[Snapshot]]) -> None:
