@@ -19,12 +19,14 @@ from navarch.client import Client, Config
 from navarch.k8s.authentication.v1 import TokenRequest, TokenRequestSpec
 from navarch.k8s.core.v1 import ServiceAccount
 from navarch.k8s.rbac.v1 import Role
+from rig.waiting import wait_for
 from wire import Wire
 
 RBAC = "rbac.authorization.k8s.io"
 LET_IN = "let in"
 NAMED = ("get", "update", "patch", "delete")
 UNNAMED = ("list", "watch", "create", "deletecollection")
+SECONDS = 60.0
 METHODS = {
     "get": "GET",
     "list": "GET",
@@ -157,7 +159,7 @@ class Asker:
 
     def __init__(self, config: Config) -> None:
         address = config.server.removeprefix("https://")
-        self._connection = HTTPSConnection(address, context=config.ssl_context(), timeout=30)
+        self._connection = HTTPSConnection(address, context=config.ssl_context(), timeout=SECONDS)
         self._token = config.token
 
     def message(self, user: str, method: str, path: str, body: Any = None, groups: Sequence[str] = ()) -> str:
@@ -209,7 +211,7 @@ async def bind(client: Client, user: str, kind: str, role: str, *, everywhere: b
 
 
 async def prepare(client: Client, suffix: str) -> None:
-    """Roles and bindings of all; the last ones are for `until_known`."""
+    """Roles and bindings of all; `prepared` waits for the last one of each kind."""
     for name, rule in roles().items():
         role = "ClusterRole" if name == "keeper" else "Role"
         await client.create(_object(role, f"{name}{suffix}", rules=[rule]))
@@ -224,19 +226,21 @@ async def prepare(client: Client, suffix: str) -> None:
 
 def until_known(asker: Asker, user: str, method: str, path: str) -> None:
     """The real server learns of roles a moment later."""
-    for _ in range(2000):
-        if asker.message(user, method, path) == LET_IN:
-            return
-    pytest.fail(f"expected {user} to be let in before it was asked 2000 times")
+    wait_for(f"{user} to be let in", lambda: asker.message(user, method, path) == LET_IN, seconds=SECONDS)
 
 
 @pytest.fixture
 async def prepared(client: Client, asker: Asker) -> str:
-    """The end of everybody's name, which is another in each test: others have roles everywhere, too."""
-    suffix = f"-{client.options.namespace}"
+    """The end of everybody's name, which is another in each test: others have roles everywhere, too.
+
+    The real server hears of Roles, RoleBindings, ClusterRoles and ClusterRoleBindings apart.
+    """
+    namespace, suffix = str(client.options.namespace), f"-{client.options.namespace}"
     await installed(client)
     await prepare(client, suffix)
-    until_known(asker, f"owner{suffix}", "GET", MAPS.path(client.options.namespace, "list", ""))
+    until_known(asker, f"installer{suffix}", "GET", GADGETS.path(namespace, "list", ""))
+    until_known(asker, f"owner{suffix}", "GET", MAPS.path(namespace, "list", ""))
+    until_known(asker, f"caller{suffix}", "GET", "/metrics")
     until_known(asker, f"chief{suffix}", "GET", "/x")
     return suffix
 

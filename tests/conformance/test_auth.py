@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from conformance.controllers.watching import until
 from gadgets import config_map
 from navarch.api import Dynamic
 from navarch.client import Client, Config, Impersonation, connect
@@ -93,10 +94,7 @@ async def allowed(client: Client, group: str) -> None:
         "resourceAttributes": {"namespace": client.options.namespace, "verb": "get", "resource": "configmaps"},
     }
     review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": question}
-    for _ in range(500):
-        if (await client.create(Dynamic(review)))["status"]["allowed"]:
-            return
-    pytest.fail("expected the role to hold before it was asked about 500 times")
+    await until(lambda: client.create(Dynamic(review)), lambda found: found["status"]["allowed"], "the role to hold")
 
 
 async def test_token_of_a_service_account_is_asked_for_and_works(client: Client, config: Config) -> None:

@@ -10,9 +10,10 @@ from typing import Any
 import msgspec
 import pytest
 
+from conformance.controllers.watching import until, until_gone
 from navarch.api import Dynamic, Kind, Object, Resource, Spec, Status
 from navarch.client import ALL, Client, Config, Impersonation, MergePatch, connect
-from navarch.errors import CrdError, MissingPermissionsError, NotFound
+from navarch.errors import CrdError, MissingPermissionsError
 from navarch.operator.crds import prepare_crds
 from navarch.operator.permissions import (
     Needs,
@@ -57,13 +58,7 @@ async def removing(client: Client, *versions: type[Object]) -> AsyncIterator[str
         yield name
     finally:
         await client.delete(CRDS, name)
-        for _ in range(2000):
-            try:
-                await client.get(CRDS, name)
-            except NotFound:
-                break
-        else:
-            pytest.fail(f"expected the CRD {name} to be gone before it was asked about 2000 times")
+        await until_gone(client, CRDS, name)
 
 
 async def writers(client: Client, name: str) -> set[str]:
@@ -136,11 +131,9 @@ async def connected_as(admin: Config, user: str, *granted: Permission) -> AsyncI
     async with connect(admin) as client, connect(msgspec.structs.replace(admin, impersonate=jane)) as other:
         for manifest in roles_of(user, granted, user):
             await client.apply(Dynamic(manifest), force=True)
-        for _ in range(500):  # the server takes a moment to know
-            if not await missing_permissions(other, granted):
-                break
-        else:
-            pytest.fail(f"expected {user} to have the roles before it was asked about 500 times")
+        await until(  # the server takes a moment to know
+            lambda: missing_permissions(other, granted), lambda missing: not missing, f"{user} to have the roles"
+        )
         yield other
 
 

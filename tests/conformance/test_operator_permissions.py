@@ -9,6 +9,7 @@ import msgspec
 import pytest
 import yaml
 
+from conformance.controllers.watching import until
 from navarch.api import Dynamic, Resource, Spec, Status
 from navarch.client import Client, Config, connect
 from navarch.errors import MissingPermissionsError
@@ -59,8 +60,8 @@ async def test_the_report_is_complete_and_its_manifests_grant_what_is_missing(cl
 
 async def until_missing(client: Client, wanted: tuple[Permission, ...], count: int) -> None:
     """The server takes a moment to know of roles, so it is asked until it does."""
-    for _ in range(200):
-        missing = await missing_permissions(client, wanted)
-        if len(missing) == count:
-            return
-    pytest.fail(f"expected {count} missing permissions before 200 questions, got {', '.join(map(str, missing))}")
+    await until(
+        lambda: missing_permissions(client, wanted),
+        lambda missing: len(missing) == count,
+        f"{count} missing permissions",
+    )

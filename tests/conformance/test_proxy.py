@@ -20,6 +20,7 @@ from kubernetes import watch as k8s_watch
 import rig
 from conformance.pod_sites import SECONDS, Served, served_site
 from navarch.client import load
+from rig.waiting import wait_for
 
 MEBIBYTE = 2**20
 
@@ -102,21 +103,25 @@ def started(served: Served) -> Behind:
         spec = {"selector": {"app": selector}, "ports": ports}
         core.create_namespaced_service(namespace, {"metadata": {"name": name}, "spec": spec})
     core.create_namespaced_service(namespace, {"metadata": {"name": "bare"}, "spec": {"ports": one}})
-    _await_addresses(core, namespace, {"one", "two"})
+    _await_addresses(core, namespace, {"one": True, "two": True, "none": False})
     pod = core.read_namespaced_pod("web", namespace)
     behind = Behind(served, pod.spec.node_name, pod.status.pod_ip, "")
-    return Behind(served, behind.node, behind.address, behind.account("boss", ("ClusterRole", "cluster-admin")))
+    token = behind.account("boss", ("ClusterRole", "cluster-admin"))
+    _await_right(core, namespace, "boss")
+    return Behind(served, behind.node, behind.address, token)
 
 
-def _await_addresses(core: k8s.CoreV1Api, namespace: str, missing: set[str]) -> None:
+def _await_addresses(core: k8s.CoreV1Api, namespace: str, missing: dict[str, bool]) -> None:
+    """Until it is known of each service whether there are pods behind it."""
     watch = k8s_watch.Watch()
     for event in watch.stream(core.list_namespaced_endpoints, namespace, timeout_seconds=SECONDS):
-        if any(subset.addresses for subset in event["object"].subsets or ()):
-            missing.discard(event["object"].metadata.name)
+        name, subsets = event["object"].metadata.name, event["object"].subsets or ()
+        if missing.get(name) == any(subset.addresses for subset in subsets):
+            del missing[name]
         if not missing:
             watch.stop()
             return
-    pytest.fail(f"expected addresses behind the services {sorted(missing)} within {SECONDS} s")
+    pytest.fail(f"expected Endpoints of the services {sorted(missing)} within {SECONDS} s")
 
 
 @pytest.fixture(scope="module")
@@ -339,7 +344,7 @@ def test_rights_are_by_method_and_by_the_name_that_is_asked_for(behind: Behind) 
     role = {"metadata": {"name": "reader"}, "rules": [rule]}
     k8s.RbacAuthorizationV1Api(core.api_client).create_namespaced_role(namespace, role)
     token = behind.account("reader", ("Role", "reader"))
-    _await_right(core, namespace)
+    _await_right(core, namespace, "reader")
     verbs = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete", "OPTIONS": ""}
     assert behind.ask("GET", "pods/web:8080/proxy/a/b", token=token)[0].status == 200
     assert behind.ask("HEAD", "pods/web:8080/proxy/a/b", token=token)[0].status == 200
@@ -351,15 +356,16 @@ def test_rights_are_by_method_and_by_the_name_that_is_asked_for(behind: Behind) 
         assert behind.ask("GET", path, token=token)[0].status == 403
 
 
-def _await_right(core: k8s.CoreV1Api, namespace: str) -> None:
+def _await_right(core: k8s.CoreV1Api, namespace: str, name: str) -> None:
     """The server learns of a binding a little after it was written."""
-    reader = f"system:serviceaccount:{namespace}:reader"
+    access, user = k8s.AuthorizationV1Api(core.api_client), f"system:serviceaccount:{namespace}:{name}"
     wanted = {"namespace": namespace, "verb": "get", "resource": "pods", "subresource": "proxy", "name": "web:8080"}
-    body = {"spec": {"user": reader, "resourceAttributes": wanted}}
-    for _ in range(1000):
-        if k8s.AuthorizationV1Api(core.api_client).create_subject_access_review(body).status.allowed:
-            return
-    pytest.fail("expected the role to count within a thousand questions")
+    body = {"spec": {"user": user, "resourceAttributes": wanted}}
+    wait_for(
+        f"the role of {name}",
+        lambda: access.create_subject_access_review(body).status.allowed,
+        seconds=SECONDS,
+    )
 
 
 def test_node_tells_its_health_its_pods_and_numbers(behind: Behind) -> None:
