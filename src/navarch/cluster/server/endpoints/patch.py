@@ -11,9 +11,9 @@ from navarch.cluster.server.bodies import decode_json, duplicate_faults, refuse_
 from navarch.cluster.server.endpoints.call import Call
 from navarch.cluster.server.endpoints.options import patch_options
 from navarch.cluster.server.endpoints.write import (
+    check_identity,
     check_version,
     metadata_of,
-    place,
     refuse_unversioned,
     store_new,
     store_update,
@@ -95,8 +95,7 @@ def _check_same(call: Call, found: Found, value: Json) -> None:
     """A patch may name the version and the uid it is meant for, and must not rename anything."""
     metadata, current = metadata_of(value), found.value["metadata"]
     resource, name = call.resource, call.info.name
-    place(call, metadata)
-    _check_name(call, metadata)
+    check_identity(call, metadata)
     check_version(metadata.get("resourceVersion", ""))
     refuse_unversioned(call, metadata.get("resourceVersion", ""))
     if metadata.get("resourceVersion", current["resourceVersion"]) not in {"", current["resourceVersion"]}:
@@ -143,14 +142,12 @@ async def _apply_new(call: Call, desired: Json, options: Json) -> Reply:
     """An apply creates what is not there, unless it says that it means something that was."""
     value = _merged(call, None, desired)
     metadata = metadata_of(value)
-    place(call, metadata)
-    _check_name(call, metadata)
+    check_identity(call, metadata)
     if metadata.get("uid"):
         why = f"uid mismatch: the provided object specified uid {metadata['uid']}, and no existing object was found"
         raise conflict(call.resource.group, call.resource.plural, call.info.name, why)
     check_version(metadata.pop("resourceVersion", ""))
-    stored = await store_new(call, value, options, owned=True)
-    return call.answer_value(stored, 201) if isinstance(stored, dict) else await call.answer(stored, 201)
+    return await store_new(call, value, options, owned=True)
 
 
 def _refuse_unfit(resource: ResourceType, value: Json, desired: Json) -> None:
@@ -163,15 +160,6 @@ def _refuse_unfit(resource: ResourceType, value: Json, desired: Json) -> None:
         said = f"error decoding from json: {fault}" if fault.startswith("illegal base64") else fault
         why = f"unable to convert unstructured object to {kind}: {said}"
         raise Refusal(500, "", f"failed to convert new object ({which}) to proper version: {why}")
-
-
-def _check_name(call: Call, metadata: Json) -> None:
-    name = call.info.name
-    if not metadata.get("name"):
-        why = f"the name of the object ({name} based on URL) was undeterminable: name must be provided"
-        raise bad_request(why)
-    if metadata["name"] != name:
-        raise bad_request(f"the name of the object ({metadata['name']}) does not match the name on the URL ({name})")
 
 
 def _merged(call: Call, live: Json | None, desired: Json) -> Json:

@@ -15,15 +15,15 @@ from navarch.cluster.server.registry import CHANGED, Found, retried
 from navarch.cluster.server.request import Json, Reply
 from navarch.cluster.server.types import ResourceType, Strategy
 from navarch.cluster.server.views import seen_value, stored_form
-from navarch.cluster.storage import Stored
 from navarch.errors import Cause
 
 __all__ = [
+    "check_identity",
+    "check_name",
     "check_version",
     "create",
     "metadata_of",
     "own",
-    "place",
     "refuse_unversioned",
     "store_new",
     "store_update",
@@ -59,14 +59,11 @@ async def create(call: Call) -> Reply:
     refuse_other_kind(value, call.resource)
     for field in _OF_SERVER:
         metadata_of(value).pop(field, None)
-    stored = await store_new(call, value, options)
-    if isinstance(stored, dict):
-        return call.answer_value(stored, 201)
-    return await call.answer(stored, 201)
+    return await store_new(call, value, options)
 
 
-async def store_new(call: Call, value: Json, options: Json, *, owned: bool = False) -> Stored | Json:
-    """Takes a new object through defaults, admission and validation into the store; a dry run gives the value alone.
+async def store_new(call: Call, value: Json, options: Json, *, owned: bool = False) -> Reply:
+    """Takes a new object through defaults, admission and validation into the store, unless it is a dry run.
 
     `owned`: its fields have managers already.
     """
@@ -76,13 +73,19 @@ async def store_new(call: Call, value: Json, options: Json, *, owned: bool = Fal
     if not owned:
         own(call, None, value)
     attributes = await call.admitted("CREATE", value, None, options)
-    if attributes.value is not value:
-        assert attributes.value is not None
-        value = attributes.value
-        strategy.default(value)
+    value = _changed_by(attributes, value, strategy)
     if value["metadata"].get("name") or not value["metadata"].get("generateName"):
         return await _store_one(call, value, attributes)
     return await _store_generated(call, value, attributes)
+
+
+def _changed_by(attributes: Attributes, value: Json, strategy: Strategy) -> Json:
+    """What admission has made of the value; if it is another one, it gets its defaults again."""
+    if attributes.value is value:
+        return value
+    assert attributes.value is not None
+    strategy.default(attributes.value)
+    return attributes.value
 
 
 def place(call: Call, metadata: Json) -> None:
@@ -98,7 +101,7 @@ def place(call: Call, metadata: Json) -> None:
     metadata["namespace"] = wanted
 
 
-async def _store_generated(call: Call, value: Json, attributes: Attributes) -> Stored | Json:
+async def _store_generated(call: Call, value: Json, attributes: Attributes) -> Reply:
     """Under a name that is made up now: who changes objects on their way in sees none, who checks them does."""
     for _ in range(_TRIES - 1):
         try:
@@ -117,7 +120,7 @@ def _with_made_up_name(call: Call, value: Json) -> Json:
     return named
 
 
-async def _store_one(call: Call, value: Json, attributes: Attributes) -> Stored | Json:
+async def _store_one(call: Call, value: Json, attributes: Attributes) -> Reply:
     strategy = call.resource.strategy
     _begin(call, value)
     strategy.prepare_create(value, call.operation)
@@ -126,11 +129,12 @@ async def _store_one(call: Call, value: Json, attributes: Attributes) -> Stored 
     call.warnings += strategy.warnings(value, None)
     if call.dry_run:
         await _refuse_existing(call, value["metadata"])
-        return value
+        return call.answer_value(value, 201)
     if _is_version(value["metadata"].get("resourceVersion", "")):
         raise Refusal(500, "", "resourceVersion should not be set on objects to be created")
     value["metadata"].pop("selfLink", None)
-    return await call.kernel.registry.create(call.resource, await stored_form(call.resource, value))
+    stored = await call.kernel.registry.create(call.resource, await stored_form(call.resource, value))
+    return await call.answer(stored, 201)
 
 
 def _is_version(text: str) -> bool:
@@ -175,7 +179,7 @@ async def update(call: Call) -> Reply:
     """A new version of an object: as a whole, or of the part that a subresource is."""
     options = write_options("UpdateOptions", call.request)
     value = decode_object(call.request, call.resource, call.warnings)
-    _check_identity(call, metadata_of(value))
+    check_identity(call, metadata_of(value))
     if value["metadata"].get("resourceVersion"):
         return await _replace(call, value, options)
     return await retried(lambda: _replace(call, copy_json(value), options))
@@ -195,18 +199,23 @@ async def _create_by_update(call: Call, value: Json, options: Json) -> Reply:
         raise not_found(call.resource.group, call.resource.plural, call.info.name)
     _refuse_uid(call, value["metadata"], call.resource.key(call.info.namespace, call.info.name), "")
     check_version(value["metadata"].pop("resourceVersion", ""))
-    stored = await store_new(call, value, options)
-    return call.answer_value(stored, 201) if isinstance(stored, dict) else await call.answer(stored, 201)
+    return await store_new(call, value, options)
 
 
-def _check_identity(call: Call, metadata: Json) -> None:
-    name = metadata.get("name", "")
+def check_identity(call: Call, metadata: Json) -> None:
+    """The namespace and the name of the request are those of the object, which must say the same name."""
     place(call, metadata)
-    if not name:
-        why = f"the name of the object ({call.info.name} based on URL) was undeterminable: name must be provided"
+    check_name(call, metadata)
+
+
+def check_name(call: Call, metadata: Json) -> None:
+    """400 for an object that does not say the name of the request."""
+    given, name = metadata.get("name", ""), call.info.name
+    if not given:
+        why = f"the name of the object ({name} based on URL) was undeterminable: name must be provided"
         raise bad_request(why)
-    if name != call.info.name:
-        raise bad_request(f"the name of the object ({name}) does not match the name on the URL ({call.info.name})")
+    if given != name:
+        raise bad_request(f"the name of the object ({given}) does not match the name on the URL ({name})")
 
 
 def check_version(text: str) -> None:
@@ -258,10 +267,7 @@ async def store_update(call: Call, found: Found, value: Json, options: Json, *, 
     if not owned:
         own(call, old, value)
     attributes = await call.admitted("UPDATE", value, old, options)
-    if attributes.value is not value:
-        assert attributes.value is not None
-        value = attributes.value
-        strategy.default(value)
+    value = _changed_by(attributes, value, strategy)
     _keep_what_is_the_servers(old, value)
     strategy.prepare_update(value, old, call.operation)
     _refuse_invalid(call.resource, value, strategy.validate_update(value, old))
