@@ -5,32 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-import msgspec
-from msgspec.structs import replace
-
 from navarch.cluster.server.bodies import decode_json
 from navarch.cluster.server.custom.scale_paths import AccessError, ScalePaths, integer_at, put_at, text_at
 from navarch.cluster.server.custom.strategy import CustomStrategy
 from navarch.cluster.server.endpoints.call import Call
-from navarch.cluster.server.endpoints.read import check_read_version
 from navarch.cluster.server.endpoints.scaling import (
     API_VERSION,
     Scaled,
-    check_scale_name,
+    scale_of,
     scale_options,
     scale_reply,
+    scaled_object,
+    store_scaled,
     warn_of_fields,
 )
-from navarch.cluster.server.endpoints.write import check_version, metadata_of, store_update
-from navarch.cluster.server.negotiation import asked_form
+from navarch.cluster.server.endpoints.write import check_name, check_version, metadata_of
 from navarch.cluster.server.refusal import Refusal, bad_request, conflict, not_found
-from navarch.cluster.server.registry import CHANGED, Found
+from navarch.cluster.server.registry import CHANGED
 from navarch.cluster.server.request import Json, Reply
-from navarch.cluster.server.views import value_of
 
 __all__ = ["scale"]
 
-_METADATA: Final = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 _UNKNOWN: Final = 'no kind is registered for the type v1.Scale in scheme "pkg/runtime/scheme.go:111"'
 
 
@@ -42,16 +37,14 @@ async def scale(call: Call) -> Reply:
     paths, is_read = strategy.form.scale, call.info.verb == "get"
     options = {} if is_read else scale_options(call)
     sent = _sent(call) if call.info.verb == "update" else None
-    if call.info.verb == "get":
-        await check_read_version(call)
-    found = await call.kernel.registry.get(call.resource, call.info.namespace, call.info.name)
-    value = await value_of(call.resource, found.stored)
+    found, value = await scaled_object(call)
     if is_read:
-        return _reply(call, _scale_to_read(value, paths))
+        return scale_reply(call, _scale_to_read(value, paths))
     scaled = _scaled(call, value, paths)
     asked = _identified(scaled.patched()) if sent is None else sent
     _check(call, asked, value)
-    return await _store(call, found, _changed(value, asked, paths, scaled), options)
+    stored = await store_scaled(call, found, _changed(value, asked, paths, scaled), options)
+    return scale_reply(call, _scale_of(stored, paths))
 
 
 def _scaled(call: Call, value: Json, paths: ScalePaths) -> Scaled:
@@ -72,7 +65,7 @@ def _replicas_by_version(call: Call) -> Iterator[tuple[str, tuple[str, ...]]]:
 
 def _sent(call: Call) -> Json:
     asked = decode_json(call.request.body, call.request.headers.get("content-type", ""))
-    check_scale_name(call, asked if isinstance(asked, dict) else {})
+    check_name(call, metadata_of(asked if isinstance(asked, dict) else {}))
     _replicas(_identified(asked))
     warn_of_fields(call, asked, lambda _: bad_request(_UNKNOWN))
     return _identified(asked)
@@ -92,20 +85,10 @@ def _changed(value: Json, asked: Json, paths: ScalePaths, scaled: Scaled) -> Jso
     return changed
 
 
-async def _store(call: Call, found: Found, changed: Json, options: Json) -> Reply:
-    strategy = call.resource.strategy
-    assert isinstance(strategy, CustomStrategy)
-    assert strategy.form.scale is not None
-    plain = replace(call.request, headers={**call.request.headers, "accept": "application/json"})
-    inner = Call(call.kernel, plain, replace(call.info, subresource=""), call.resource, call.user, call.warnings)
-    reply = await store_update(inner, found, changed, options, owned=True)
-    return _reply(call, _scale_of(msgspec.json.decode(reply.body), strategy.form.scale))
-
-
 def _check(call: Call, asked: Json, value: Json) -> None:
     metadata, current = metadata_of(asked), value["metadata"]
     resource, name = call.resource, call.info.name
-    check_scale_name(call, asked)
+    check_name(call, metadata)
     check_version(metadata.get("resourceVersion", ""))
     if metadata.get("uid") and metadata["uid"] != current["uid"]:
         raise not_found(resource.group, resource.plural, name)
@@ -135,21 +118,9 @@ def _scale_of(value: Json, paths: ScalePaths) -> Json:
         selector = text_at(value, paths.selector) if paths.selector else None
     except AccessError as error:
         raise _internal(str(error)) from None
-    metadata = {name: value["metadata"][name] for name in _METADATA if name in value["metadata"]}
-    return {
-        "kind": "Scale",
-        "apiVersion": API_VERSION,
-        "metadata": metadata,
-        "spec": {"replicas": wanted} if wanted else {},
-        "status": {"replicas": actual or 0, **({"selector": selector} if selector else {})},
-    }
+    return scale_of(value, wanted, actual, selector)
 
 
 def _internal(said: str) -> Refusal:
     details = {"causes": [{"message": said}]}
     return Refusal(500, "InternalError", f"Internal error occurred: {said}", details=details)
-
-
-def _reply(call: Call, value: Json) -> Reply:
-    form = asked_form(call.request.headers.get("accept", ""))
-    return scale_reply(call, value, form)

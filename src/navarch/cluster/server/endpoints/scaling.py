@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import msgspec
+from msgspec.structs import replace
 
 from navarch.cluster.server.bodies import decode_json, duplicate_faults, strict_faults
 from navarch.cluster.server.builtin.cells.age import Ages
@@ -13,27 +14,32 @@ from navarch.cluster.server.builtin.schema import schema_of
 from navarch.cluster.server.endpoints.call import Call
 from navarch.cluster.server.endpoints.options import patch_options, write_options
 from navarch.cluster.server.endpoints.patch import patched_value, repeated_keys
-from navarch.cluster.server.endpoints.write import metadata_of
+from navarch.cluster.server.endpoints.read import check_read_version
+from navarch.cluster.server.endpoints.write import store_update
 from navarch.cluster.server.fields import ScaleApply, applied_scale, entries_from_scale, entries_of_scale, updated_scale
-from navarch.cluster.server.negotiation import Form
-from navarch.cluster.server.refusal import Refusal, bad_request
+from navarch.cluster.server.negotiation import asked_form
+from navarch.cluster.server.refusal import Refusal
+from navarch.cluster.server.registry import Found
 from navarch.cluster.server.request import Json, Reply
 from navarch.cluster.server.shaping import shaped_part
 from navarch.cluster.server.types import Column
+from navarch.cluster.server.views import value_of
 
 __all__ = [
     "API_VERSION",
     "SCALE",
     "Scaled",
-    "check_scale_name",
-    "media_type_of",
+    "scale_of",
     "scale_options",
     "scale_reply",
+    "scaled_object",
+    "store_scaled",
     "warn_of_fields",
 ]
 
 API_VERSION: Final = "autoscaling/v1"
 SCALE: Final = "io.k8s.api.autoscaling.v1.Scale"
+_METADATA: Final = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 _COUNTS: Final = (Column("Desired", "integer"), Column("Available", "integer"))
 _COLUMNS: Final = (Column("Name", "string"), *_COUNTS, Column("Age", "string"))
 _CUSTOM_COLUMNS: Final = (Column("Name", "string", "name"), *_COUNTS, Column("Age", "date"))
@@ -44,8 +50,37 @@ _NO_SCALES: Final = "request to convert CR to an invalid group/version: autoscal
 _FIRST: Final = "failed to create manager for existing fields: failed to convert live object"
 
 
-def scale_reply(call: Call, value: Json, form: Form) -> Reply:
+async def scaled_object(call: Call) -> tuple[Found, Json]:
+    """The object that is scaled, as it is stored and as it is seen."""
+    if call.info.verb == "get":
+        await check_read_version(call)
+    found = await call.kernel.registry.get(call.resource, call.info.namespace, call.info.name)
+    return found, await value_of(call.resource, found.stored)
+
+
+def scale_of(value: Json, wanted: int | None, actual: int | None, selector: str | None) -> Json:
+    """The Scale of an object that has these replicas, and pods of this selector."""
+    return {
+        "kind": "Scale",
+        "apiVersion": API_VERSION,
+        "metadata": {name: value["metadata"][name] for name in _METADATA if name in value["metadata"]},
+        "spec": {"replicas": wanted} if wanted else {},
+        "status": {"replicas": actual or 0, **({"selector": selector} if selector else {})},
+    }
+
+
+async def store_scaled(call: Call, found: Found, changed: Json, options: Json) -> Json:
+    """Stores the object with other replicas, as if it were written itself; the object afterwards."""
+    plain = replace(call.request, headers={**call.request.headers, "accept": "application/json"})
+    inner = Call(call.kernel, plain, replace(call.info, subresource=""), call.resource, call.user, call.warnings)
+    reply = await store_update(inner, found, changed, options, owned=True)
+    stored: Json = msgspec.json.decode(reply.body)
+    return stored
+
+
+def scale_reply(call: Call, value: Json) -> Reply:
     """A Scale as the answer, in the form that was asked for."""
+    form = asked_form(call.request.headers.get("accept", ""), has_protobuf=not call.resource.is_custom)
     ages = Ages(call.kernel.clock)
 
     def cells(scale: Json) -> list[Any]:
@@ -61,31 +96,20 @@ def scale_reply(call: Call, value: Json, form: Form) -> Reply:
     return Reply(200, body, content_type=form.media_type, warnings=call.warnings)
 
 
-def media_type_of(call: Call) -> str:
-    """What the body is written in."""
+def _media_type(call: Call) -> str:
     return call.request.headers.get("content-type", "").split(";")[0].strip()
 
 
 def scale_options(call: Call) -> Json:
     """The options of a write, which are looked at before anything else."""
     if call.info.verb == "patch":
-        return patch_options(call.request, is_apply=media_type_of(call) == _APPLY)
+        return patch_options(call.request, is_apply=_media_type(call) == _APPLY)
     return write_options("UpdateOptions", call.request)
-
-
-def check_scale_name(call: Call, asked: Json) -> None:
-    """A Scale has the name of what it scales."""
-    given, name = metadata_of(asked).get("name", ""), call.info.name
-    if not given:
-        why = f"the name of the object ({name} based on URL) was undeterminable: name must be provided"
-        raise bad_request(why)
-    if given != name:
-        raise bad_request(f"the name of the object ({given}) does not match the name on the URL ({name})")
 
 
 def warn_of_fields(call: Call, asked: Json, refused: Callable[[str], Refusal]) -> None:
     """Warns of what is in a Scale that was sent twice, or that Scales do not have; or refuses it, if that is wanted."""
-    doubled = duplicate_faults(call.request, media_type_of(call))
+    doubled = duplicate_faults(call.request, _media_type(call))
     call.warnings += strict_faults(call.request, asked, schema_of(SCALE), refused, found=doubled)
 
 
@@ -107,8 +131,8 @@ class Scaled(msgspec.Struct, frozen=True):
     def patched(self) -> Json:
         """The Scale after the patch of the request, with managed fields of its own if it was applied."""
         call = self.call
-        if media_type_of(call) != _APPLY:
-            return patched_value(call, self.live, media_type_of(call), schema_of(SCALE))
+        if _media_type(call) != _APPLY:
+            return patched_value(call, self.live, _media_type(call), schema_of(SCALE))
         desired = decode_json(call.request.body, _APPLY)
         live = self.live
         if call.resource.is_custom and "managedFields" not in live["metadata"]:
@@ -132,7 +156,7 @@ class Scaled(msgspec.Struct, frozen=True):
         return entries_from_scale(self.entries, scale, self.replicas, self.call.resource.api_version)
 
     def _managed(self, asked: Json) -> list[Json]:
-        if media_type_of(self.call) == _APPLY:
+        if _media_type(self.call) == _APPLY:
             applied: list[Json] = asked["metadata"].get("managedFields", [])
             return applied
         replicas = (asked.get("spec") or {}).get("replicas")
