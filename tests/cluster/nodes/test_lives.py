@@ -89,12 +89,14 @@ async def test_grace_ends_with_a_kill(machine: Machine) -> None:
         await ends.wait()
         await machine.cluster.delete(Pod, "pod")
     assert seen[-1] == 137
-    assert "Killing" in await machine.reasons()
+    assert await machine.noted("Killing") == "Stopping container main"
 
 
 async def test_a_program_that_ends_on_sigterm_is_not_waited_for(machine: Machine) -> None:
     """SIGTERM comes first: who heeds it is gone long before the grace is over."""
-    await machine.run(shell("trap 'exit 0' TERM; while :; do sleep 0.05; done"), termination_grace_period_seconds=60)
+    script = "trap 'exit 0' TERM; echo heeds; while :; do sleep 0.05; done"
+    pod = await machine.run(shell(script), termination_grace_period_seconds=600)
+    await machine.said(pod, "heeds")
     await machine.cluster.delete(Pod, "pod")
     await machine.gone()
 
@@ -147,7 +149,10 @@ async def test_init_containers_run_in_order_before_the_others(machine: Machine) 
     """Each init container ends before the next begins, and a sidecar stays while the others run."""
     mounts = [{"name": "data", "mountPath": "/data"}]
     pod = await machine.ended(
-        shell("echo main >> /data/order; cat /data/order", volume_mounts=mounts),
+        shell(
+            "until grep -q side /data/order; do sleep 0.05; done; echo main >> /data/order; cat /data/order",
+            volume_mounts=mounts,
+        ),
         init_containers=[
             shell("sleep 0.1; echo first >> /data/order", "first", volume_mounts=mounts),
             shell("echo side >> /data/order; sleep 100", "side", volume_mounts=mounts, restart_policy="Always"),
@@ -175,7 +180,7 @@ async def test_a_failed_init_container_fails_the_pod(machine: Machine) -> None:
 async def test_hooks_run(machine: Machine) -> None:
     """postStart runs before the pod is ready, preStop before SIGTERM."""
     container = shell(
-        "trap 'cat /data/words >> /data/all; exit 0' TERM; while :; do sleep 0.05; done",
+        "trap 'cat /data/words >> /data/all; exit 0' TERM; echo heeds; while :; do sleep 0.05; done",
         volume_mounts=[{"name": "data", "mountPath": "/data"}],
         lifecycle=Lifecycle(
             post_start=LifecycleHandler(exec=ExecAction(command=["sh", "-c", "echo began > /data/words"])),
@@ -186,8 +191,9 @@ async def test_hooks_run(machine: Machine) -> None:
     pod = await machine.run(
         container,
         volumes=[{"name": "data", "hostPath": {"path": str(shared), "type": "DirectoryOrCreate"}}],
-        termination_grace_period_seconds=20,
+        termination_grace_period_seconds=600,
     )
+    await machine.said(pod, "heeds")
     assert (shared / "words").read_text() == "began\n"
     await machine.cluster.delete(Pod, pod.name)
     await machine.gone()
@@ -239,8 +245,9 @@ async def test_pods_that_vanish_are_ended(machine: Machine) -> None:
     """A pod that is deleted by force leaves no process behind."""
     mark = f"sleep {long_while()}"
     await machine.run(shell(mark))
+    await machine.cluster.eventually(_found(mark), bool, timeout=60, what="the process to begin")
     await machine.cluster.client.delete(Pod, "pod", grace_seconds=0)
-    await machine.cluster.eventually(_found(mark), lambda found: not found, what="the process to end")
+    await machine.cluster.eventually(_found(mark), lambda found: not found, timeout=60, what="the process to end")
 
 
 async def test_pods_that_are_deleted_at_once_leave_nothing(machine: Machine) -> None:

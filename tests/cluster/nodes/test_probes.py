@@ -71,9 +71,14 @@ async def test_a_pod_whose_probe_fails_is_not_ready(machine: Machine) -> None:
 
 async def test_a_container_that_is_not_alive_is_restarted(machine: Machine) -> None:
     """The liveness probe fails: the container is ended and started anew."""
-    script = "touch /alive; trap 'exit 0' TERM; while :; do sleep 0.05; rm -f /alive; done"
-    probe = _probe(exec={"command": ["test", "-e", "/alive"]})
-    await machine.create(shell(script, liveness_probe=probe))
+    script = "trap 'exit 0' TERM; touch /heeds; while :; do sleep 0.05; done"
+    heeds, dead = {"command": ["test", "-e", "/heeds"]}, {"command": ["test", "!", "-e", "/heeds"]}
+    container = shell(
+        script,
+        startup_probe=_probe(exec=heeds, failureThreshold=60),
+        liveness_probe=_probe(exec=dead, timeoutSeconds=60),
+    )
+    await machine.create(container, termination_grace_period_seconds=600)
     pod = await machine.until(lambda pod: status_of(pod).restart_count >= 1)
     last = status_of(pod).last_state
     assert last is not None
@@ -86,8 +91,8 @@ async def test_a_slow_start_is_waited_for(machine: Machine) -> None:
     """Until the startup probe is content, the others do not count."""
     container = shell(
         "sleep 0.5; touch /up; sleep 100",
-        startup_probe=_probe(exec={"command": ["test", "-e", "/up"]}, failureThreshold=30),
-        liveness_probe=_probe(exec={"command": ["test", "-e", "/up"]}),
+        startup_probe=_probe(exec={"command": ["test", "-e", "/up"]}, failureThreshold=60),
+        liveness_probe=_probe(exec={"command": ["test", "-e", "/up"]}, timeoutSeconds=60),
     )
     pod = await machine.run(container)
     assert status_of(pod).restart_count == 0

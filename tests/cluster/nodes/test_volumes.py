@@ -52,7 +52,7 @@ async def test_containers_share_an_empty_volume(machine: Machine) -> None:
 async def test_what_a_container_writes_elsewhere_stays_its_own(machine: Machine) -> None:
     """The machine's folders are there, but what is written into them is not seen outside."""
     pod = await machine.run(shell("echo mine > /etc/navarch-test; echo mine > /navarch-test; sleep 100"))
-    assert await machine.output(pod, "cat", "/etc/navarch-test", "/navarch-test") == "mine\nmine\n"
+    await machine.shows(pod, "mine\nmine\n", "cat", "/etc/navarch-test", "/navarch-test")
     assert not _is_there("/etc/navarch-test")
     assert not _is_there("/navarch-test")
 
@@ -150,8 +150,8 @@ async def test_a_part_of_a_volume_is_mounted(machine: Machine) -> None:
         ),
         volumes=[{"name": "data", "emptyDir": {}}, {"name": "settings", "configMap": {"name": "settings"}}],
     )
-    assert await machine.output(pod, "cat", "/all/users/me/file", "/etc/app/a.conf") == "x\n1"
-    assert "Read-only file system" in await machine.log(pod)
+    await machine.shows(pod, "x\n1", "cat", "/all/users/me/file", "/etc/app/a.conf")
+    await machine.said(pod, "Read-only file system")
 
 
 async def test_a_claim_outlives_its_pods(machine: Machine) -> None:
