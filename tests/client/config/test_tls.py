@@ -117,7 +117,7 @@ def test_data_leaves_nothing_behind(pki: Any, monkeypatch: pytest.MonkeyPatch, t
     context(config(pki))
     monkeypatch.delattr(os, "memfd_create")
     context(config(pki))
-    assert set(Path("/proc/self/fd").iterdir()) == before
+    assert set(Path("/proc/self/fd").iterdir()) <= before
     assert not list(tmp_path.iterdir())
 
 

@@ -48,6 +48,7 @@ class Script:
     hears: int = 0
     queries: list[str] = field(default_factory=list)
     heard: list[bytes] = field(default_factory=list)
+    spoke: asyncio.Event = field(default_factory=asyncio.Event)
     left: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
@@ -58,6 +59,7 @@ class Script:
             self.heard.append(await socket.receive_bytes())
         for message in self.messages:
             await socket.send_bytes(message)
+        self.spoke.set()
         await self._end(request, socket)
         return socket
 
@@ -85,7 +87,7 @@ def refuses(code: int, body: str, media_type: str) -> Play:
 
 @asynccontextmanager
 async def serving(
-    play: Play, *, clock: Clock | None = None, seconds: float = 10.0, **config: Any
+    play: Play, *, clock: Clock | None = None, seconds: float = 60.0, **config: Any
 ) -> AsyncIterator[Client]:
     """A client of a server that plays this."""
     runner = web.ServerRunner(web.Server(play), shutdown_timeout=1)
