@@ -68,7 +68,7 @@ async def test_plain_function_waits_for_the_loop_from_its_thread() -> None:
             ctx.wait(ctx.get(Gadget, "a", namespace="*"))
         return ctx.wait(ctx.get(Gadget, "a"))
 
-    found = await asyncio.wait_for(asyncio.to_thread(reconcile), 10)
+    found = await asyncio.wait_for(asyncio.to_thread(reconcile), 60)
     assert found.spec.size == 1
 
 
@@ -89,5 +89,5 @@ async def test_function_that_was_cut_off_can_do_nothing_more() -> None:
         with pytest.raises(ClosedError, match="Fleet default/owner"):
             ctx.wait(work)
 
-    await asyncio.wait_for(asyncio.to_thread(reconcile, ctx.apply(gadget(size=1))), 10)
+    await asyncio.wait_for(asyncio.to_thread(reconcile, ctx.apply(gadget(size=1))), 60)
     assert world.server.objects(Gadget) == {}

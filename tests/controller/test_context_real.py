@@ -50,7 +50,8 @@ class World:
         self.ctx = Context(self.reach, self.key, owner)
 
     def _changed(self, change: Change) -> None:
-        if not change.initial:
+        """The cluster has other namespaces, which come and go with what is in them."""
+        if not change.initial and change.newest.key.namespace == self.key.namespace:
             self.changes.append(change)
 
     def reasons(self) -> list[str]:
@@ -80,7 +81,7 @@ async def world(client: Client) -> AsyncIterator[World]:
     cache = Cache(client, SystemClock(), random.Random(1))
     world = World(client, cache, owner)
     async with running(cache.run()):
-        await asyncio.wait_for(cache.wait_synced(), 20)
+        await asyncio.wait_for(cache.wait_synced(), 60)
         yield world
 
 
@@ -137,7 +138,6 @@ def _has_more(world: World, known: int) -> bool:
 
 
 def _about_child(world: World) -> list[str]:
-    """The cluster has other namespaces, which come and go with what is in them."""
     return [name for name in world.reasons() if name == f"{world.key.namespace}/child"]
 
 
