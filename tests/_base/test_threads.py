@@ -9,7 +9,7 @@ import pytest
 
 from navarch._base.threads import ThreadPool
 
-BOUND = 30.0
+BOUND = 60.0
 
 
 def test_results_and_errors_come_back() -> None:
