@@ -17,6 +17,7 @@ import msgspec
 from navarch._base.clock import Clock, SystemClock
 from navarch.client import Client, Config, Options, Retry
 from navarch.client.http import HttpTransport
+from rig import ports
 
 _CHUNK = 65536
 
@@ -32,24 +33,20 @@ class _Connection:
 class FaultyProxy:
     """The proxy; `async with proxy_to(server)` runs one. Everything happens in the event loop of the test."""
 
-    def __init__(self, host: str, port: int, clock: Clock) -> None:
+    def __init__(self, host: str, target: int, clock: Clock, port: int) -> None:
         self.delay = 0.0
         """Seconds that each piece of data waits, in each direction."""
         self.throttle = 0
         """Bytes a second per connection and direction; 0 is no limit."""
         self.accepted = 0
         """How many connections there have been."""
-        self._target = host, port
+        self.port = port
+        """Where it listens; stays the same when it is refused and opened again."""
+        self._target = host, target
         self._clock = clock
         self._swallows = False
         self._server: asyncio.Server | None = None
-        self._port = 0
         self._open: dict[asyncio.Task[None], _Connection] = {}
-
-    @property
-    def port(self) -> int:
-        """Where it listens; stays the same when it is refused and opened again."""
-        return self._port
 
     @property
     def open(self) -> int:
@@ -88,8 +85,7 @@ class FaultyProxy:
     async def listen(self) -> None:
         """Takes new connections, if it does not already."""
         if self._server is None:
-            self._server = await asyncio.start_server(self._serve, "127.0.0.1", self._port)
-            self._port = self._server.sockets[0].getsockname()[1]
+            self._server = await asyncio.start_server(self._serve, "127.0.0.1", self.port)
 
     async def close(self) -> None:
         """Ends everything."""
@@ -160,12 +156,13 @@ async def proxy_to(server: str, clock: Clock | None = None) -> AsyncIterator[Fau
     """A proxy in front of the server with that URL; gone, with all of its connections, at the end of the block."""
     parts = urlsplit(server)
     assert parts.hostname is not None
-    proxy = FaultyProxy(parts.hostname, parts.port or 443, clock or SystemClock())
-    await proxy.listen()
-    try:
-        yield proxy
-    finally:
-        await proxy.close()
+    with ports.reserved(1) as (port,):  # nobody else takes it while new connections are refused
+        proxy = FaultyProxy(parts.hostname, parts.port or 443, clock or SystemClock(), port)
+        await proxy.listen()
+        try:
+            yield proxy
+        finally:
+            await proxy.close()
 
 
 def reached_through(proxy: FaultyProxy, config: Config) -> Config:

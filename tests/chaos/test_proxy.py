@@ -21,7 +21,7 @@ LIMIT = 60.0
 def trying_once(proxy: FaultyProxy, cluster: rig.Cluster, client: Client) -> Client:
     """Another client in the same namespace, by way of the proxy."""
     config = reached_through(proxy, load(cluster.kubeconfig))
-    return connected(config, client.options.namespace, retry=Retry(attempts=1)).using(timeout=5.0)
+    return connected(config, client.options.namespace, retry=Retry(attempts=1)).using(timeout=LIMIT)
 
 
 @pytest.fixture

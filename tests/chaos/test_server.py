@@ -39,7 +39,7 @@ async def test_server_that_is_killed_and_comes_back(client: Client, rig_cluster:
     async with connected(config, namespace) as other, campaign(client, other, CONFIG_MAP) as world:
         rig_cluster.daemons["kube-apiserver"].process.kill()
         await asyncio.to_thread(rig_cluster.restart, "kube-apiserver")
-        await world.until_told(20, seconds=45)
+        await world.until_told(20, seconds=120)
         await world.survived()
 
 
@@ -61,7 +61,7 @@ async def test_kind_that_is_deleted_and_made_anew(client: Client, faulty: Client
         await until_gone(client)
         await world.until_error("is the CRD installed")
         await client.install(gizmos())
-        await world.until_told(20, seconds=45)
+        await world.until_told(20, seconds=120)
         await world.survived()
         assert lost <= world.ledger.deleted
     await client.delete(CRD, gizmos()["metadata"]["name"])
@@ -84,7 +84,7 @@ async def until_gone(client: Client) -> None:
             return None
         return "expected the definition to be gone"
 
-    await until_none(look, seconds=30)
+    await until_none(look, seconds=60)
 
 
 @pytest.fixture

