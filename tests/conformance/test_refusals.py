@@ -13,6 +13,7 @@ from navarch.client import Client, MergePatch, Request, Transport
 from navarch.errors import Invalid
 from navarch.k8s.batch.v1 import Job
 from navarch.k8s.core.v1 import ConfigMap
+from schema.cel.tables import told
 
 _ADMISSION = "admissionregistration.k8s.io/v1"
 _RULE = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}
@@ -68,6 +69,12 @@ _VOLUMES = "/api/v1/persistentvolumes"
 
 
 async def _said(client: Client, path: str, kind: str, spec: dict[str, Any]) -> str:
+    version = "v1" if path == _VOLUMES else "apps/v1"
+    given = {"apiVersion": version, "kind": kind, "metadata": {"name": "refused"}, "spec": spec}
+    return str((await _refusal(client, path, given))["message"])
+
+
+async def _refusal(client: Client, path: str, given: dict[str, Any]) -> dict[str, Any]:
     """The server's own words: a client leaves values out of them."""
     kept: list[Transport] = []
 
@@ -76,13 +83,13 @@ async def _said(client: Client, path: str, kind: str, spec: dict[str, Any]) -> s
         return transport
 
     client.through(keep)
-    version = "v1" if path == _VOLUMES else "apps/v1"
-    body = json.dumps({"apiVersion": version, "kind": kind, "metadata": {"name": "refused"}, "spec": spec}).encode()
-    request = Request(method="POST", path=path, headers={"Content-Type": "application/json"}, body=body)
+    headers = {"Content-Type": "application/json"}
+    request = Request(method="POST", path=path, headers=headers, body=json.dumps(given).encode())
     answer = await kept[0].send(request)
     try:
         assert answer.status == 422
-        return str(json.loads(await answer.read())["message"])
+        found: dict[str, Any] = json.loads(await answer.read())
+        return found
     finally:
         await answer.close()
 
@@ -162,3 +169,21 @@ async def test_self_link_is_shown_and_not_kept(client: Client) -> None:
     shown = await client.using(dry_run=True).patch(CONFIG_MAP, "linked", change)
     assert shown["metadata"]["selfLink"] == "/x"
     assert "selfLink" not in (await client.patch(CONFIG_MAP, "linked", change))["metadata"]
+
+
+async def test_rules_that_do_not_compile_are_told_in_the_words_of_cel(client: Client) -> None:
+    """Each with what is wrong in it, and where."""
+    rules = [{"rule": rule, "message": "no"} for rule, _ in told.RULES]
+    schema = {"type": "object", "properties": {"spec": {**told.SCHEMA, "x-kubernetes-validations": rules}}}
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    names = {"plural": "rules", "kind": "Rule"}
+    spec = {"group": "cel.example.com", "scope": "Namespaced", "names": names, "versions": [version]}
+    head = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"}
+    given = {**head, "metadata": {"name": "rules.cel.example.com"}, "spec": spec}
+    refusal = await _refusal(client, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", given)
+    found = {
+        each["field"]: each["message"].split('"OptionalOldSelf":null}: ')[1] for each in refusal["details"]["causes"]
+    }
+    path = "spec.validation.openAPIV3Schema.properties[spec].x-kubernetes-validations"
+    wanted = {f"{path}[{index}].rule": faults for index, (_, faults) in enumerate(told.RULES)}
+    assert {field: told.heads(said) for field, said in found.items()} == wanted

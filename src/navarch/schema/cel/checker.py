@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import NoReturn
 
 from navarch.schema.cel import remedies, types
-from navarch.schema.cel.errors import error_at
+from navarch.schema.cel.errors import Faults, Said
 from navarch.schema.cel.lexer import RESERVED
 from navarch.schema.cel.library import FUNCTIONS, PATCH_FUNCTIONS
 from navarch.schema.cel.nodes import (
@@ -32,9 +31,23 @@ def check(root: Node, source: str, variables: Mapping[str, CelType], *, builds: 
     """Fill in the types of `root`; returns which of `variables` it uses. Raises `CelError`."""
     checker = _Checker(source, variables, {**FUNCTIONS, **PATCH_FUNCTIONS} if builds else FUNCTIONS)
     checker.check(root)
+    checker.faults.check()
     for node in walk(root):
         node.type = checker.types.resolve(node.type, unbound_is_dyn=True)
     return frozenset(checker.used)
+
+
+_UNKNOWN = frozenset({Kind.DYN, Kind.PARAMETER, Kind.ERROR})
+
+
+def _undeclared(node: Node, name: str) -> Said:
+    return node.said(f"undeclared reference to '{name}' (in container '')")
+
+
+def _no_matching(function: str, given: list[CelType], *, method: bool) -> str:
+    shown = [*map(types.told, given)]
+    target = f"{shown.pop(0)}." if method else ""
+    return f"found no matching overload for '{function}' applied to '{target}({', '.join(shown)})'"
 
 
 class _Checker:
@@ -43,6 +56,7 @@ class _Checker:
     ) -> None:
         self.types = Substitution()
         self.used: set[str] = set()
+        self.faults = Faults(source)
         self._source = source
         self._variables = variables
         self._functions = functions
@@ -70,8 +84,10 @@ class _Checker:
                 node.type = self._optional_map(node)
         return node.type
 
-    def _fail(self, at: int, problem: str, *, expected: str = "", remedy: str = "") -> NoReturn:
-        raise error_at(self._source, at, problem, expected=expected, remedy=remedy)
+    def _wrong(self, at: int, problem: str, said: Said, *, expected: str = "", remedy: str = "") -> CelType:
+        """Notes a fault; what is wrong has the type that this returns, with which nothing else is."""
+        self.faults.add(at, problem, said, expected=expected, remedy=remedy)
+        return types.ERROR
 
     @contextmanager
     def _bound(self, names: Mapping[str, CelType]) -> Iterator[None]:
@@ -80,10 +96,12 @@ class _Checker:
         yield
         self._local = outer
 
-    def _require(self, node: Node, wanted: CelType, role: str) -> None:
-        if not self.types.fits(self.check(node), wanted):
+    def _require_bool(self, node: Node, role: str, instead: Said | None = None) -> None:
+        """Of a node that was checked."""
+        if not self.types.fits(node.type, types.BOOL):
             found = self.types.resolve(node.type, unbound_is_dyn=True)
-            self._fail(node.at, f"{role} is of type {found}", expected=str(wanted))
+            said = instead or node.said(f"expected type 'bool' but found '{types.told(found)}'")
+            self._wrong(node.at, f"{role} is of type {found}", said, expected="bool")
 
     def _ident(self, node: Ident) -> CelType:
         if node.name in self._local:
@@ -98,7 +116,7 @@ class _Checker:
         remedy = remedies.for_name(node.name, scope, self._variables.get("self"))
         if node.name in FUNCTIONS:
             remedy = f"it is a function: write {node.name}(…)"
-        raise error_at(self._source, node.at, f"nothing is called {node.name!r}", remedy=remedy)
+        return self._wrong(node.at, f"nothing is called {node.name!r}", _undeclared(node, node.name), remedy=remedy)
 
     def _select(self, node: Select) -> CelType:
         name = self._qualified_name(node)
@@ -120,12 +138,13 @@ class _Checker:
                 node.field = f"__{node.field}__"
             if node.field not in fields:
                 where = self._source[node.operand.start : node.at].rstrip(" .?\n\t")
-                self._fail(
-                    node.at, f"{where} has no field {node.field!r}", remedy=remedies.for_field(node.field, [*fields])
-                )
+                problem, said = f"{where} has no field {node.field!r}", node.said(f"undefined field '{node.field}'")
+                return self._wrong(node.at, problem, said, remedy=remedies.for_field(node.field, [*fields]))
             return fields[node.field]
-        if operand.kind not in {Kind.DYN, Kind.PARAMETER}:
-            self._fail(node.at, f"a value of type {operand} has no fields", expected="an object or a map")
+        if operand.kind not in _UNKNOWN:
+            said = node.said(f"type '{types.told(operand)}' does not support field selection")
+            problem = f"a value of type {operand} has no fields"
+            self._wrong(node.at, problem, said, expected="an object or a map")
         self.types.fits(types.DYN, operand)
         return types.DYN
 
@@ -146,20 +165,19 @@ class _Checker:
                 node.function, node.target = f"{prefix}.{node.function}", None
         if node.function in {"_&&_", "_||_"}:
             for side in node.args:
-                self._require(side, types.BOOL, f"a term of `{remedies.display(node.function)}`")
+                self.check(side)
+                self._require_bool(side, f"a term of `{remedies.display(node.function)}`")
             return types.BOOL
         given = list(map(self.check, node.operands()))
         if node.function not in self._functions:
-            self._fail(
-                node.at,
-                f"no function is called {node.function!r}",
-                remedy=remedies.closest(node.function, self._functions),
-            )
-        node.overloads, result = self._resolve(node, self._functions[node.function], given, node.target is not None)
+            problem, said = f"no function is called {node.function!r}", _undeclared(node, node.function)
+            return self._wrong(node.at, problem, said, remedy=remedies.closest(node.function, self._functions))
+        overloads, method = self._functions[node.function], node.target is not None
+        node.overloads, result = self._resolve(node, overloads, given, method=method)
         return result
 
     def _resolve(
-        self, node: Node, overloads: tuple[Overload, ...], given: list[CelType], method: bool
+        self, node: Node, overloads: tuple[Overload, ...], given: list[CelType], *, method: bool
     ) -> tuple[tuple[Overload, ...], CelType]:
         """The overloads that take what is given, and what they give: dyn if they do not agree."""
         style = [overload for overload in overloads if overload.method == method]
@@ -173,12 +191,12 @@ class _Checker:
             gives = self.types.resolve(_rename(overload.result, renamed))
             result = gives if result is None or result == gives else types.DYN
         if result is None:
-            self._no_overload(node, overloads[0].function, style, given, method)
+            result = self._no_overload(node, overloads[0].function, style, given, method=method)
         return tuple(fitting), result
 
     def _no_overload(
-        self, node: Node, function: str, style: list[Overload], given: list[CelType], method: bool
-    ) -> NoReturn:
+        self, node: Node, function: str, style: list[Overload], given: list[CelType], *, method: bool
+    ) -> CelType:
         found = [self.types.resolve(each, unbound_is_dyn=True) for each in given]
         listed = ", ".join(map(str, found))
         if remedies.is_operator(function):
@@ -188,7 +206,8 @@ class _Checker:
         else:
             problem = f"{function}() does not take ({listed})"
         remedy = remedies.for_call(function, found, style, method)
-        self._fail(node.at, problem, expected=remedies.expected_by(style), remedy=remedy)
+        said = node.said(_no_matching(function, found, method=method))
+        return self._wrong(node.at, problem, said, expected=remedies.expected_by(style), remedy=remedy)
 
     def _list(self, node: ListLiteral) -> CelType:
         joined: CelType | None = None
@@ -206,7 +225,8 @@ class _Checker:
 
     def _message(self, node: MessageLiteral) -> CelType:
         if node.name not in {"JSONPatch", "Object"} and not node.name.startswith("Object."):
-            self._fail(node.start, f"no type is called {node.name!r}", expected="Object, Object.<field> or JSONPatch")
+            problem, expected = f"no type is called {node.name!r}", "Object, Object.<field> or JSONPatch"
+            self._wrong(node.start, problem, _undeclared(node, node.name), expected=expected)
         for field in node.fields:
             self._item(field.value, field.optional)
         return types.opaque(node.name)
@@ -216,8 +236,10 @@ class _Checker:
         if not optional:
             return found
         inner, wrapped = types.unwrap_optional(self.types.resolve(found))
-        if not wrapped and inner.kind is not Kind.DYN:
-            self._fail(node.at, f"an optional item is of type {inner}", expected=f"optional_type({inner})")
+        if not wrapped and inner.kind not in {Kind.DYN, Kind.ERROR}:
+            shown = types.told(inner)
+            said = node.said(f"expected type 'optional_type({shown})' but found '{shown}'")
+            self._wrong(node.at, f"an optional item is of type {inner}", said, expected=f"optional_type({inner})")
         return inner
 
     def _join(self, joined: CelType | None, item: CelType) -> CelType:
@@ -228,14 +250,26 @@ class _Checker:
     def _comprehension(self, node: Comprehension) -> CelType:
         ranged = self.types.resolve(self.check(node.range))
         if node.macro == "sortBy" and ranged.kind is Kind.MAP:
-            self._fail(node.at, "sortBy() does not take a map", expected="a list")
+            said = node.said(_no_matching("@sortByAssociatedKeys", [ranged, types.list_of(types.DYN)], method=True))
+            return self._wrong(node.at, "sortBy() does not take a map", said, expected="a list")
         kinds = self._iterated(node, ranged)
         with self._bound(dict(zip(node.variables, kinds, strict=True))):
             if node.condition is not None:
-                self._require(node.condition, types.BOOL, f"the filter of {node.macro}()")
-            if node.macro in {"all", "exists", "existsOne", "filter"}:
-                self._require(node.body, types.BOOL, f"the condition of {node.macro}()")
-            return self._outcome(node, ranged, kinds[0], self.check(node.body))
+                self.check(node.condition)
+            outcome = self._outcome(node, ranged, kinds[0], self.check(node.body))
+            if node.condition is not None:
+                self._decides(node, node.condition, f"the filter of {node.macro}()", outcome)
+            if node.macro in {"all", "exists"}:
+                self._require_bool(node.body, f"the condition of {node.macro}()")
+            elif node.macro in {"existsOne", "filter"}:
+                counted = types.INT if node.macro == "existsOne" else outcome
+                self._decides(node, node.body, f"the condition of {node.macro}()", counted)
+            return outcome
+
+    def _decides(self, node: Comprehension, condition: Node, role: str, outcome: CelType) -> None:
+        """A condition that chooses between the outcome so far and the one with this item."""
+        found = self.types.resolve(condition.type, unbound_is_dyn=True)
+        self._require_bool(condition, role, node.said(_no_matching("_?_:_", [found, outcome, outcome], method=False)))
 
     def _iterated(self, node: Comprehension, ranged: CelType) -> list[CelType]:
         """The types of the variables."""
@@ -244,8 +278,11 @@ class _Checker:
             return [types.INT, ranged.params[0]] if two else [ranged.params[0]]
         if ranged.kind is Kind.MAP:
             return list(ranged.params) if two else [ranged.params[0]]
-        if ranged.kind not in {Kind.DYN, Kind.PARAMETER}:
-            self._fail(node.at, f"{node.macro}() does not go over a value of type {ranged}", expected="a list or a map")
+        if ranged.kind not in _UNKNOWN:
+            shown = types.told(self.types.resolve(ranged, unbound_is_dyn=True))
+            said = f"expression of type '{shown}' cannot be range of a comprehension (must be list, map, or dynamic)"
+            problem = f"{node.macro}() does not go over a value of type {ranged}"
+            self._wrong(node.at, problem, node.range.said(said), expected="a list or a map")
         self.types.fits(types.DYN, ranged)
         return [types.DYN] * len(node.variables)
 
@@ -260,11 +297,13 @@ class _Checker:
             case "transformMapEntry":
                 entry = types.map_of(self.types.fresh(), self.types.fresh())
                 if not self.types.fits(body, entry):
-                    self._fail(node.body.at, f"the entry is of type {body}", expected="a map literal: {key: value}")
+                    said = node.said(_no_matching("cel.@mapInsert", [entry, body], method=False))
+                    problem, expected = f"the entry is of type {body}", "a map literal: {key: value}"
+                    self._wrong(node.body.at, problem, said, expected=expected)
                 return self.types.resolve(entry)
             case "sortBy":
                 sort = FUNCTIONS["@sortByAssociatedKeys"]
-                node.overloads, result = self._resolve(node.body, sort, [ranged, types.list_of(body)], method=True)
+                node.overloads, result = self._resolve(node, sort, [ranged, types.list_of(body)], method=True)
                 return result
         return types.BOOL
 
@@ -273,13 +312,21 @@ class _Checker:
         if not self.types.fits(self.check(node.target), types.optional_of(inner)):
             macro = "optFlatMap" if node.flat else "optMap"
             found = self.types.resolve(node.target.type, unbound_is_dyn=True)
-            self._fail(node.at, f"{macro}() does not take a value of type {found}", expected="an optional")
+            problem = f"{macro}() does not take a value of type {found}"
+            self._wrong(
+                node.at, problem, node.said(_no_matching("hasValue", [found], method=True)), expected="an optional"
+            )
+            said = node.said(_no_matching("value", [found], method=True))
+            return self._wrong(node.at, problem, said, expected="an optional")
         with self._bound({node.variable: self.types.resolve(inner)}):
             body = self.check(node.body)
         if not node.flat:
             return types.optional_of(body)
         if not self.types.fits(body, types.optional_of(self.types.fresh())):
-            self._fail(node.body.at, f"the body of optFlatMap() is of type {body}", expected="an optional")
+            problem = f"the body of optFlatMap() is of type {body}"
+            outcome = [types.BOOL, body, types.optional_of(types.DYN)]
+            said = node.said(_no_matching("_?_:_", outcome, method=False))
+            return self._wrong(node.body.at, problem, said, expected="an optional")
         return self.types.resolve(body)
 
 

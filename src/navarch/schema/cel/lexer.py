@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from navarch.schema.cel.errors import error_at
+from navarch.schema.cel.errors import Faults, Said
 
 RESERVED = frozenset(
     {
@@ -53,6 +53,8 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE,
 )
+_BEGUN = re.compile(rf"""[=&|]|"(?:{_ESCAPE}|[^\\"\n\r])*\\?|'(?:{_ESCAPE}|[^\\'\n\r])*\\?""")
+"""What could have become a token: an operator of two characters, or a string."""
 _REMEDIES = {
     "=": "compare with `==`",
     "&": "write `&&`",
@@ -72,21 +74,34 @@ class Token:
     at: int
 
 
-def tokens(source: str) -> list[Token]:
-    """The tokens of `source`, with an `end` token last."""
+def tokens(source: str, faults: Faults) -> list[Token]:
+    """The tokens of `source`, with an `end` token last; what is none goes to `faults`. Raises `CelError` if it is too long."""
     if len(source) > MAX_CODE_POINTS:
-        raise error_at(source, 0, f"the rule has {len(source)} characters", expected=f"at most {MAX_CODE_POINTS}")
+        said = f"expression code point size exceeds limit: size: {len(source)}, limit {MAX_CODE_POINTS}"
+        problem, expected = f"the rule has {len(source)} characters", f"at most {MAX_CODE_POINTS}"
+        faults.add(0, problem, Said(0, said), expected=expected)
+        faults.check()
     found: list[Token] = []
     at = 0
     while at < len(source):
         match = _TOKEN.match(source, at)
         if match is None:
-            raise error_at(source, at, f"unexpected {source[at]!r}", remedy=_REMEDIES.get(source[at], ""))
+            at = _strange(source, at, faults)
+            continue
         if match.lastgroup != "skip":
             found.append(Token(_kind(match), match.group(), at))
         at = match.end()
     found.append(Token("end", "", len(source)))
     return found
+
+
+def _strange(source: str, at: int, faults: Faults) -> int:
+    """Notes that no token begins here; the next one does after what this could have become one with."""
+    begun = _BEGUN.match(source, at)
+    end = min(len(source), 1 + (begun.end() if begun else at))
+    said = Said(at, f"Syntax error: token recognition error at: '{source[at:end]}'")
+    faults.add(at, f"unexpected {source[at]!r}", said, remedy=_REMEDIES.get(source[at], ""))
+    return end
 
 
 def _kind(match: re.Match[str]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from navarch.schema.cel.errors import error_at
+from navarch.schema.cel.errors import Faults
 from navarch.schema.cel.nodes import Call, Comprehension, Ident, Node, OptionalMap, Select
 
 _ALIASES = {"exists_one": "existsOne"}
@@ -21,47 +21,55 @@ _TWO_VARIABLES = {
 _RESERVED_VARIABLES = frozenset({"__result__", "@result"})
 
 
-def expand(call: Call, source: str) -> Node:
-    """What `call` means, if it is a macro; otherwise `call` itself."""
+def expand(call: Call, faults: Faults) -> Node:
+    """What `call` means, if it is a macro; otherwise `call` itself. What is wrong with it goes to `faults`."""
     if call.target is None:
-        return _has(call, source) if call.function == "has" and len(call.args) == 1 else call
+        return _has(call, faults) if call.function == "has" and len(call.args) == 1 else call
     if call.function in {"optMap", "optFlatMap"} and len(call.args) == 2:
-        return _optional_map(call, call.target, source)
+        return _optional_map(call, call.target, faults)
     for count, macros in ((1, _ONE_VARIABLE), (2, _TWO_VARIABLES)):
         if call.function in macros and 1 <= len(call.args) - count <= macros[call.function]:
             macro = _ALIASES.get(call.function, call.function)
-            return _comprehension(call, call.target, macro, count, source)
+            return _comprehension(call, call.target, macro, count, faults)
     return call
 
 
-def _has(call: Call, source: str) -> Select:
+def _has(call: Call, faults: Faults) -> Node:
     argument = call.args[0]
     if not isinstance(argument, Select) or argument.optional:
-        raise error_at(
-            source, argument.at, "has() does not test this", expected="a field selection", remedy="write has(a.b)"
-        )
-    return Select(start=call.start, at=argument.at, operand=argument.operand, field=argument.field, test=True)
+        said = argument.said("invalid argument to has() macro")
+        problem = "has() does not test this"
+        faults.add(argument.at, problem, said, expected="a field selection", remedy="write has(a.b)")
+        return call
+    return Select(
+        start=call.start, at=argument.at, mark=call.mark, operand=argument.operand, field=argument.field, test=True
+    )
 
 
-def _optional_map(call: Call, target: Node, source: str) -> OptionalMap:
+def _optional_map(call: Call, target: Node, faults: Faults) -> OptionalMap:
+    said = f"{call.function}() variable name must be a simple identifier"
     return OptionalMap(
         start=call.start,
         at=call.at,
+        mark=call.mark,
         target=target,
-        variable=_variable(call.args[0], call.function, source),
+        variable=_variable(call.args[0], call.function, faults, said),
         body=call.args[1],
         flat=call.function == "optFlatMap",
     )
 
 
-def _comprehension(call: Call, target: Node, macro: str, count: int, source: str) -> Comprehension:
-    variables = tuple(_variable(argument, call.function, source) for argument in call.args[:count])
-    if len(set(variables)) < count:
-        raise error_at(source, call.args[1].at, f"both variables are called {variables[0]!r}", remedy="rename one")
+def _comprehension(call: Call, target: Node, macro: str, count: int, faults: Faults) -> Comprehension:
+    variables = tuple(_variable(argument, call.function, faults) for argument in call.args[:count])
+    if len(set(variables)) < count and "" not in variables:
+        second = call.args[1]
+        said = second.said(f"duplicate variable name: {variables[0]}")
+        faults.add(second.at, f"both variables are called {variables[0]!r}", said, remedy="rename one")
     *conditions, body = call.args[count:]
     return Comprehension(
         start=call.start,
         at=call.at,
+        mark=call.mark,
         macro=macro,
         range=target,
         variables=variables,
@@ -70,9 +78,11 @@ def _comprehension(call: Call, target: Node, macro: str, count: int, source: str
     )
 
 
-def _variable(argument: Node, macro: str, source: str) -> str:
-    if not isinstance(argument, Ident) or argument.name in _RESERVED_VARIABLES:
-        raise error_at(
-            source, argument.at, f"{macro}() cannot bind this", expected="a simple name", remedy=f"write {macro}(x, …)"
-        )
-    return argument.name
+def _variable(argument: Node, macro: str, faults: Faults, said: str = "argument must be a simple name") -> str:
+    """The name of a variable; nothing if it has none, which is a fault."""
+    if isinstance(argument, Ident) and argument.name not in _RESERVED_VARIABLES:
+        return argument.name
+    said = "iteration variable overwrites accumulator variable" if isinstance(argument, Ident) else said
+    problem, remedy = f"{macro}() cannot bind this", f"write {macro}(x, …)"
+    faults.add(argument.at, problem, argument.said(said), expected="a simple name", remedy=remedy)
+    return ""

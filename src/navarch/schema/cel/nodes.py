@@ -5,17 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from navarch.schema.cel.errors import Said
 from navarch.schema.cel.signatures import Overload
 from navarch.schema.cel.types import DYN, CelType
 
 
 @dataclass(slots=True, kw_only=True)
 class Node:
-    """`start` is where the expression begins in the source, `at` the character to point to when it is wrong."""
+    """`start` is where the expression begins in the source, `at` the character to point to when it is wrong; `mark` is the
+    one that cel-go points to, if that is another: the dot or the parenthesis.
+    """
 
     start: int
     at: int
+    mark: int = -1
     type: CelType = DYN
+
+    def said(self, words: str) -> Said:
+        """A fault of this expression in cel-go's words."""
+        return Said(self.at if self.mark < 0 else self.mark, words)
 
     def children(self) -> Iterator[Node]:
         yield from ()

@@ -65,7 +65,9 @@ def compile(  # noqa: A001 - read as cel.compile, like re.compile
     try:
         return _compile(expression, variables, result, builds)
     except RecursionError:
-        raise error_at(expression, 0, "the rule is nested too deeply", remedy="split it into several rules") from None
+        told = "compilation failed: ERROR: <input>:1:1: expression recursion limit exceeded"
+        remedy = "split it into several rules"
+        raise error_at(expression, 0, "the rule is nested too deeply", remedy=remedy, told=told) from None
 
 
 def _compile(expression: str, variables: Mapping[str, CelType], result: CelType | None, builds: bool) -> Program:
@@ -73,5 +75,6 @@ def _compile(expression: str, variables: Mapping[str, CelType], result: CelType 
     used = tuple(sorted(check(root, expression, variables, builds=builds)))
     validate(root, expression)
     if result is not None and root.type != result:
-        raise error_at(expression, root.start, f"the rule gives {root.type}", expected=str(result))
+        told = f"cel expression must evaluate to a {result}"
+        raise error_at(expression, root.start, f"the rule gives {root.type}", expected=str(result), told=told)
     return Program(expression, root, used, variables.get("self"))

@@ -28,6 +28,7 @@ class Kind(Enum):
     OBJECT = auto()
     OPAQUE = auto()
     PARAMETER = auto()
+    ERROR = auto()
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,17 @@ BYTES = CelType(Kind.BYTES, "bytes", min_size=2)
 TIMESTAMP = CelType(Kind.TIMESTAMP, "google.protobuf.Timestamp", min_size=12)
 DURATION = CelType(Kind.DURATION, "google.protobuf.Duration", min_size=3)
 TYPE = CelType(Kind.TYPE, "type")
+ERROR = CelType(Kind.ERROR, "!error!")
+"""Of an expression that is wrong already; it fits everything, so that nothing is told twice."""
+
+
+_TOLD = {Kind.TIMESTAMP: "timestamp", Kind.DURATION: "duration", Kind.NULL: "null"}
+
+
+def told(shown: CelType) -> str:
+    """A type as cel-go writes it."""
+    name = _TOLD.get(shown.kind, shown.name)
+    return f"{name}({', '.join(map(told, shown.params))})" if shown.params else name
 
 
 def list_of(element: CelType) -> CelType:

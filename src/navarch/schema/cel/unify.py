@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from navarch.schema.cel.types import DYN, CelType, Kind
 
 _NULLABLE = frozenset({Kind.OPAQUE, Kind.OBJECT, Kind.TIMESTAMP, Kind.DURATION, Kind.NULL})
+_ANYTHING = frozenset({Kind.DYN, Kind.ERROR})
 _PARAMETRIC = frozenset({Kind.OPAQUE, Kind.LIST, Kind.MAP})
 
 
@@ -58,7 +59,7 @@ class Substitution:
                 return valid
         if given.kind is Kind.PARAMETER:
             return self._binds(given, wanted)[0]
-        if Kind.DYN in {given.kind, wanted.kind}:
+        if _ANYTHING & {given.kind, wanted.kind}:
             return True
         if given.kind is Kind.NULL or wanted.kind is Kind.NULL:
             return (wanted if given.kind is Kind.NULL else given).kind in _NULLABLE

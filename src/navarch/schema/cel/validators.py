@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from navarch.schema.cel import types
 from navarch.schema.cel.dispatch import implementation
-from navarch.schema.cel.errors import CelEvaluationError, error_at
+from navarch.schema.cel.errors import CelError, CelEvaluationError, Faults, error_at
 from navarch.schema.cel.library.conversions import CONVERSIONS
 from navarch.schema.cel.library.formatting import CLAUSES, clauses
 from navarch.schema.cel.library.regex import PATTERN_FUNCTIONS, compile_pattern
@@ -11,16 +12,44 @@ from navarch.schema.cel.nodes import Call, ListLiteral, Literal, MapLiteral, Nod
 from navarch.schema.cel.types import CelType, Kind, unwrap_optional
 
 _NESTING = (ListLiteral, MapLiteral)
+_TOLD_BEFORE = frozenset({"duration", "timestamp"})
+"""Conversions whose literals cel-go looks at when it compiles; it comes to all others when it makes the program."""
+_CLAUSE_FAULTS = {
+    "s": "string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations, and timestamps",
+    "d": "decimal clause can only be used on integers",
+    "f": "fixed-point clause can only be used on doubles",
+    "e": "scientific clause can only be used on doubles",
+    "b": "only integers and bools can be formatted as binary",
+    "x": "only integers, byte buffers, and strings can be formatted as hex",
+    "X": "only integers, byte buffers, and strings can be formatted as hex",
+    "o": "octal clause can only be used on integers",
+}
 
 
 def validate(root: Node, source: str) -> None:
     """Check a tree whose types are known. Raises `CelError`."""
-    _Validator(source).visit(root, in_format=False)
+    validator = _Validator(source)
+    validator.visit(root, in_format=False)
+    validator.faults.check()
+    validator.check_constants()
 
 
 class _Validator:
+    """Faults that cel-go finds when it makes a program come after all others: `unusable` is the first of them."""
+
     def __init__(self, source: str) -> None:
+        self.faults = Faults(source)
         self._source = source
+        self._unusable: CelError | None = None
+
+    def check_constants(self) -> None:
+        """Raises `CelError` if a constant cannot be worked out."""
+        if self._unusable is not None:
+            raise self._unusable
+
+    def _cannot_be(self, node: Node, problem: str, said: str, remedy: str = "") -> None:
+        told = f"program instantiation failed: {said}"
+        self._unusable = self._unusable or error_at(self._source, node.at, problem, remedy=remedy, told=told)
 
     def visit(self, node: Node, *, in_format: bool) -> None:
         if isinstance(node, Call):
@@ -47,19 +76,32 @@ class _Validator:
             try:
                 compile_pattern(pattern.value)
             except CelEvaluationError as error:
-                raise error_at(self._source, pattern.at, str(error), remedy="RE2 knows no lookaround") from None
+                self._no_pattern(node, pattern, str(error))
 
-    def _conversion(self, node: Node) -> None:
+    def _no_pattern(self, node: Call, pattern: Node, problem: str) -> None:
+        remedy = "RE2 knows no lookaround"
+        if node.function == "matches":
+            said = pattern.said("invalid matches argument")
+            self.faults.add(pattern.at, problem, said, remedy=remedy)
+        else:
+            self._cannot_be(pattern, problem, f"error parsing regexp: {problem}", remedy)
+
+    def _conversion(self, node: Node) -> Literal | None:
         try:
-            folded(node)
+            return folded(node)
         except CelEvaluationError as error:
-            raise error_at(self._source, node.at, str(error)) from None
+            if isinstance(node, Call) and node.function in _TOLD_BEFORE:
+                said = node.args[0].said(f"invalid {node.function} argument")
+                self.faults.add(node.at, str(error), said)
+            else:
+                self._cannot_be(node, str(error), _conversion_error(node))
+        return None
 
     def _key(self, node: Node) -> None:
-        self._conversion(node)
-        literal = folded(node)
+        literal = self._conversion(node)
         if literal is not None and (literal.value is None or isinstance(literal.value, list)):
-            raise error_at(self._source, node.at, f"{node.type} is no index", expected="an int, or the key of a map")
+            problem, said = f"{node.type} is no index", node.said(f"unsupported index type '{types.told(node.type)}'")
+            self.faults.add(node.at, problem, said, expected="an int, or the key of a map")
 
     def _alike(self, node: ListLiteral | MapLiteral) -> None:
         if isinstance(node, ListLiteral):
@@ -73,13 +115,14 @@ class _Validator:
         for node, optional in items:
             found = unwrap_optional(node.type)[0] if optional else node.type
             if first is not None and found != first:
-                raise error_at(
-                    self._source,
+                self.faults.add(
                     node.at,
                     f"a {what} of {first} has an item of type {found}",
+                    node.said(f"expected type '{types.told(first)}' but found '{types.told(found)}'"),
                     expected=str(first),
                     remedy="convert it, or wrap every item in dyn(…)",
                 )
+                return
             first = found
 
     def _format(self, node: Call) -> None:
@@ -89,30 +132,37 @@ class _Validator:
         values = rest[0]
         if not isinstance(values, ListLiteral):
             return
-        wanted = self._clauses(template, template.value)
-        if len(wanted) != len(values.elements):
-            raise error_at(
-                self._source,
-                node.at,
-                f"format() has {len(wanted)} clauses and {len(values.elements)} values",
-                expected="one value for each clause",
-            )
-        for clause, value in zip(wanted, values.elements, strict=True):
+        wanted = self._clauses(node, template.at, template.value)
+        if wanted is None:
+            return
+        for clause, value in zip(wanted, values.elements, strict=False):
             self._fits(clause, value)
+        if len(wanted) != len(values.elements):
+            self._miscounted(node, len(wanted), len(values.elements))
 
-    def _clauses(self, node: Literal, template: str) -> list[str]:
+    def _miscounted(self, node: Node, clauses: int, values: int) -> None:
+        too_many = f"too many arguments supplied to string.format (expected {clauses}, got {values})"
+        said = node.said(too_many if values > clauses else f"index {values} out of range")
+        problem = f"format() has {clauses} clauses and {values} values"
+        self.faults.add(node.at, problem, said, expected="one value for each clause")
+
+    def _clauses(self, node: Call, at: int, template: str) -> list[str] | None:
         try:
             return [clause for clause, *_ in clauses(template) if clause != "%"]
         except ValueError as error:
+            named = str(error).rpartition("'")[0][-1:]
+            said = node.said(f'could not parse formatting clause: unrecognized formatting clause "{named}"')
             remedy = "write %% for a percent sign"
-            raise error_at(self._source, node.at, str(error), expected="%s %d %f %e %b %x %o", remedy=remedy) from None
+            self.faults.add(at, str(error), said, expected="%s %d %f %e %b %x %o", remedy=remedy)
+        return None
 
     def _fits(self, clause: str, value: Node) -> None:
         if value.type.kind is not Kind.DYN and value.type.kind not in CLAUSES[clause]:
             kinds = ", ".join(sorted(kind.name.lower() for kind in CLAUSES[clause]))
-            raise error_at(
-                self._source, value.at, f"%{clause} does not write a value of type {value.type}", expected=kinds
-            )
+            problem = f"%{clause} does not write a value of type {value.type}"
+            said = f"error during formatting: {_CLAUSE_FAULTS[clause]}, was given {types.told(value.type)}"
+            self.faults.add(value.at, problem, value.said(said), expected=kinds)
+            return
         if clause == "s" and isinstance(value, _NESTING):
             for child in value.children():
                 self._fits(clause, child)
@@ -133,3 +183,10 @@ def folded(node: Node) -> Literal | None:
         return None
     value = implementation(node.overloads, [node.args[0].type])(argument.value)
     return Literal(start=node.start, at=node.at, type=node.type, value=value)
+
+
+def _conversion_error(node: Node) -> str:
+    """What cel-go says of a literal that is not what it is converted to."""
+    if not isinstance(node, Call) or len(node.args) != 1:
+        return f"invalid {node.type}"
+    return f"type conversion error from '{types.told(node.args[0].type)}' to '{types.told(node.type)}'"

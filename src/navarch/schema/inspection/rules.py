@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from typing import Any
+
+import msgspec
 
 from navarch.errors import DefinitionError, InvalidValueError
 from navarch.schema import cel
@@ -11,7 +14,7 @@ from navarch.schema.document import JsonSchema
 from navarch.schema.fieldpaths import field_path
 from navarch.schema.inspection.faults import DefinitionFault, unexpected
 from navarch.schema.inspection.structural import children
-from navarch.schema.values.rules import CompiledRule, compile_rule
+from navarch.schema.values.rules import CompiledRule, compile_message, compile_rule
 
 __all__ = ["rule_faults"]
 
@@ -23,7 +26,10 @@ def rule_faults(schema: JsonSchema, path: str) -> list[DefinitionFault]:
     inspection = _Inspection()
     inspection.node(schema, path, _Surroundings(resource=True, cardinality=1))
     if inspection.total > cel.CRD_COST_LIMIT:
-        inspection.faults.append(_expensive(path, "all rules together", inspection.total, cel.CRD_COST_LIMIT))
+        named = "x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema"
+        cost = _Cost("all rules together", named, inspection.total, cel.CRD_COST_LIMIT)
+        inspection.faults += inspection.most_expensive()
+        inspection.faults.append(_expensive(path, cost))
     return inspection.faults
 
 
@@ -43,6 +49,8 @@ class _Inspection:
     faults: list[DefinitionFault] = field(default_factory=list)
     total: int = 0
     """The cost of all rules so far."""
+    costs: list[tuple[int, str, str]] = field(default_factory=list)
+    """What the expensive ones cost, where they are, and what they say."""
 
     def node(self, schema: JsonSchema, path: str, around: _Surroundings) -> None:
         if schema.get("x-kubernetes-validations"):
@@ -68,21 +76,37 @@ class _Inspection:
         self, rule: JsonSchema, schema: JsonSchema, self_type: cel.CelType, path: str, around: _Surroundings
     ) -> list[DefinitionFault]:
         try:
-            compiled = compile_rule(rule, schema, self_type)
+            compiled = compile_rule({**rule, "messageExpression": None}, schema, self_type)
         except cel.CelError as error:
-            got = f"{rule['rule']!r}: {error}"
-            return [unexpected(f"{path}.rule", "a CEL rule that fits the schema", got, "correct the rule")]
+            return [_uncompiled(f"{path}.rule", rule, "rule", error, error.told)]
         times = cel.cardinality_of(self_type) if around.cardinality is None else around.cardinality
-        costs = {"rule": compiled.program.estimated_cost * times}
-        if compiled.message is not None:
-            costs["messageExpression"] = compiled.message.estimated_cost
-        self.total += sum(costs.values())
-        expensive = [
-            _expensive(f"{path}.{key}", repr(rule[key]), cost, cel.RULE_COST_LIMIT)
-            for key, cost in costs.items()
-            if cost > cel.RULE_COST_LIMIT
-        ]
-        return [*expensive, *_transition_faults(compiled, path, around)]
+        faults = self._affordable(rule, "rule", path, compiled.program.estimated_cost * times)
+        try:
+            message = compile_message(rule, self_type)
+        except cel.CelError as error:
+            return [
+                *faults,
+                _uncompiled(f"{path}.messageExpression", rule, "messageExpression", error, _of_message(error)),
+            ]
+        if message is not None:
+            faults += self._affordable(rule, "messageExpression", path, message.estimated_cost)
+        return [*faults, *_transition_faults(compiled, path, around)]
+
+    def _affordable(self, rule: JsonSchema, key: str, path: str, cost: int) -> list[DefinitionFault]:
+        """Adds the cost of an expression to that of all."""
+        self.total += cost
+        if cost >= cel.CRD_COST_LIMIT // 100:
+            self.costs.append((cost, f"{path}.{key}", repr(rule[key])))
+        if cost <= cel.RULE_COST_LIMIT:
+            return []
+        return [_expensive(f"{path}.{key}", _Cost(repr(rule[key]), f"estimated {key} cost", cost, cel.RULE_COST_LIMIT))]
+
+    def most_expensive(self) -> Iterator[DefinitionFault]:
+        """Those that have the greatest part in a total that is too high."""
+        said = "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema"
+        expected, remedy = f"all rules to cost at most {cel.CRD_COST_LIMIT:,} in the worst case", "simplify this one"
+        for cost, path, text in sorted(self.costs, key=lambda each: -each[0])[:_TOLD_COSTS]:
+            yield unexpected(path, expected, f"{text}, which costs {cost:,}", remedy, told=f"Forbidden: {said}")
 
 
 def _inner_cardinality(schema: JsonSchema, around: _Surroundings) -> int | None:
@@ -94,12 +118,63 @@ def _inner_cardinality(schema: JsonSchema, around: _Surroundings) -> int | None:
     return None if schema.get(keyword) is None else around.cardinality * max(schema[keyword], 0)
 
 
-def _expensive(path: str, what: str, cost: int, limit: int) -> DefinitionFault:
+def _uncompiled(path: str, rule: JsonSchema, key: str, error: cel.CelError, told: str) -> DefinitionFault:
+    got = f"{rule[key]!r}: {error}"
+    said = f"Invalid value: {_as_go_shows(rule)}: {told}"
+    return unexpected(path, "a CEL rule that fits the schema", got, "correct the rule", told=said)
+
+
+def _of_message(error: cel.CelError) -> str:
+    """What is said of the expression of a message, where the rule itself would be told otherwise."""
+    said = error.told.replace("program instantiation", "instantiation").removeprefix("cel expression ")
+    return f"messageExpression {said}"
+
+
+def _as_go_shows(rule: JsonSchema) -> str:
+    """A rule as the API server's own type is written: with all its fields, and safe for HTML."""
+    fields = {
+        "Rule": rule.get("rule", ""),
+        "Message": rule.get("message") or "",
+        "MessageExpression": rule.get("messageExpression") or "",
+        "Reason": rule.get("reason"),
+        "FieldPath": rule.get("fieldPath") or "",
+        "OptionalOldSelf": rule.get("optionalOldSelf"),
+    }
+    text = msgspec.json.encode(fields).decode()
+    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+
+
+@dataclass(frozen=True, slots=True)
+class _Cost:
+    """The cost of `what`, which the API server calls by another name."""
+
+    what: str
+    named: str
+    cost: int
+    limit: int
+
+    def factor(self) -> str:
+        """How many times the limit it is."""
+        times = self.cost / self.limit
+        if times > _FAR_TOO_MUCH:
+            return "more than 100x"
+        return f"{times:.6f}x" if times < _HARDLY_TOO_MUCH else f"{times:.1f}x"
+
+
+_TOLD_COSTS = 4
+_FAR_TOO_MUCH = 100
+_HARDLY_TOO_MUCH = 1.5
+_TO_TRY = "try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, maps, and strings are declared"
+
+
+def _expensive(path: str, cost: _Cost) -> DefinitionFault:
+    over = f"exceeds budget by factor of {cost.factor()}"
     return unexpected(
         path,
-        f"rules that cost at most {limit:,} in the worst case",
-        f"{what}, which exceeds budget by factor of {'more than 100x' if cost > 100 * limit else f'{cost / limit:.1f}x'}",
+        f"rules that cost at most {cost.limit:,} in the worst case",
+        f"{cost.what}, which {over}",
         "give max_length to the strings, lists and maps it looks at, or simplify it",
+        told=f"Forbidden: {cost.named} {over} ({_TO_TRY})",
     )
 
 
@@ -108,37 +183,64 @@ def _transition_faults(compiled: CompiledRule, path: str, around: _Surroundings)
     if compiled.uses_old and around.uncorrelated:
         expected = "no oldSelf inside a list whose items cannot be told apart"
         remedy = "make the list a ListMap, or put the rule on the list itself"
-        return [unexpected(f"{path}.rule", expected, repr(rule["rule"]), remedy)]
+        said = f"oldSelf cannot be used on the uncorrelatable portion of the schema within {around.uncorrelated}"
+        told = f"Invalid value: {_quoted(rule['rule'])}: {said}"
+        return [unexpected(f"{path}.rule", expected, repr(rule["rule"]), remedy, told=told)]
     if not compiled.uses_old and rule.get("optionalOldSelf") is not None:
         expected = "optional_old_self on a rule that uses oldSelf"
-        return [unexpected(f"{path}.optionalOldSelf", expected, "another", "remove it")]
+        said = f"Invalid value: {_quoted(rule['optionalOldSelf'])}: may not be set if oldSelf is not used in rule"
+        return [unexpected(f"{path}.optionalOldSelf", expected, "another", "remove it", told=said)]
     return []
+
+
+def _quoted(value: Any) -> str:
+    return msgspec.json.encode(value).decode()
 
 
 def _form_faults(rule: JsonSchema, schema: JsonSchema, path: str) -> Iterator[DefinitionFault]:
     expression, message = rule.get("rule", "").strip(), rule.get("message")
     if not expression:
-        yield unexpected(f"{path}.rule", "a rule with an expression", "nothing", "write one, or remove the rule")
+        yield unexpected(
+            f"{path}.rule",
+            "a rule with an expression",
+            "nothing",
+            "write one, or remove the rule",
+            told="Required value: rule is not specified",
+        )
     if message is not None and (not message.strip() or _has_lines(message.strip())):
         expected = f"the message of the rule {expression!r} to be one line of text"
-        yield unexpected(f"{path}.message", expected, repr(message), "write one line, or leave message= out")
+        said = "must not contain line breaks" if message.strip() else "must be non-empty if specified"
+        told = f"Invalid value: {_quoted(message)}: {said}"
+        yield unexpected(f"{path}.message", expected, repr(message), "write one line, or leave message= out", told=told)
     if _has_lines(expression) and not (message or "").strip():
-        yield unexpected(f"{path}.message", "a message, since the rule has several lines", "none", "add message=")
+        expected, told = (
+            "a message, since the rule has several lines",
+            "message must be specified if rule contains line breaks",
+        )
+        yield unexpected(f"{path}.message", expected, "none", "add message=", told=f"Required value: {told}")
     if rule.get("messageExpression") is not None and not rule["messageExpression"].strip():
         expected = f"the message_expression of the rule {expression!r} to be an expression"
-        yield unexpected(f"{path}.messageExpression", expected, "nothing", "write one, or remove it")
+        told = "Required value: messageExpression must be non-empty if specified"
+        yield unexpected(f"{path}.messageExpression", expected, "nothing", "write one, or remove it", told=told)
     if rule.get("reason") is not None and rule["reason"] not in _REASONS:
-        yield unexpected(f"{path}.reason", f"one of {', '.join(_REASONS)}", repr(rule["reason"]), "use one of them")
-    where = rule.get("fieldPath")
-    if where is not None:
-        try:
-            field_path(where, schema)
-        except InvalidValueError as error:
-            yield unexpected(
-                f"{path}.fieldPath", "the path of a field below the rule", f"{where!r} ({error})", "correct it"
-            )
-        if not where.strip():
-            yield unexpected(f"{path}.fieldPath", "a path like .size", repr(where), "write one, or remove it")
+        expected, listed = f"one of {', '.join(_REASONS)}", ", ".join(map(_quoted, sorted(_REASONS)))
+        told = f"Unsupported value: {_quoted(rule['reason'])}: supported values: {listed}"
+        yield unexpected(f"{path}.reason", expected, repr(rule["reason"]), "use one of them", told=told)
+    if rule.get("fieldPath") is not None:
+        yield from _path_faults(rule["fieldPath"], schema, f"{path}.fieldPath")
+
+
+def _path_faults(where: str, schema: JsonSchema, path: str) -> Iterator[DefinitionFault]:
+    told = f"Invalid value: {_quoted(where)}: "
+    if not where.strip():
+        remedy, said = "write one, or remove it", f"{told}must be non-empty if specified"
+        yield unexpected(path, "a path like .size", repr(where), remedy, told=said)
+        return
+    try:
+        field_path(where, schema)
+    except InvalidValueError as error:
+        said, got = f"{told}must be a valid path", f"{where!r} ({error})"
+        yield unexpected(path, "the path of a field below the rule", got, "correct it", told=said)
 
 
 def _has_lines(text: str) -> bool:

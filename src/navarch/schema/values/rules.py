@@ -13,7 +13,7 @@ from navarch.schema.fieldpaths import field_path
 from navarch.schema.values.correlation import MISSING, old_items, same
 from navarch.schema.values.violations import Violation, below, invalid, shown
 
-__all__ = ["CompiledRule", "RuleNode", "compile_rule", "compile_rules"]
+__all__ = ["CompiledRule", "RuleNode", "compile_message", "compile_rule", "compile_rules"]
 
 _LONGEST_MESSAGE = 5 * 1024
 _HEADINGS = {
@@ -42,12 +42,20 @@ class CompiledRule:
 
 def compile_rule(given: JsonSchema, schema: JsonSchema, self_type: cel.CelType) -> CompiledRule:
     """Raises `CelError` if the rule or its message does not fit the type."""
-    optional_old = bool(given.get("optionalOldSelf"))
-    variables = {"self": self_type, "oldSelf": cel.optional_of(self_type) if optional_old else self_type}
-    program = cel.compile(given.get("rule", ""), variables, result=cel.BOOL)
+    program = cel.compile(given.get("rule", ""), _known(given, self_type), result=cel.BOOL)
+    message = compile_message(given, self_type)
+    path = _shown_path(given.get("fieldPath"), schema)
+    return CompiledRule(given, program, message, path, bool(given.get("optionalOldSelf")))
+
+
+def compile_message(given: JsonSchema, self_type: cel.CelType) -> cel.Program | None:
+    """The expression that makes a rule's message. Raises `CelError` if it does not fit the type."""
     expression = given.get("messageExpression")
-    message = cel.compile(expression, variables, result=cel.STRING) if expression else None
-    return CompiledRule(given, program, message, _shown_path(given.get("fieldPath"), schema), optional_old)
+    return cel.compile(expression, _known(given, self_type), result=cel.STRING) if expression else None
+
+
+def _known(given: JsonSchema, self_type: cel.CelType) -> dict[str, cel.CelType]:
+    return {"self": self_type, "oldSelf": cel.optional_of(self_type) if given.get("optionalOldSelf") else self_type}
 
 
 def _shown_path(path: str | None, schema: JsonSchema) -> str:

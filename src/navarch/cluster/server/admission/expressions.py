@@ -120,7 +120,7 @@ class Expression:
         try:
             self._program = cel.compile(text, environment, builds=builds)
         except cel.CelError as error:
-            self._fault = f"compilation error: {error}"
+            self._fault = f"compilation error: {error.told}"
             return
         if result is not None and self._program.result_type not in {result, cel.DYN}:
             self._fault = f"must evaluate to {result} but got {self._program.result_type}"

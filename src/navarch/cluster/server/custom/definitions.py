@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
@@ -153,9 +154,36 @@ def _stored_versions(value: Json, known: list[str]) -> list[str]:
 def _faults(value: Json) -> list[Cause]:
     from navarch.schema import definition_faults  # noqa: PLC0415 - long to import, and needed when the first CRD is made
 
-    return [*(_cause(fault) for fault in definition_faults(value)), *_old_faults(value["spec"])]
+    versions = value["spec"].get("versions") or []
+    found = [_cause(fault, _place(fault.field, versions)) for fault in definition_faults(value)]
+    return [*(cause for cause in found if cause.field), *_old_faults(value["spec"])]
 
 
+_SCHEMA: Final = "spec.versions[0].schema."
+_OF_A_VERSION: Final = re.compile(r"spec\.versions\[(\d+)\]\.(\w+)(.*)")
+_SHARED: Final = {name: name for name in ("subresources", "additionalPrinterColumns", "selectableFields")} | {
+    "schema": "validation"
+}
+
+
+def _place(field: str, versions: list[Json]) -> str:
+    """Where a fault is told: once for all versions, if they have the same there; nothing for those that are told already."""
+    found = _OF_A_VERSION.fullmatch(field)
+    if found is None or found[2] not in _SHARED:
+        return field
+    index, part, rest = int(found[1]), found[2], found[3]
+    first = versions[0].get(part)
+    if first is None or any(each.get(part) != first for each in versions):
+        return field
+    return "" if index else f"spec.{_SHARED[part]}{rest}"
+
+
+_REASONS: Final = {
+    "Invalid value": "FieldValueInvalid",
+    "Forbidden": "FieldValueForbidden",
+    "Required value": "FieldValueRequired",
+    "Unsupported value": "FieldValueNotSupported",
+}
 _VALUES: Final = frozenset({"default", "enum", "example"})
 """Parts of schemas that are no schemas."""
 
@@ -185,12 +213,15 @@ def _old_faults(spec: Json) -> Iterator[Cause]:
         yield forbidden("spec.conversion.conversionReviewVersions", said)
 
 
-def _cause(fault: DefinitionFault) -> Cause:
+def _cause(fault: DefinitionFault, field: str) -> Cause:
+    if fault.told:
+        told = fault.told.replace(_SCHEMA, "spec.validation.") if field.startswith("spec.validation.") else fault.told
+        return Cause(field, _REASONS[told.partition(": ")[0]], told)
     missing = fault.message.endswith(("got none", "got None", "got ''"))
     return (
-        required(fault.field, fault.message)
+        required(field, fault.message)
         if missing
-        else Cause(fault.field, "FieldValueInvalid", f"Invalid value: {fault.message}")
+        else Cause(field, "FieldValueInvalid", f"Invalid value: {fault.message}")
     )
 
 

@@ -88,7 +88,7 @@ def _faults(
     try:
         found = cel.compile(text, environment, builds=builds).result_type
     except cel.CelError as error:
-        yield invalid(field, text, f"compilation failed: {error}")
+        yield invalid(field, text, error.told)
         return
     if results and found not in results:
         named = str(results[0]) if len(results) == 1 else f"one of [{' '.join(map(str, results))}]"
