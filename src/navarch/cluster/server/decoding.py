@@ -7,6 +7,7 @@ from typing import Any, Final
 import msgspec
 
 from navarch.cluster.server import causes
+from navarch.cluster.server.fields.gotext import go_kind
 from navarch.cluster.server.refusal import Refusal, bad_request, invalid
 from navarch.cluster.server.request import Json
 from navarch.cluster.server.types import ResourceType
@@ -169,21 +170,15 @@ def _typed(value: Any) -> Json:
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise _no_type(f"{_go_kind(value)} into Go value of type {_TYPE_META}")
+        raise _no_type(f"{go_kind(value)} into Go value of type {_TYPE_META}")
     for name in ("apiVersion", "kind"):
         if not isinstance(value.get(name) or "", str):
-            raise _no_type(f"{_go_kind(value[name])} into Go struct field .{name} of type string")
+            raise _no_type(f"{go_kind(value[name])} into Go struct field .{name} of type string")
     return value
 
 
 def _no_type(what: str) -> Refusal:
     return _UnreadableError(f"couldn't get version/kind; json parse error: json: cannot unmarshal {what}")
-
-
-def _go_kind(value: Any) -> str:
-    from navarch.cluster.server.fields.json_faults import go_kind  # noqa: PLC0415 - most bodies are objects
-
-    return go_kind(value)
 
 
 def _check_custom(value: Json, resource: ResourceType, body: bytes, *, is_strict: bool) -> None:

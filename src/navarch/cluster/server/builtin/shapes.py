@@ -17,6 +17,7 @@ import msgspec
 from navarch.api.quantity import Quantity
 from navarch.api.times import MicroTime, format_time, parse_time
 from navarch.cluster.server.builtin.go_time import micro_time_fault, time_fault
+from navarch.cluster.server.fields.gotext import go_kind
 from navarch.errors import InvalidValueError
 
 __all__ = ["Field", "ListOf", "MapOf", "Scalar", "Shape", "Struct", "Where"]
@@ -34,18 +35,8 @@ class Where(NamedTuple):
 
     def mismatch(self, value: Any, go_type: str) -> str:
         """The decoder's sentence about a value of the wrong type."""
-        return f"json: cannot unmarshal {json_kind(value)} into Go struct field {self.struct}.{self.path} of type {go_type}"
-
-
-def json_kind(value: Any) -> str:
-    """What Go's decoder calls a value."""
-    if isinstance(value, bool):
-        return "bool"
-    if isinstance(value, str):
-        return "string"
-    if isinstance(value, list):
-        return "array"
-    return "object" if isinstance(value, dict) else "number"
+        where = f"Go struct field {self.struct}.{self.path}"
+        return f"json: cannot unmarshal {go_kind(value)} into {where} of type {go_type}"
 
 
 class Shape(Protocol):
@@ -108,7 +99,7 @@ def _is_boolean(value: Any) -> bool:
 
 
 def _is_number(value: Any) -> bool:
-    return json_kind(value) == "number"
+    return go_kind(value) == "number"
 
 
 def string_shape(go_type: str) -> Scalar:
@@ -133,7 +124,7 @@ def integer_shape(go_type: str, size: str) -> Scalar:
 
 def _integer_fault(value: Any, where: Where, go_type: str) -> str:
     said = where.mismatch(value, go_type)
-    return said if json_kind(value) != "number" else said.replace("number", f"number {value}", 1)
+    return said if go_kind(value) != "number" else said.replace("number", f"number {value}", 1)
 
 
 def number_shape(go_type: str) -> Scalar:

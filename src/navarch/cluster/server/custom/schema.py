@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from navarch.cluster.server.builtin.schema import struct_of
-from navarch.cluster.server.builtin.shapes import Where, json_kind
+from navarch.cluster.server.builtin.shapes import Where
 from navarch.cluster.server.custom.shaping import compile_filling, compile_knowing
+from navarch.cluster.server.fields.gotext import go_kind
 from navarch.cluster.server.request import Json
 from navarch.errors import Cause
 from navarch.k8s.published import META
@@ -71,7 +72,7 @@ class CustomSchema:
         if metadata is None or self._metadata.fits(metadata):
             return []
         if not isinstance(metadata, dict):
-            said = f"json: cannot unmarshal {json_kind(metadata)} into Go value of type v1.ObjectMeta"
+            said = f"json: cannot unmarshal {go_kind(metadata)} into Go value of type v1.ObjectMeta"
         else:
             said = self._metadata.fault(_in_order(metadata), Where("ObjectMeta", ""))
         return [Cause("metadata", "BadRequest", said)]

@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from navarch.cluster.server.fields.json_faults import go_kind
+from navarch.cluster.server.fields.gotext import go_kind
 from navarch.cluster.server.refusal import bad_request
 from navarch.cluster.server.request import Json
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any
 
-__all__ = ["go_literal", "go_number", "go_quoted", "go_text", "go_type"]
+__all__ = ["go_kind", "go_literal", "go_number", "go_quoted", "go_text", "go_type"]
 
 _GO_ESCAPES = {"\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v"}
 
@@ -36,6 +36,17 @@ def _go_character(character: str) -> str:
     if code < 0x80:
         return _GO_ESCAPES.get(character, f"\\x{code:02x}")
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def go_kind(value: Any) -> str:
+    """What Go calls a value in `json: cannot unmarshal array into ...`."""
+    if isinstance(value, dict):
+        return "object"
+    if isinstance(value, list):
+        return "array"
+    if isinstance(value, bool):
+        return "bool"
+    return "string" if isinstance(value, str) else "number"
 
 
 def go_type(value: Any) -> str:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from navarch.cluster.server.fields.gotext import go_quoted
 
-__all__ = ["go_kind", "json_fault"]
+__all__ = ["json_fault"]
 
 _SPACE: Final = b" \t\r\n"
 _DIGITS: Final = b"0123456789"
@@ -31,17 +31,6 @@ def json_fault(body: bytes) -> str:
     except _FaultError as fault:
         return str(fault)
     return ""
-
-
-def go_kind(value: Any) -> str:
-    """What Go calls a value in `json: cannot unmarshal array into ...`."""
-    if isinstance(value, dict):
-        return "object"
-    if isinstance(value, list):
-        return "array"
-    if isinstance(value, bool):
-        return "bool"
-    return "string" if isinstance(value, str) else "number"
 
 
 class _Scan:

@@ -7,8 +7,8 @@ from typing import Any, Final
 import msgspec
 
 from navarch.api import apply_json_patch, apply_merge_patch
-from navarch.cluster.server.fields.gotext import go_quoted, go_text
-from navarch.cluster.server.fields.json_faults import go_kind, json_fault
+from navarch.cluster.server.fields.gotext import go_kind, go_quoted, go_text
+from navarch.cluster.server.fields.json_faults import json_fault
 from navarch.cluster.server.fields.strategic import StrategicError, strategic_merge
 from navarch.cluster.server.refusal import Refusal, bad_request
 from navarch.cluster.server.request import Json

@@ -11,7 +11,8 @@ import msgspec
 
 from navarch.cluster.server.admission.webhooks.calling import HttpAnswer
 from navarch.cluster.server.admission.webhooks.errors import CallError
-from navarch.cluster.server.fields.json_faults import go_kind, json_fault
+from navarch.cluster.server.fields.gotext import go_kind
+from navarch.cluster.server.fields.json_faults import json_fault
 from navarch.cluster.server.request import Json
 from navarch.schema.values.violations import go_quoted
 
