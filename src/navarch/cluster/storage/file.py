@@ -18,11 +18,11 @@ import msgspec
 
 from navarch._base.tasks import acquire
 from navarch.cluster.storage.folder import lock, recover, write_snapshot
-from navarch.cluster.storage.history import HistoryLimits, Watch
+from navarch.cluster.storage.history import HistoryLimits
 from navarch.cluster.storage.log import Log
-from navarch.cluster.storage.protocol import ChangedError, Page, StorageError, Stored
+from navarch.cluster.storage.protocol import ChangedError, StorageError, Stored
 from navarch.cluster.storage.records import Operation, Record, encode
-from navarch.cluster.storage.state import State, require_revision
+from navarch.cluster.storage.state import State, StateReader, require_revision
 
 __all__ = ["FileOptions", "FileStorage"]
 
@@ -57,7 +57,7 @@ class _Write:
         return Stored(key, value, revision) if self.record.operation is Operation.PUT else None
 
 
-class FileStorage:
+class FileStorage(StateReader):
     """A `Storage` in a folder. Belongs to one event loop; made by `open`.
 
     `_state` is what is on disk. `_ahead` has the last write of each key that is in the line or being written, for the
@@ -65,7 +65,7 @@ class FileStorage:
     """
 
     def __init__(self, state: State, log: Log, folder: Path, lock_file: int, options: FileOptions) -> None:
-        self._state = state
+        super().__init__(state)
         self._log = log
         self._folder = folder
         self._lock_file = lock_file
@@ -85,18 +85,6 @@ class FileStorage:
         """
         return await acquire(asyncio.to_thread(_open, folder, options), FileStorage.close)
 
-    async def revision(self) -> int:
-        """See `Storage.revision`."""
-        return self._state.revision
-
-    async def get(self, key: str) -> Stored | None:
-        """See `Storage.get`."""
-        return self._state.get(key)
-
-    async def page(self, prefix: str, *, revision: int = 0, limit: int = 0, after: str = "") -> Page:
-        """See `Storage.page`."""
-        return self._state.page(prefix, revision, limit, after)
-
     async def put(self, key: str, value: bytes, *, expected: int) -> int:
         """See `Storage.put`. A cancelled call may still be carried out."""
         await self._require(key, expected, deleting=False)
@@ -106,10 +94,6 @@ class FileStorage:
         """See `Storage.delete`. A cancelled call may still be carried out."""
         await self._require(key, expected, deleting=True)
         return await self._write(Record(Operation.DELETE, self._last + 1, key))
-
-    def watch(self, prefix: str, *, after: int) -> Watch:
-        """See `Storage.watch`."""
-        return Watch(self._state.history, prefix, after)
 
     async def compact(self, revision: int) -> None:
         """See `Storage.compact`."""
@@ -129,10 +113,6 @@ class FileStorage:
             self._log.close()
             os.close(self._lock_file)
             self._lock_file = -1
-
-    def _require_usable(self) -> None:
-        if self._state.history.failure:
-            raise StorageError(self._state.history.failure)
 
     async def _require(self, key: str, expected: int, *, deleting: bool) -> None:
         """Raises `ChangedError`, but not because of a write that could still be lost."""

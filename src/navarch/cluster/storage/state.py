@@ -5,10 +5,10 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable
 
-from navarch.cluster.storage.history import FIRST_REVISION, History, HistoryLimits
+from navarch.cluster.storage.history import FIRST_REVISION, History, HistoryLimits, Watch
 from navarch.cluster.storage.protocol import ChangedError, Event, Page, StorageError, Stored
 
-__all__ = ["State", "require_revision"]
+__all__ = ["State", "StateReader", "require_revision"]
 
 _LAST_CHARACTER = "\U0010ffff"
 
@@ -93,6 +93,33 @@ class State:
         low = max(bisect_left(self._keys, prefix), bisect_right(self._keys, after))
         high = bisect_left(self._keys, end) if (end := _end(prefix)) else len(self._keys)
         return min(low, high), high
+
+
+class StateReader:
+    """The reading half of a `Storage` that has its state in this process."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+
+    async def revision(self) -> int:
+        """See `Storage.revision`."""
+        return self._state.revision
+
+    async def get(self, key: str) -> Stored | None:
+        """See `Storage.get`."""
+        return self._state.get(key)
+
+    async def page(self, prefix: str, *, revision: int = 0, limit: int = 0, after: str = "") -> Page:
+        """See `Storage.page`."""
+        return self._state.page(prefix, revision, limit, after)
+
+    def watch(self, prefix: str, *, after: int) -> Watch:
+        """See `Storage.watch`."""
+        return Watch(self._state.history, prefix, after)
+
+    def _require_usable(self) -> None:
+        if self._state.history.failure:
+            raise StorageError(self._state.history.failure)
 
 
 def require_revision(current: Stored | None, expected: int, *, deleting: bool) -> None:
