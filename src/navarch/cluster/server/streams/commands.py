@@ -41,11 +41,7 @@ class _Command(msgspec.Struct, frozen=True):
 
 async def execute(reaching: Reaching, call: Call) -> Reply:
     """Runs a program inside a container, and carries its streams."""
-    reaching.check_create(call)
-    await admit_command(call, "PodExecOptions")
-    pod = await pod_of(call)
-    container = container_of(pod, call.request.parameter("container"))
-    node, uid = await reaching.node(call, pod), pod["metadata"]["uid"]
+    node, uid, container = await _reached(reaching, call, "PodExecOptions")
     options = _options(call.request)
     if not node.is_running(uid, container):
         return plain(500, f'container not found ("{container}")')
@@ -56,16 +52,21 @@ async def execute(reaching: Reaching, call: Call) -> Reply:
 
 async def attach(reaching: Reaching, call: Call) -> Reply:
     """Carries the streams of the program that a container runs."""
-    reaching.check_create(call)
-    await admit_command(call, "PodAttachOptions")
-    pod = await pod_of(call)
-    container = container_of(pod, call.request.parameter("container"))
-    node, uid = await reaching.node(call, pod), pod["metadata"]["uid"]
+    node, uid, container = await _reached(reaching, call, "PodAttachOptions")
     options = _options(call.request)
     if not node.is_running(uid, container):
         return plain(500, f"container {container} not found in pod {call.info.name}_{call.info.namespace}")
     start = partial(node.attach, uid, container, options)
     return _upgraded(call, _Command(start, lambda _: exited(0, ()), options))
+
+
+async def _reached(reaching: Reaching, call: Call, kind: str) -> tuple[PodStreams, str, str]:
+    """The node, the pod's uid and the container that are meant; refuses whoever may not reach them."""
+    reaching.check_create(call)
+    await admit_command(call, kind)
+    pod = await pod_of(call)
+    container = container_of(pod, call.request.parameter("container"))
+    return await reaching.node(call, pod), pod["metadata"]["uid"], container
 
 
 async def _executed(
