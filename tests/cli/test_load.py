@@ -15,7 +15,9 @@ from cli.programs import Program
 from navarch.api import Dynamic
 from navarch.cli.loading import load
 from navarch.cli.manifests import Document, documents
+from navarch.client import Client, MergePatch, Request, Response, Transport
 from navarch.errors import ConfigError
+from navarch.k8s.core.v1 import Pod
 from navarch.testing import Cluster
 
 MIXED = """\
@@ -75,6 +77,34 @@ async def test_what_others_need_comes_first(cluster: Cluster, written: Callable[
     assert set((await results(cluster, file)).values()) == {"unchanged"}
     changed = await results(cluster, written(MIXED.replace("team: a", "team: b")))
     assert [name for name, result in changed.items() if result == "configured"] == ["Namespace shop"]
+
+
+class Accompanied:
+    """A transport with a controller beside it: the status of a pod is written as soon as the pod was applied."""
+
+    def __init__(self, inner: Transport, client: Client) -> None:
+        self._inner = inner
+        self._client = client
+        self.origin = inner.origin
+        self.connect = inner.connect
+        self.close = inner.close
+
+    async def send(self, request: Request) -> Response:
+        answer = await self._inner.send(request)
+        if request.method == "PATCH" and request.path.endswith("/pods/single"):
+            status = MergePatch({"status": {"message": "somebody looked at it"}})
+            await self._client.patch(Pod, "single", status, namespace="shop", subresource="status")
+        return answer
+
+
+async def test_what_controllers_write_meanwhile_is_no_change(cluster: Cluster, written: Callable[..., str]) -> None:
+    """What is told apart is what was asked for."""
+    file = written(MIXED)
+    await results(cluster, file)
+    client = cluster.client.through(lambda inner: Accompanied(inner, cluster.client))
+    assert {each.result for each in await load(client, documents([file]))} == {"unchanged"}
+    found = await cluster.get(Pod, "single", namespace="shop")
+    assert found.status.message == "somebody looked at it"
 
 
 async def test_one_that_fails_does_not_hold_up_the_others(cluster: Cluster, written: Callable[..., str]) -> None:

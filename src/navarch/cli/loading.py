@@ -10,7 +10,7 @@ import msgspec
 from navarch._base.clock import Clock
 from navarch.api import Dynamic
 from navarch.cli.manifests import Document
-from navarch.client import Client, MetadataOnly
+from navarch.client import Client
 from navarch.errors import ConfigError, Forbidden, NavarchError, NotFound
 
 __all__ = ["Loaded", "load", "row"]
@@ -38,6 +38,7 @@ _EARLY: Final = (
     "Service",
 )
 _LAST: Final = ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration")
+_SERVERS_OWN: Final = frozenset({"resourceVersion", "managedFields"})
 _ACCOUNT_SECONDS: Final = 10.0
 _PAUSE_SECONDS: Final = 0.1
 
@@ -101,7 +102,7 @@ class _Loader:
     async def _applied(self, target: Dynamic) -> tuple[str, Result]:
         if not target.name:
             raise ConfigError("expected an object with a name: what has only a generateName cannot be applied")
-        before = await self._version(target)
+        before = await self._state(target)
         if target.kind == "CustomResourceDefinition":
             await self._client.install(target)
             applied: Any = target
@@ -109,15 +110,17 @@ class _Loader:
             applied = await self._tried(target)
         if before is None:
             return applied.namespace, "created"
-        return applied.namespace, "unchanged" if await self._version(target) == before else "configured"
+        return applied.namespace, "unchanged" if await self._state(target) == before else "configured"
 
-    async def _version(self, target: Dynamic) -> str | None:
+    async def _state(self, target: Dynamic) -> dict[str, Any] | None:
+        """What somebody may have asked for: controllers may write the status meanwhile, and so the version changes."""
         kind = await self._client.discovery.kind_of(target)
         try:
-            found = await self._client.get(MetadataOnly(kind), target.name, namespace=target.namespace or None)
+            found = await self._client.get(kind, target.name, namespace=target.namespace or None)
         except NotFound:
             return None
-        return found.metadata.resource_version
+        metadata = {name: value for name, value in found.metadata.items() if name not in _SERVERS_OWN}
+        return {**found, "metadata": metadata, "status": None}
 
     async def _tried(self, target: Dynamic) -> Dynamic:
         """A pod in a namespace that was made a moment ago is refused until that has its ServiceAccount."""
