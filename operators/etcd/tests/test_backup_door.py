@@ -50,6 +50,11 @@ NONSENSE: list[tuple[str, dict[str, Any], str]] = [
     ("EtcdCluster", {"backup": {"policy": {}}}, "exactly one of s3, gcs, abs, pvc and local"),
     ("EtcdCluster", {"restoreFrom": {**S3, **LOCAL}}, "exactly one of s3, gcs, abs, pvc and local"),
     ("EtcdRestore", {"etcdCluster": {"name": "c"}}, "exactly one of s3, gcs, abs, pvc and local"),
+    (
+        "EtcdRestore",
+        {"etcdCluster": {"name": "c"}, **LOCAL, "backupStorageType": "S3"},
+        "backupStorageType is another one",
+    ),
 ]
 
 

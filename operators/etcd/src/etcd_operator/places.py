@@ -20,6 +20,7 @@ __all__ = [
     "S3Source",
     "Source",
     "at",
+    "names_its_place",
     "object_of",
     "path_of",
     "source_of",
@@ -37,6 +38,15 @@ ONE_PLACE: Final = Rule(
     "[has(self.s3), has(self.gcs), has(self.abs), has(self.pvc), has(self.local)].filter(given, given).size() == 1",
     message="expected exactly one of s3, gcs, abs, pvc and local",
 )
+
+
+def names_its_place(field: str) -> Rule:
+    """CoreOS' field says the place a second time: it may be left out, and must not say another one."""
+    return Rule(
+        f"!has(self.{field}) || self.{field} == "
+        "(has(self.s3) ? 'S3' : has(self.gcs) ? 'GCS' : has(self.abs) ? 'ABS' : has(self.pvc) ? 'PVC' : 'Local')",
+        message=f"{field} is another one than the place that is given: leave it out, or change one of them",
+    )
 
 
 class S3Source(Model):

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Annotated, Literal
 
 from etcd_operator.kinds import GROUP
-from etcd_operator.places import ONE_PLACE, BackupPolicy, Place
+from etcd_operator.places import ONE_PLACE, BackupPolicy, Place, names_its_place
 from navarch import Column, Meta, Resource, Rule, Spec, Status, field
 
 __all__ = ["EtcdBackup", "EtcdBackupSpec", "EtcdBackupStatus"]
@@ -22,11 +22,7 @@ class EtcdBackupSpec(
             "(has(self.etcdEndpoints) && size(self.etcdEndpoints) > 0)",
             message="expected either clusterName or etcdEndpoints",
         ),
-        Rule(
-            "!has(self.storageType) || self.storageType == "
-            "(has(self.s3) ? 'S3' : has(self.gcs) ? 'GCS' : has(self.abs) ? 'ABS' : has(self.pvc) ? 'PVC' : 'Local')",
-            message="storageType is another one than the place that is given",
-        ),
+        names_its_place("storageType"),
     ),
 ):
     etcd_endpoints: Annotated[list[str], Meta(max_length=32)] = []

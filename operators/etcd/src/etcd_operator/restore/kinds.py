@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from etcd_operator.kinds import GROUP
-from etcd_operator.places import ONE_PLACE, Place
+from etcd_operator.places import ONE_PLACE, Place, names_its_place
 from navarch import Column, Meta, Model, Resource, Rule, Spec, Status
 
 __all__ = ["ClusterReference", "EtcdRestore", "EtcdRestoreSpec", "EtcdRestoreStatus", "Phase"]
@@ -24,6 +24,7 @@ class EtcdRestoreSpec(
     Place,
     rules=(
         ONE_PLACE,
+        names_its_place("backupStorageType"),
         Rule("self == oldSelf", message="a restore cannot be changed: make another one"),
     ),
 ):
