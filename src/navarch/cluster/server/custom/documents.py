@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
+from navarch.cluster.server.described import described
 from navarch.cluster.server.request import Json
 from navarch.cluster.server.types import ResourceType
 from navarch.k8s.published import META, SCHEMA_REFERENCE, published, references_in
@@ -71,7 +72,7 @@ def document_of(resources: Sequence[ResourceType]) -> Json:
 def _add_referenced(schemas: Json, names: Iterable[str]) -> None:
     for name in names:
         if name not in schemas:
-            schemas[name] = published().schema(name)
+            schemas[name] = described(name, published().schema(name))
             _add_referenced(schemas, list(references_in(schemas[name])))
 
 

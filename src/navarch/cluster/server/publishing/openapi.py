@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from navarch.cluster.server.publishing.openapi_protobuf import MEDIA_TYPE, MEDIA_TYPES, in_protobuf
+from navarch.cluster.server.described import described
 from navarch.cluster.server.request import ApiRequest, Json, Reply
 from navarch.k8s.published import Published
 
@@ -18,6 +18,8 @@ CustomDocuments = Callable[[], dict[str, Json]]
 """The documents of the CRDs that are served now, by name: `apis/example.com/v1`. `custom` makes them."""
 
 _REFERENCE = "#/components/schemas/"
+_PROTOBUF = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+_PROTOBUF_NAMES = (_PROTOBUF, "application/com.github.proto-openapi.spec.v2@v1.0+protobuf")
 _TAGS = frozenset({"x-kubernetes-group-version-kind", "x-kubernetes-selectable-fields"})
 _SCHEMA_KEYWORDS_ONLY_IN_V3 = frozenset({"nullable", "oneOf", "anyOf", "allOf", "not"})
 
@@ -41,8 +43,10 @@ class OpenApi:
         return None
 
     def _reply_in_version_2(self, accept: str) -> Reply:
-        if any(clause.split(";")[0].strip() in MEDIA_TYPES for clause in accept.split(",")):
-            return Reply(200, in_protobuf(self._version_2()), content_type=MEDIA_TYPE)
+        if any(clause.split(";")[0].strip() in _PROTOBUF_NAMES for clause in accept.split(",")):
+            from navarch.cluster.server.publishing.openapi_protobuf import in_protobuf  # noqa: PLC0415 - for Go alone
+
+            return Reply(200, in_protobuf(self._version_2()), content_type=_PROTOBUF)
         return Reply(200, msgspec.json.encode(self._version_2()))
 
     def _paths(self) -> Iterator[tuple[str, Json]]:
@@ -69,20 +73,26 @@ class OpenApi:
         if custom is not None:
             return msgspec.json.encode(custom)
         if name not in self._builtin and name in self._published.documents():
-            self._builtin[name] = msgspec.json.encode(self._published.document(name))
+            self._builtin[name] = msgspec.json.encode(_with_words(self._published.document(name)))
         return self._builtin.get(name)
 
     def _version_2(self) -> Json:
         """The schemas alone are what clients read of it; the paths are those of version 3."""
         definitions: Json = {}
         for name in self._published.schema_names():
-            definitions[name] = _in_version_2(self._published.schema(name))
+            definitions[name] = _in_version_2(described(name, self._published.schema(name)))
         for document in self._custom().values():
             for name, schema in document.get("components", {}).get("schemas", {}).items():
                 definitions.setdefault(name, _in_version_2(_restricted(schema, is_root=True)))
         version = self._published.version()
         info = {"title": "Kubernetes", "version": f"{version['major']}.{version['minor']}"}
         return {"swagger": "2.0", "info": info, "paths": {}, "definitions": definitions}
+
+
+def _with_words(document: Json) -> Json:
+    schemas = document["components"].get("schemas", {})
+    schemas.update({name: described(name, schema) for name, schema in schemas.items()})
+    return document
 
 
 def _digest(body: bytes) -> str:
