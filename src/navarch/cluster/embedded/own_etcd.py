@@ -25,6 +25,8 @@ __all__ = ["OwnEtcd", "find_etcd"]
 
 _NAME: Final = "navarch"
 _START_SECONDS: Final = 20.0
+_TRIES: Final = 5
+_TAKEN: Final = b"address already in use"
 _STOP_SECONDS: Final = 5.0
 _SHOWN_BYTES: Final = 2000
 _FLAGS: Final = (
@@ -46,7 +48,7 @@ class OwnEtcd:
         self._folder = folder
         self._clock = clock
         self._process: asyncio.subprocess.Process | None = None
-        self._client_url, self._peer_url = (f"https://127.0.0.1:{port}" for port in _free_ports(2))
+        self._client_url, self._peer_url = _free_urls()
 
     @property
     def options(self) -> EtcdOptions:
@@ -59,13 +61,14 @@ class OwnEtcd:
     async def __aenter__(self) -> Self:
         program = find_etcd()
         self._folder.mkdir(mode=0o700, exist_ok=True)
-        self._write_files()
-        self._process = await self._started(program)
-        try:
-            await self._until_it_answers(self._process)
-        except BaseException:
-            await self._stop(self._process)
-            raise
+        tries = 1
+        while not await self._began(program):
+            said = self._file("etcd.log").read_bytes()
+            if _TAKEN not in said or tries == _TRIES:
+                shown = said[-_SHOWN_BYTES:].decode(errors="replace").strip()
+                raise ConfigError(f"etcd did not start; {self._file('etcd.log')} ends with:\n{shown or '(nothing)'}")
+            self._client_url, self._peer_url = _free_urls()
+            tries += 1
         return self
 
     async def __aexit__(
@@ -73,6 +76,19 @@ class OwnEtcd:
     ) -> None:
         assert self._process is not None
         await self._stop(self._process)
+
+    async def _began(self, program: Path) -> bool:
+        """Whether it serves now; nothing is left of it otherwise. Somebody may have been faster to take its ports."""
+        self._write_files()
+        self._process = await self._started(program)
+        try:
+            serves = await self._answers(self._process)
+        except BaseException:
+            await self._stop(self._process)
+            raise
+        if not serves:
+            await self._stop(self._process)
+        return serves
 
     def _write_files(self) -> None:
         authority = Authority.make(self._clock)
@@ -118,14 +134,12 @@ class OwnEtcd:
             *_FLAGS,
         ]
 
-    async def _until_it_answers(self, process: asyncio.subprocess.Process) -> None:
+    async def _answers(self, process: asyncio.subprocess.Process) -> bool:
+        """Once it does; False if it ends before, or takes too long."""
         try:
-            answered = await within(self._clock, _START_SECONDS, unless(process.wait(), self._answered()))
+            return await within(self._clock, _START_SECONDS, unless(process.wait(), self._answered())) is not None
         except TimeoutError:
-            answered = None
-        if answered is None:
-            shown = self._file("etcd.log").read_bytes()[-_SHOWN_BYTES:].decode(errors="replace").strip()
-            raise ConfigError(f"etcd did not start; {self._file('etcd.log')} ends with:\n{shown or '(nothing)'}")
+            return False
 
     async def _answered(self) -> bool:
         async with EtcdClient(self.options, clock=self._clock) as client:
@@ -156,9 +170,7 @@ def find_etcd() -> Path:
     return Path(found)
 
 
-def _free_ports(count: int) -> list[int]:
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [each.getsockname()[1] for each in sockets]
-    for each in sockets:
-        each.close()
-    return ports
+def _free_urls() -> tuple[str, str]:
+    """Where nobody listens at this moment; etcd has to be told before it starts, and cannot be handed a socket."""
+    with socket.create_server(("127.0.0.1", 0)) as one, socket.create_server(("127.0.0.1", 0)) as other:
+        return f"https://127.0.0.1:{one.getsockname()[1]}", f"https://127.0.0.1:{other.getsockname()[1]}"
