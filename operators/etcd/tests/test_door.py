@@ -183,9 +183,12 @@ async def test_an_old_manifest_becomes_a_seed_and_what_is_edited_is_put_right(cl
         assert not [flag for flag in seed.spec.containers[0].command or [] if "metrics" in flag]
         await client.get(PersistentVolumeClaim, "old-0")
         await is_put_right(client)
-        told = await client.get(EtcdCluster, "old")
+        told = await eventually(
+            "a status that says who is waited for",
+            lambda: client.get(EtcdCluster, "old"),
+            lambda found: found.status.next_step.startswith("waiting for old-0 to answer"),
+        )
         assert (told.status.phase, told.status.is_true("Available")) == ("Creating", False)
-        assert told.status.next_step.startswith("waiting for old-0 to answer")
 
 
 async def is_put_right(client: Client) -> None:
