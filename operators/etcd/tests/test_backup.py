@@ -81,12 +81,18 @@ async def test_backups_by_interval_go_to_s3_and_only_so_many_stay(cluster: Clust
         policy = BackupPolicy(backup_interval_in_second=1, max_backups=2)
         await cluster.apply(backup(s3=s3(store), backup_policy=policy))
         first = (await made(cluster)).status.object
-        last = await cluster.eventually(
+        await cluster.eventually(
             lambda: cluster.get(EtcdBackup, "nightly"),
             lambda found: found.status.kept == 2 and f"bucket/{first}" not in store.objects,
             timeout=SECONDS,
         )
-        await cluster.delete(EtcdBackup, "nightly")
+        policy = BackupPolicy(backup_interval_in_second=3600, max_backups=2)
+        await cluster.apply(backup(s3=s3(store), backup_policy=policy))  # none is under way when that is observed
+        last = await cluster.eventually(
+            lambda: cluster.get(EtcdBackup, "nightly"),
+            lambda found: found.status.observed_generation == found.metadata.generation,
+            timeout=SECONDS,
+        )
         assert f"bucket/{last.status.object}" in store.objects
         assert f"bucket/{last.status.object}.manifest.json" in store.objects
         assert not any(name.endswith(".partial") for name in store.objects)
