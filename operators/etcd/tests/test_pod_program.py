@@ -31,7 +31,7 @@ from snapshot_files import a_snapshot
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 HOST = "127.0.0.1"
-SECONDS = 30.0
+SECONDS = 60.0
 OWN = ("unshare", "--mount", "--map-root-user")
 """Runs what follows with mounts of its own; needs no root."""
 
@@ -134,8 +134,9 @@ async def test_who_is_slow_holds_up_nobody(tmp_path: Path) -> None:
         with socket.create_connection((HOST, port)) as silent:
             with as_operator(port, keys) as cut:
                 cut.sendall(b"PUT /half HTTP/1.0\r\nContent-Length: 1000\r\n\r\nbegun")
+                await until(tmp_path / "claim" / "half", is_there=True)
                 await files.put("whole", b"1")
-            await gone(tmp_path / "claim" / "half")
+            await until(tmp_path / "claim" / "half", is_there=False)
             assert await read(files, "whole") == b"1"
             assert await files.names("") == ["whole"]
             assert silent.fileno() > 0
@@ -147,9 +148,9 @@ def as_operator(port: int, keys: Keys) -> ssl.SSLSocket:
     return context_of(keys).wrap_socket(plain, server_hostname=keys.server_name)
 
 
-async def gone(path: Path) -> None:
+async def until(path: Path, *, is_there: bool) -> None:
     async with asyncio.timeout(SECONDS):
-        while await asyncio.to_thread(path.exists):
+        while await asyncio.to_thread(path.exists) != is_there:
             await SystemClock().sleep(0.05)
 
 
