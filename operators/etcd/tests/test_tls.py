@@ -179,14 +179,15 @@ async def test_an_authority_is_followed_by_another_while_somebody_writes(cluster
         await cluster.apply(example(3, tls=ISSUED))
         await serves(cluster, 3)
         async with workload(cluster, NAME) as work:
-            first, known = await served(cluster), await trusted(cluster)
+            first = await cluster.eventually(lambda: served(cluster), bool, timeout=SECONDS)
+            known = await trusted(cluster)
             await cluster.delete(Secret, f"{NAME}-authorities")
             await cluster.apply(example(3, tls=TlsPolicy(issued=IssuedTls(valid_for_days=300))))
             await cluster.eventually(
                 lambda: trusted(cluster), lambda found: len(found) == 1 and found != known, timeout=SECONDS
             )
             await serves(cluster, 3)
-            assert await served(cluster) == first
+            assert await cluster.eventually(lambda: served(cluster), bool, timeout=SECONDS) == first
             pods = {str(pod.metadata.uid) for pod in await cluster.list(Pod)}
             before = await secret_of(cluster, f"{NAME}-server-tls")
             await cluster.apply(example(3, tls=TlsPolicy(issued=IssuedTls(valid_for_days=301))))
@@ -265,16 +266,17 @@ def known_context(files: Mapping[str, bytes]) -> ssl.SSLContext:
 
 
 def _shown(address: str, context: ssl.SSLContext) -> bytes:
-    """Asked once more where it fails: etcd reads certificate and key one after the other, and both may change in between."""
+    """Raises `LookupError`, which is waited over, if there is none to be shown: etcd reads certificate and key one after the
+    other, and both may change in between.
+    """
     try:
-        return _shown_now(address, context)
-    except ssl.SSLError:
-        return _shown_now(address, context)
-
-
-def _shown_now(address: str, context: ssl.SSLContext) -> bytes:
-    with socket.create_connection((address, 2379), timeout=5) as plain, context.wrap_socket(plain) as connection:
-        return connection.getpeercert(binary_form=True) or b""
+        with (
+            socket.create_connection((address, 2379), timeout=SECONDS) as plain,
+            context.wrap_socket(plain) as connection,
+        ):
+            return connection.getpeercert(binary_form=True) or b""
+    except ssl.SSLError as error:
+        raise LookupError(f"{address} shows no certificate: {error}") from error
 
 
 async def answers_in_plain_text(address: str, port: int) -> bool:
@@ -283,7 +285,7 @@ async def answers_in_plain_text(address: str, port: int) -> bool:
 
 def _asked(address: str, port: int) -> bytes:
     try:
-        with socket.create_connection((address, port), timeout=5) as connection:
+        with socket.create_connection((address, port), timeout=SECONDS) as connection:
             connection.sendall(b"GET /version HTTP/1.1\r\nHost: etcd\r\nConnection: close\r\n\r\n")
             return connection.recv(1000)
     except OSError:
