@@ -11,12 +11,12 @@ from typing import Any, Final
 
 import msgspec
 
+from navarch.cluster.server.protobuf.encoding import part, varint
+from navarch.cluster.server.protobuf.wire import BYTES, EIGHT_BYTES, VARINT
 from navarch.cluster.server.request import Json
 
-__all__ = ["MEDIA_TYPE", "MEDIA_TYPES", "in_protobuf"]
+__all__ = ["in_protobuf"]
 
-MEDIA_TYPE: Final = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
-MEDIA_TYPES: Final = (MEDIA_TYPE, "application/com.github.proto-openapi.spec.v2@v1.0+protobuf")
 _EXTENSION: Final = 31
 
 
@@ -44,22 +44,12 @@ def _keywords(schema: Json) -> Iterator[bytes]:
             yield _bytes(_EXTENSION, _text(1, keyword) + _anything(2, value))
 
 
-def _varint(value: int) -> bytes:
-    value &= 2**64 - 1
-    written = bytearray()
-    while value > 0x7F:
-        written.append(value & 0x7F | 0x80)
-        value >>= 7
-    written.append(value)
-    return bytes(written)
-
-
 def _integer(number: int, value: Any) -> bytes:
-    return _varint(number << 3) + _varint(int(value))
+    return part(number, VARINT, varint(int(value)))
 
 
 def _bytes(number: int, content: bytes) -> bytes:
-    return _varint(number << 3 | 2) + _varint(len(content)) + content
+    return part(number, BYTES, content)
 
 
 def _text(number: int, value: Any) -> bytes:
@@ -67,7 +57,7 @@ def _text(number: int, value: Any) -> bytes:
 
 
 def _double(number: int, value: Any) -> bytes:
-    return _varint(number << 3 | 1) + struct.pack("<d", value)
+    return part(number, EIGHT_BYTES, struct.pack("<d", value))
 
 
 def _anything(number: int, value: Any) -> bytes:
