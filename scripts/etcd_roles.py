@@ -8,8 +8,7 @@ from pathlib import Path
 import yaml
 
 from etcd_operator.operator import etcd_operator
-from navarch.operator.permissions import needed_by
-from navarch.operator.roles import roles_of
+from navarch.operator import needed_by, roles_of
 
 NAME = NAMESPACE = "etcd-operator"
 FILE = Path(__file__).parent.parent / "operators" / "etcd" / "deploy" / "rbac.yaml"

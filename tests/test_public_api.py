@@ -45,7 +45,7 @@ PUBLIC = {
         UnsupportedMediaType ValidationError
     """,
     "navarch.operator": """
-        Background CrdPolicy Endpoints Operator Uses run serve
+        Background CrdPolicy Endpoints Operator Uses needed_by roles_of run serve
     """,
     "navarch.queue": """
         LOW NORMAL QueueMetrics QueueOptions Work WorkQueue

@@ -33,13 +33,17 @@ def blocks(page: str, language: str) -> list[str]:
 
 def module_of(page: str, folder: Path) -> ModuleType:
     """The page's Python, from top to bottom, as a module that has a file: descriptions of fields are read from it."""
-    name = f"page_{page.removesuffix('.md')}"
-    file = folder / f"{name}.py"
+    file = folder / f"page_{page.removesuffix('.md')}.py"
     file.write_text("\n".join(blocks(page, "python")))
-    spec = importlib.util.spec_from_file_location(name, file)
+    return module_from(file)
+
+
+def module_from(file: Path) -> ModuleType:
+    """The file as a module that others can import by its name."""
+    spec = importlib.util.spec_from_file_location(file.stem, file)
     assert spec is not None
     assert spec.loader is not None
-    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    module = sys.modules[file.stem] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
@@ -102,12 +106,12 @@ class Trial:
 
     async def until_reconciled(self, count: int) -> None:
         """So often since the beginning, and everything has come to rest."""
-        await until(lambda: len(self.reconciled) >= count, f"{count} reconciles, got {self.reconciled}", seconds=20)
+        await until(lambda: len(self.reconciled) >= count, f"{count} reconciles, got {self.reconciled}", seconds=60)
         await self.clock.settle()
         assert len(self.reconciled) == count, f"expected {count} reconciles, got {self.reconciled}"
 
     async def until(self, condition: Callable[[], bool], what: str) -> None:
-        await until(condition, what, seconds=20)
+        await until(condition, what, seconds=60)
         await self.clock.settle()
 
     def object(self, kind: Any, name: str, namespace: str = "default") -> dict[str, Any]:

@@ -1,0 +1,76 @@
+"""docs/getting-started.md and docs/testing.md: what they have the reader write works as it stands there."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from urllib.request import urlopen
+
+import pytest
+import yaml
+
+from docs.pages import blocks, module_from
+from navarch.api import from_builtins
+from navarch.testing import Cluster
+
+pytest_plugins = ["pytester"]
+
+PAGE = "getting-started.md"
+MEMCACHED = Path(__file__).parents[2] / "examples" / "memcached"
+
+
+def the_operator() -> str:
+    """The blocks that the reader puts into one file."""
+    return "\n\n".join(blocks(PAGE, "python")[:3])
+
+
+@pytest.fixture
+def website_operator(tmp_path: Path) -> Iterator[ModuleType]:
+    """The reader's file, which the other blocks import."""
+    file = tmp_path / "website_operator.py"
+    file.write_text(the_operator())
+    yield module_from(file)
+    del sys.modules["website_operator"]
+
+
+@pytest.mark.cluster(nodes=1)
+async def test_website_of_the_page_answers(cluster: Cluster, website_operator: ModuleType) -> None:
+    """At the address in its status, with the page that was asked for; and it goes when it is deleted."""
+    (manifest,) = map(yaml.safe_load, blocks(PAGE, "yaml"))
+    kind = website_operator.Website
+    async with cluster.run(website_operator.operator):
+        await cluster.apply(from_builtins(kind, manifest))
+        home = await cluster.eventually(lambda: cluster.get(kind, "home"), lambda it: it.status.is_true("Ready"))
+        assert await asyncio.to_thread(_got, home.status.url) == manifest["spec"]["html"]
+        await cluster.delete(kind, "home")
+        await cluster.eventually(lambda: cluster.list(kind), lambda left: not left)
+
+
+def test_test_of_the_page_passes(pytester: pytest.Pytester) -> None:
+    """With the files that the page names, and no others."""
+    pytester.makepyfile(website_operator=the_operator(), test_website=blocks(PAGE, "python")[3])
+    pytester.makeini(*blocks(PAGE, "ini"))
+    pytester.runpytest_subprocess().assert_outcomes(passed=1)
+
+
+def test_manifests_of_the_page_are_whole(website_operator: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
+    """The CRD, and what the operator may do in the cluster and in its own namespace, with the bindings."""
+    exec(blocks(PAGE, "python")[4], {})
+    kinds = [each["kind"] for each in yaml.safe_load_all(capsys.readouterr().out)]
+    assert kinds == ["CustomResourceDefinition", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"]
+
+
+def test_tests_of_the_page_on_testing_pass(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All of them, as one file, with the settings that the page gives."""
+    monkeypatch.setenv("PYTHONPATH", str(MEMCACHED))
+    pytester.makepyfile(test_page="\n".join(blocks("testing.md", "python")))
+    pytester.makeini(*blocks("testing.md", "ini"))
+    pytester.runpytest_subprocess().assert_outcomes(passed=7)
+
+
+def _got(url: str) -> str:
+    with urlopen(url, timeout=10) as answer:
+        return str(answer.read().decode())
