@@ -10,6 +10,7 @@ import subprocess
 import sys
 import urllib.error
 import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,11 +19,21 @@ from cli.programs import Program
 from navarch.client import connect, load
 from navarch.cluster.embedded.state import ClusterFolder, Identity, Running
 from navarch.k8s.core.v1 import ConfigMap
+from rig import ports
+
+SECONDS = 60.0
 
 
-async def test_cluster_goes_up_and_down(program: Program) -> None:
+@pytest.fixture
+def port() -> Iterator[int]:
+    """One that nobody else has, not even while the cluster is down."""
+    with ports.reserved(1) as [port]:
+        yield port
+
+
+async def test_cluster_goes_up_and_down(program: Program, port: int) -> None:
     """It can be used through its kubeconfig, ends when told, and what it held is there when it goes up again."""
-    went_up = program.run("cluster", "up", "--name", "dev")
+    went_up = program.run("cluster", "up", "--name", "dev", "--port", str(port))
     assert went_up.returncode == 0, went_up.stderr
     assert "cluster 'dev' is up at https://127.0.0.1:" in went_up.stderr
     path = program.run("cluster", "kubeconfig", "--name", "dev").stdout.strip()
@@ -49,6 +60,7 @@ def test_clusters_are_side_by_side(program: Program) -> None:
     _await_end(first["pid"])
     assert [row["state"] for row in program.status()] == ["stopped", "running"]
     assert "was not running" in program.run("cluster", "down", "--name", "a").stderr
+    assert "was not running, and is removed" in program.run("cluster", "down", "--name", "a", "--delete").stderr
     again = program.run("cluster", "up", "--name", "b", "--nodes", "3")
     assert "already up" in again.stderr
     assert "it keeps the number of its nodes, 1, until it is stopped and started again" in again.stderr
@@ -152,6 +164,6 @@ def _await_end(pid: int) -> None:
         handle = os.pidfd_open(pid)
     except ProcessLookupError:
         return
-    ended, _, _ = select.select([handle], [], [], 10)
+    ended, _, _ = select.select([handle], [], [], SECONDS)
     os.close(handle)
-    assert ended, f"expected process {pid} to end within 10 s"
+    assert ended, f"expected process {pid} to end within {SECONDS:g} s"

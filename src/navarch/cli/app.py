@@ -12,7 +12,7 @@ from navarch.errors import NavarchError
 
 __all__ = ["app", "run"]
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help="Navarch.")
+app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 app.add_typer(cluster, name="cluster")
 
 
@@ -40,4 +40,4 @@ def _print_version(asked: bool) -> None:
 def _root(
     version: bool = typer.Option(False, "--version", callback=_print_version, is_eager=True, help="Show the version."),
 ) -> None:
-    """The Operator Framework for Python."""
+    """Navarch, the Operator Framework for Python."""

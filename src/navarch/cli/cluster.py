@@ -27,6 +27,13 @@ cluster.add_typer(image, name="image")
 
 _JOIN_SECONDS: Final = 30.0
 _STATUS_SECONDS: Final = 3.0
+_ENDED: Final = {
+    (True, False): "is down",
+    (True, True): "is down and removed",
+    (False, False): "was not running",
+    (False, True): "was not running, and is removed",
+}
+"""What became of a cluster: by whether it ran, and whether what it held was to be removed."""
 """A cluster that takes longer to say what nodes it has is shown without them."""
 
 
@@ -74,7 +81,7 @@ def down(
             served.stop()
     if delete:
         remove(folder)
-    console.print(f"cluster {name!r} {'is down' if served else 'was not running'}{' and removed' if delete else ''}")
+    console.print(f"cluster {name!r} {_ENDED[served is not None, delete]}")
 
 
 @cluster.command()
