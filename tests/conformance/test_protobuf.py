@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from http.client import HTTPSConnection
+from http.client import HTTPResponse, HTTPSConnection
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -15,6 +15,7 @@ from navarch.cluster.server.protobuf import opened
 from protobufs import MARK, enveloped, field, named
 
 PROTOBUF = "application/vnd.kubernetes.protobuf"
+SECONDS = 60.0
 SERVERS_OWN = ("uid", "creationTimestamp", "resourceVersion", "managedFields", "name")
 Json = dict[str, Any]
 
@@ -38,7 +39,7 @@ def namespace(client: Client) -> str:
 @pytest.fixture
 def ask(config: Config) -> Iterator[Ask]:
     """Sends one request and reads JSON, whatever the body is."""
-    connection = HTTPSConnection(urlsplit(config.server).netloc, timeout=30, context=config.ssl_context())
+    connection = HTTPSConnection(urlsplit(config.server).netloc, timeout=SECONDS, context=config.ssl_context())
 
     def asked(method: str, path: str, body: bytes | Json, media_type: str = PROTOBUF) -> Answer:
         headers = {"Authorization": f"Bearer {config.token}", "Content-Type": media_type, "Accept": "application/json"}
@@ -118,20 +119,27 @@ async def test_who_takes_protobuf_alone_gets_it(namespace: str, ask: Ask, config
     assert one.read("v1", "ConfigMap")["metadata"]["uid"] == made["metadata"]["uid"]
     listed = opened(taken(config, f"{path}?fieldSelector=metadata.name%3Dsettings"))
     assert (listed.kind, listed.raw.count(made["metadata"]["uid"].encode())) == ("ConfigMapList", 1)
-    event = taken(config, f"{path}?watch=1&fieldSelector=metadata.name%3Dsettings&timeoutSeconds=1")
-    assert int.from_bytes(event[:4], "big") == len(event) - 4
-    assert event[4:].startswith(field(1, b"ADDED"))
+    event = taken(config, f"{path}?watch=1&fieldSelector=metadata.name%3Dsettings", framed)
+    assert event.startswith(field(1, b"ADDED"))
     assert opened(event[event.index(MARK) :]).kind == "ConfigMap"
 
 
-def taken(config: Config, path: str) -> bytes:
-    """The body of an answer to somebody who takes protobuf alone."""
-    connection = HTTPSConnection(urlsplit(config.server).netloc, timeout=30, context=config.ssl_context())
+def framed(answer: HTTPResponse) -> bytes:
+    """The first event of a watch."""
+    length = int.from_bytes(answer.read(4), "big")
+    event = answer.read(length)
+    assert len(event) == length
+    return event
+
+
+def taken(config: Config, path: str, read: Callable[[HTTPResponse], bytes] = HTTPResponse.read) -> bytes:
+    """What is read of an answer to somebody who takes protobuf alone, usually the whole body."""
+    connection = HTTPSConnection(urlsplit(config.server).netloc, timeout=SECONDS, context=config.ssl_context())
     connection.request("GET", path, headers={"Authorization": f"Bearer {config.token}", "Accept": PROTOBUF})
     with connection.getresponse() as answer:
-        body = answer.read()
-        assert answer.status == 200, body
+        assert answer.status == 200, answer.read()
         assert answer.headers["Content-Type"].startswith(PROTOBUF)
+        body = read(answer)
     connection.close()
     return body
 
