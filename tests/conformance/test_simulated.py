@@ -35,13 +35,14 @@ async def simulated(client: Client) -> AsyncIterator[SimulatedNodes]:
             await client.delete(Lease, NODE, namespace="kube-node-lease")
 
 
-async def create(client: Client, annotations: dict[str, str]) -> None:
-    """A pod that is bound to the node from the beginning, and is not started again."""
+async def create(client: Client, annotations: dict[str, str]) -> str:
+    """A pod that is bound to the node from the beginning, and is not started again; its first version."""
     with contextlib.suppress(AlreadyExists):
         await client.create(ServiceAccount(name="default"))
     spec = PodSpec(containers=[Container(name="main", image="none")], node_name=NODE, restart_policy="Never")
     spec.automount_service_account_token = False
-    await client.create(Pod(name="pod", annotations=annotations, spec=spec))
+    made = await client.create(Pod(name="pod", annotations=annotations, spec=spec))
+    return made.metadata.resource_version
 
 
 async def until(client: Client, holds: Callable[[str, Pod], object], what: str, *, since: str | None = None) -> Pod:
@@ -76,8 +77,8 @@ async def test_pod_becomes_ready_and_goes(client: Client) -> None:
 async def test_pod_walks_through_its_stages(client: Client) -> None:
     """What the server accepts of each change of the status is what was meant."""
     async with simulated(client):
-        await create(client, {LIFE: CRASHES})
-        await until(client, ready, "a ready pod")
+        first = await create(client, {LIFE: CRASHES})
+        await until(client, ready, "a ready pod", since=first)
         pod = await until(client, lambda _, pod: pod.status.phase == "Failed", "a failed pod")
         (status,) = pod.status.container_statuses or []
         assert status.state is not None
