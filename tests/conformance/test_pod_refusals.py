@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -73,7 +74,10 @@ REFUSALS: Sequence[tuple[str, str, int, str]] = (
 
 @pytest.fixture
 async def pods(node_client: Client) -> AsyncIterator[Client]:
-    """One that runs, one that has two containers, one that is over, one without a node, one on a node that is not there."""
+    """One that runs, one that has two containers, one that is over, one without a node, one on a node that is not there.
+
+    The last is deleted by Kubernetes after 40 s, and so is made last.
+    """
     await create(node_client, "web", container("pause"))
     await create(
         node_client,
@@ -84,12 +88,13 @@ async def pods(node_client: Client) -> AsyncIterator[Client]:
     )
     await create(node_client, "over", container("echo", "x"), restartPolicy="Never")
     await create(node_client, "nowhere", container("pause"), nodeSelector={"no": "node"})
-    await create(node_client, "lost", container("pause"), nodeName="ghost")
     await until(node_client, Pod, "web", "run", lambda pod: pod.status.phase == "Running")
     await until(node_client, Pod, "two", "run", lambda pod: pod.status.phase == "Running")
     await until(node_client, Pod, "over", "end", lambda pod: pod.status.phase == "Succeeded")
+    await create(node_client, "lost", container("pause"), nodeName="ghost")
     yield node_client
-    await node_client.delete(Pod, "lost", grace_seconds=0)
+    with suppress(errors.NotFound):
+        await node_client.delete(Pod, "lost", grace_seconds=0)
 
 
 async def test_refusals_are_those_of_kubernetes(site: Site, pods: Client) -> None:
@@ -107,7 +112,7 @@ async def answer(site: Site, pods: Client, what: str, protocol: str) -> tuple[in
     """The code and the message."""
     parts = urlsplit(what)
     path = f"/api/v1/namespaces/{pods.options.namespace}/pods/{parts.path}"
-    request = Request(method="GET", path=path, query=parse_qs(parts.query), headers={"Accept": "*/*"}, timeout=10)
+    request = Request(method="GET", path=path, query=parse_qs(parts.query), headers={"Accept": "*/*"}, timeout=SECONDS)
     transport = site.transport
     response = await (transport.connect(request, (protocol,)) if protocol else transport.send(request))
     if isinstance(response, WebSocket):

@@ -292,10 +292,10 @@ async def test_port_of_no_pod_is_refused(node_client: Client) -> None:
             await forward.connect()
 
 
-async def serve(client: Client) -> None:
-    """Runs an echo server."""
-    probe = {"tcpSocket": {"port": 7777}, "periodSeconds": 1}
-    await create(client, "web", container("serve", "7777", readinessProbe=probe))
+async def serve(client: Client, port: int = 7777, **fields: Any) -> None:
+    """Runs an echo server; returns when it listens."""
+    probe = {"tcpSocket": {"port": port}, "periodSeconds": 1}
+    await create(client, "web", container("serve", str(port), readinessProbe=probe, **fields))
     await until(client, Pod, "web", "be ready", lambda pod: any(status.ready for status in _statuses(pod)))
 
 
@@ -343,7 +343,7 @@ async def test_deployment_is_scaled(node_client: Client) -> None:
 
 async def test_pods_page_runs_from_top_to_bottom(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every function on docs/pods.md does what it says."""
-    await start(site.client, "serve", "8080", name="server")
+    await serve(site.client, 8080, name="server")
     monkeypatch.setattr("navarch.connect", site.connect)
     source = "\n".join(re.findall(r"```python\n(.*?)```", (DOCS / "pods.md").read_text(), re.DOTALL))
     names: dict[str, Any] = {}
