@@ -202,6 +202,18 @@ class World:
         replica.start()
         return replica
 
+    async def leader(self, **options: Any) -> Replica:
+        """A first replica, which leads."""
+        first = self.add("first", **options)
+        await self.until_leads(first, within=1)
+        return first
+
+    async def leader_and_standby(self, seconds: float) -> tuple[Replica, Replica]:
+        """A first replica, which leads, and a second one, which has stood by for so many seconds."""
+        first, second = await self.leader(), self.add("second")
+        await self.clock.advance(seconds)
+        return first, second
+
     @property
     def leaders(self) -> list[str]:
         return [replica.election.identity for replica in self.replicas if replica.election.leading]

@@ -14,8 +14,7 @@ from navarch.errors import InvalidValueError
 async def test_first_candidate_leads_and_writes_what_client_go_writes() -> None:
     """The record has every field that other electors read."""
     async with world() as here:
-        first = here.add("first")
-        await here.until_leads(first, within=1)
+        first = await here.leader()
         assert here.spec == {
             "holderIdentity": "first",
             "leaseDurationSeconds": 15,
@@ -42,10 +41,7 @@ async def test_leader_renews_and_its_deadline_counts_from_when_it_sent() -> None
 async def test_second_candidate_stands_by_and_asks_nothing_while_the_watch_brings_renewals() -> None:
     """A standby costs the server one watch."""
     async with world() as here:
-        first = here.add("first")
-        await here.until_leads(first, within=1)
-        here.add("second")
-        await here.clock.advance(10)
+        await here.leader_and_standby(10)
         asked = len(here.server.requests)
         await here.clock.advance(60)
         assert here.leaders == ["first"]
@@ -56,10 +52,7 @@ async def test_second_candidate_stands_by_and_asks_nothing_while_the_watch_bring
 async def test_successor_takes_over_within_one_lease_after_a_kill() -> None:
     """Counted from the kill; it does not have to wait for anything else."""
     async with world() as here:
-        first = here.add("first")
-        await here.until_leads(first, within=1)
-        second = here.add("second")
-        await here.clock.advance(7)
+        first, second = await here.leader_and_standby(7)
         first.pause()
         seconds = await here.until_leads(second, within=LEASE + RETRY)
         assert LEASE - RETRY - 1 < seconds <= LEASE + 0.2
@@ -70,10 +63,7 @@ async def test_successor_takes_over_within_one_lease_after_a_kill() -> None:
 async def test_successor_takes_over_at_once_after_a_clean_stop() -> None:
     """The Lease is given back, and the standby sees it by its watch."""
     async with world() as here:
-        first = here.add("first")
-        await here.until_leads(first, within=1)
-        second = here.add("second")
-        await here.clock.advance(20)
+        first, second = await here.leader_and_standby(20)
         first.stop()
         assert await here.until_leads(second, within=2) < 0.3
         assert first.terms == ["begun", "ended"]
@@ -83,8 +73,7 @@ async def test_successor_takes_over_at_once_after_a_clean_stop() -> None:
 async def test_release_can_be_left_out() -> None:
     """Then the successor waits for the lease to end."""
     async with world() as here:
-        first = here.add("first", release_on_stop=False)
-        await here.until_leads(first, within=1)
+        first = await here.leader(release_on_stop=False)
         second = here.add("second")
         await here.clock.advance(5)
         first.stop()
@@ -107,10 +96,7 @@ async def test_claim_whose_answer_never_came_is_given_back_too() -> None:
 async def test_cut_off_leader_stops_at_its_deadline_and_the_other_begins_after_it() -> None:
     """The work is cancelled, the process goes on as a candidate."""
     async with world() as here:
-        first = here.add("first")
-        await here.until_leads(first, within=1)
-        second = here.add("second")
-        await here.clock.advance(7)
+        first, second = await here.leader_and_standby(7)
         first.cut_off()
         deadline = first.election.deadline
         await here.clock.advance(deadline - first.clock.monotonic() - 0.05)
@@ -130,10 +116,7 @@ async def test_cut_off_leader_stops_at_its_deadline_and_the_other_begins_after_i
 async def test_paused_leader_may_not_write_when_it_goes_on() -> None:
     """Not even before it has noticed anything."""
     async with world() as here:
-        first = here.add("first")
-        await here.until_leads(first, within=1)
-        second = here.add("second")
-        await here.clock.advance(7)
+        first, second = await here.leader_and_standby(7)
         first.pause()
         await here.until_leads(second, within=LEASE + RETRY)
         assert not first.election.leading
@@ -148,8 +131,7 @@ async def test_paused_leader_may_not_write_when_it_goes_on() -> None:
 async def test_leader_outlives_failed_renewals(faults: list[str]) -> None:
     """As long as one succeeds before the deadline."""
     async with world() as here:
-        first = here.add("first")
-        await here.until_leads(first, within=1)
+        first = await here.leader()
         first.network.faults = faults
         await here.clock.advance(30)
         assert here.leaders == ["first"]
@@ -159,8 +141,7 @@ async def test_leader_outlives_failed_renewals(faults: list[str]) -> None:
 async def test_time_of_day_does_not_matter() -> None:
     """Neither the holder's nor the candidate's, wherever they jump."""
     async with world() as here:
-        first = here.add("first")
-        await here.until_leads(first, within=1)
+        first = await here.leader()
         second = here.add("second")
         for hours in (-40_000, 40_000, 0):
             first.clock.wrong_by, second.clock.wrong_by = timedelta(hours=hours), timedelta(hours=-hours)
@@ -174,10 +155,7 @@ async def test_transitions_are_logged_once_each(caplog: pytest.LogCaptureFixture
     """With who holds the Lease."""
     caplog.set_level(logging.INFO, "navarch.controller")
     async with world() as here:
-        first = here.add("first")
-        await here.until_leads(first, within=1)
-        here.add("second")
-        await here.clock.advance(20)
+        first, _ = await here.leader_and_standby(20)
         first.stop()
         await here.clock.advance(20)
         assert [record.getMessage() for record in caplog.records if record.name == "navarch.controller"] == [
@@ -203,8 +181,7 @@ async def test_wait_until_leading_returns_when_it_is_so() -> None:
 async def test_fractions_of_a_second_are_rounded_up_for_the_others() -> None:
     """They wait longer than the holder counts, never shorter."""
     async with world() as here:
-        first = here.add("first", lease_seconds=2.5, renew_deadline=2.0, retry_seconds=0.3)
-        await here.until_leads(first, within=1)
+        await here.leader(lease_seconds=2.5, renew_deadline=2.0, retry_seconds=0.3)
         assert here.spec["leaseDurationSeconds"] == 3
 
 

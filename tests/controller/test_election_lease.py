@@ -20,8 +20,7 @@ async def change_lease(here: World, patch: dict[str, Any]) -> None:
 async def test_without_the_right_to_watch_the_lease_is_read_now_and_then(caplog: pytest.LogCaptureFixture) -> None:
     """Said once; the hand-over takes a few seconds longer."""
     async with world() as here:
-        first = here.add("first")
-        await here.until_leads(first, within=1)
+        first = await here.leader()
         second = here.add("second")
         second.network.forbidden = True
         await here.clock.advance(130)
@@ -35,10 +34,7 @@ async def test_without_the_right_to_watch_the_lease_is_read_now_and_then(caplog:
 async def test_deleted_lease_is_made_anew_by_its_holder() -> None:
     """At once, before a standby may take it."""
     async with world() as here:
-        first = here.add("first")
-        await here.until_leads(first, within=1)
-        here.add("second")
-        await here.clock.advance(5)
+        first, _ = await here.leader_and_standby(5)
         await here.server.client().delete(Lease, "lock")
         await here.clock.advance(0.5)
         assert here.spec["holderIdentity"] == "first"
@@ -50,10 +46,7 @@ async def test_deleted_lease_is_made_anew_by_its_holder() -> None:
 async def test_deleted_lease_of_a_dead_holder_is_not_taken_before_its_time() -> None:
     """A standby that knew the holder waits as long as it would have without the deletion."""
     async with world() as here:
-        first = here.add("first")
-        await here.until_leads(first, within=1)
-        second = here.add("second")
-        await here.clock.advance(5)
+        first, second = await here.leader_and_standby(5)
         first.pause()
         await here.server.client().delete(Lease, "lock")
         assert await here.until_leads(second, within=LEASE + RETRY) > LEASE - RETRY - 1
@@ -63,8 +56,7 @@ async def test_deleted_lease_of_a_dead_holder_is_not_taken_before_its_time() -> 
 async def test_leader_steps_down_at_once_when_somebody_else_is_written_into_the_lease() -> None:
     """The watch brings it; there is no need to wait for the next renewal."""
     async with world() as here:
-        first = here.add("first")
-        await here.until_leads(first, within=1)
+        first = await here.leader()
         await here.clock.advance(5.1)
         await change_lease(here, {"spec": {"holderIdentity": "a-person"}})
         assert here.leaders == []
@@ -75,10 +67,7 @@ async def test_leader_steps_down_at_once_when_somebody_else_is_written_into_the_
 async def test_labels_on_the_lease_are_no_sign_of_life() -> None:
     """A dead holder stays dead, whoever touches its Lease."""
     async with world() as here:
-        first = here.add("first")
-        await here.until_leads(first, within=1)
-        second = here.add("second")
-        await here.clock.advance(5)
+        first, second = await here.leader_and_standby(5)
         first.pause()
         for number in range(7):
             await here.clock.advance(2)

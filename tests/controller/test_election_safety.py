@@ -117,8 +117,7 @@ async def test_witness_sees_an_overlap(monkeypatch: pytest.MonkeyPatch) -> None:
     witness = Witness(monkeypatch)
     async with world() as here:
         witness.here = here
-        first = here.add("first")
-        await here.until_leads(first, within=1)
+        first = await here.leader()
         first.cut_off()
         here.add("second")
         await here.clock.advance(1)

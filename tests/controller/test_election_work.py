@@ -38,8 +38,7 @@ async def test_lease_is_kept_if_the_work_does_not_end(caplog: pytest.LogCaptureF
 async def test_only_run_is_cancelled_and_the_work_ends_too() -> None:
     """Work must not outlive the election that allows it."""
     async with world() as here:
-        first = here.add("first")
-        await here.until_leads(first, within=1)
+        first = await here.leader()
         assert first.running is not None
         first.running.cancel()
         await here.clock.advance(0.1)
@@ -54,8 +53,7 @@ async def test_work_that_fails_ends_lead() -> None:
         raise LookupError("broken")
 
     async with world() as here:
-        first = here.add("first")
-        await here.until_leads(first, within=1)
+        first = await here.leader()
         with pytest.raises(LookupError, match="broken"):
             await first.election.lead(work)
 
