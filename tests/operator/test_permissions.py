@@ -286,6 +286,15 @@ async def test_an_answer_that_cannot_be_had_is_an_error_of_its_own() -> None:
         await missing_permissions(Client(server), [STATUS, GET_PODS])
 
 
+async def test_server_that_does_not_answer_is_asked_one_question() -> None:
+    """Each would be tried again and again, and every attempt is a line of the log."""
+    server = Reviewer()
+    server.failure = refusal(403, "Forbidden", "you may not even ask")
+    with pytest.raises(Forbidden):
+        await missing_permissions(Client(server), [Permission("get", "", "pods", "", f"n{n}") for n in range(20)])
+    assert len(server.requests) == 1
+
+
 async def test_check_is_content_if_nothing_is_missing() -> None:
     """It returns."""
     await check_permissions(Client(Reviewer(STATUS, GET_PODS)), [STATUS, GET_PODS])

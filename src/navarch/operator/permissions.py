@@ -203,6 +203,11 @@ async def missing_permissions(client: Client, wanted: Iterable[Permission]) -> l
     Raises `ApiError` if the server does not even let it ask.
     """
     questions = list(dict.fromkeys(wanted))
+    # The first is asked alone: a server that does not answer is then told of once, not once for each question.
+    return [*await _refused(client, questions[:1]), *await _refused(client, questions[1:])]
+
+
+async def _refused(client: Client, questions: list[Permission]) -> list[Permission]:
     turn = asyncio.Semaphore(_QUESTIONS_AT_ONCE)
 
     async def is_missing(permission: Permission) -> bool:
