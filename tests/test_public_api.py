@@ -10,8 +10,8 @@ from navarch import errors
 PUBLIC = {
     "navarch": """
         ALL Atomic Cached Client Column Condition Config Context Duration ElectionOptions Embedded Endpoints
-        Immutable IntOrString Key ListMap ListSet Meta Model Object OneOf Operator Permanent Preserve Quantity
-        RawSchema Resource Result Retry Rule Scale Selectable Spec Status __version__ connect field load run
+        Immutable IntOrString Key ListMap ListSet Meta Model Object ObjectMeta OneOf Operator Permanent Preserve
+        Quantity RawSchema Resource Result Retry Rule Scale Selectable Spec Status __version__ connect field load run
     """,
     "navarch.api": """
         Atomic Column Condition Duration Dynamic Embedded Fields Immutable IntOrString Key Kind Labels ListMap

@@ -5,8 +5,7 @@ python -m memcached_operator        # on the cluster that kubectl talks to
 
 from typing import Annotated
 
-from navarch import Context, Meta, Operator, Resource, Spec, Status
-from navarch.api import ObjectMeta
+from navarch import Context, Meta, ObjectMeta, Operator, Resource, Spec, Status
 from navarch.k8s.apps.v1 import Deployment, DeploymentSpec
 from navarch.k8s.core.v1 import Container, ContainerPort, Pod, PodSpec, PodTemplateSpec, Probe, TCPSocketAction
 from navarch.k8s.meta.v1 import LabelSelector
