@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import msgspec
 
@@ -128,6 +129,16 @@ class _GroupList(msgspec.Struct):
     versions: list[str] = []
 
 
+class _Components(msgspec.Struct):
+    schemas: dict[str, dict[str, Any]] = {}
+
+
+class _Document(msgspec.Struct):
+    """An OpenAPI document."""
+
+    components: _Components = msgspec.field(default_factory=_Components)
+
+
 class Discovery:
     """Looks up kinds; remembers what it found. `forget` after CRDs have come or gone."""
 
@@ -184,6 +195,12 @@ class Discovery:
             answer.type()
             self._known[api_version] = _resources(answer.decoded(partial(decode, _ResourceList)))
         return self._known[api_version]
+
+    async def schemas(self, api_version: str) -> dict[str, dict[str, Any]]:
+        """The OpenAPI schemas of one group and version, by name; they refer to one another."""
+        path = f"/openapi/v3/apis/{api_version}" if "/" in api_version else f"/openapi/v3/api/{api_version}"
+        answer = await self._get(path, f"read the schemas of {api_version}")
+        return answer.decoded(partial(decode, _Document)).components.schemas
 
     async def all(self) -> tuple[ApiResource, ...]:
         """Every resource of every group, the preferred version of a group first."""

@@ -22,7 +22,7 @@ from navarch.cluster.controllers.ownership.kinds import EveryKind
 from navarch.cluster.controllers.ownership.namespaces import NamespaceDeletion
 from navarch.cluster.controllers.parts import Around, Part, keep_running
 from navarch.cluster.controllers.podbook import PodBook
-from navarch.cluster.controllers.policy import disruption
+from navarch.cluster.controllers.policy import disruption, expressions
 from navarch.cluster.controllers.policy.quotas import QuotaUsage
 from navarch.cluster.controllers.scheduling.scheduler import Scheduler
 from navarch.cluster.controllers.services import endpoints, mirroring
@@ -71,6 +71,7 @@ class ControlPlane:
         endpoints.declare(operator)
         mirroring.declare(operator)
         disruption.declare(operator)
+        expressions.declare(operator)
         if self._options.sign is not None:
             signing.declare(operator, self._options.sign)
         if self._options.volumes is not None:

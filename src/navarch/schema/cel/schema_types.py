@@ -28,12 +28,12 @@ _FORMATS = {
 _SCALARS = {"boolean": types.BOOL, "number": types.DOUBLE, "integer": types.INT}
 
 
-def type_of_schema(schema: Schema, *, resource: bool = False) -> CelType:
-    """The type of values that satisfy `schema`; `resource` for the root of a custom resource.
+def type_of_schema(schema: Schema, *, resource: bool = False, name: str = "self") -> CelType:
+    """The type of values that satisfy `schema`, called by this name; `resource` for the root of a custom resource.
 
     Raises `DefinitionError` if rules cannot be written about such values.
     """
-    found = _type(schema, "self", resource or is_embedded(schema))
+    found = _type(schema, name, resource or is_embedded(schema))
     if found is None:
         raise DefinitionError("a rule needs a schema with a type, and with items if it is an array")
     return found

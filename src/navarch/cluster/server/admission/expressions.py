@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from navarch.cluster.server.access.authorization import Authorizer
 from navarch.cluster.server.access.users import service_account_groups, service_account_name
@@ -12,47 +12,12 @@ from navarch.cluster.server.admission.matching import Shown
 from navarch.cluster.server.admission.reviewing import described
 from navarch.cluster.server.request import Json, RequestInfo, User
 from navarch.schema import cel
-from navarch.schema.cel.types import AUTHORIZER, object_of
+from navarch.schema.cel.admission_types import REQUEST_VARIABLES
 
 if TYPE_CHECKING:
     from navarch.schema.cel.library.authorization import Question
 
 __all__ = ["REQUEST_VARIABLES", "Condition", "Conditions", "Expression", "Verdict", "judged", "variables_of"]
-
-_TEXTS: Final = ("name", "namespace", "operation", "subResource", "requestSubResource")
-_KIND: Final = object_of("kubernetes.GroupVersionKind", dict.fromkeys(("group", "version", "kind"), cel.STRING))
-_RESOURCE: Final = object_of(
-    "kubernetes.GroupVersionResource", dict.fromkeys(("group", "version", "resource"), cel.STRING)
-)
-_USER: Final = object_of(
-    "kubernetes.UserInfo",
-    {
-        "username": cel.STRING,
-        "uid": cel.STRING,
-        "groups": cel.list_of(cel.STRING),
-        "extra": cel.map_of(cel.STRING, cel.list_of(cel.STRING)),
-    },
-)
-_REQUEST: Final = object_of(
-    "kubernetes.AdmissionRequest",
-    {
-        **dict.fromkeys(_TEXTS, cel.STRING),
-        "kind": _KIND,
-        "requestKind": _KIND,
-        "resource": _RESOURCE,
-        "requestResource": _RESOURCE,
-        "userInfo": _USER,
-        "dryRun": cel.BOOL,
-        "options": cel.DYN,
-    },
-)
-
-REQUEST_VARIABLES: Final[Mapping[str, cel.CelType]] = {
-    "object": cel.DYN,
-    "oldObject": cel.DYN,
-    "request": _REQUEST,
-    "authorizer": AUTHORIZER,
-}
 
 
 def variables_of(attributes: Attributes, shown: Shown, authorizer: Authorizer) -> dict[str, object]:

@@ -63,8 +63,9 @@ def _variables(spec: Json, *, builds: bool) -> tuple[Mapping[str, CelType], list
     """What the expressions of a policy can speak of, and what is wrong with its conditions and variables."""
     from navarch.cluster.server.admission.policies.policy import environment_of, knowing  # noqa: PLC0415 - as above
     from navarch.schema import cel  # noqa: PLC0415
+    from navarch.schema.cel.admission_types import NAMESPACE  # noqa: PLC0415
 
-    environment = environment_of(has_params=spec.get("paramKind") is not None)
+    environment = {**environment_of(has_params=spec.get("paramKind") is not None), "namespaceObject": NAMESPACE}
     faults = [*_conditions(spec.get("matchConditions") or (), "spec.matchConditions", environment)]
     known: dict[str, CelType] = {}
     for index, each in enumerate(spec.get("variables") or ()):
