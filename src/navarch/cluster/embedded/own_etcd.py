@@ -24,7 +24,9 @@ from navarch.etcd import EtcdClient, EtcdOptions, EtcdTls
 __all__ = ["OwnEtcd", "find_etcd"]
 
 _NAME: Final = "navarch"
-_START_SECONDS: Final = 20.0
+_START_SECONDS: Final = 60.0
+_ANSWER_SECONDS: Final = 20.0
+"""A machine that is so busy that this etcd is slow has no other one that could be asked."""
 _TRIES: Final = 5
 _TAKEN: Final = b"address already in use"
 _STOP_SECONDS: Final = 5.0
@@ -56,7 +58,9 @@ class OwnEtcd:
         tls = EtcdTls(
             ca_file=self._file("ca.pem"), certificate_file=self._file("cert.pem"), key_file=self._file("key.pem")
         )
-        return EtcdOptions(endpoints=(self._client_url,), tls=tls)
+        return EtcdOptions(
+            endpoints=(self._client_url,), tls=tls, timeout=_ANSWER_SECONDS, connect_timeout=_ANSWER_SECONDS
+        )
 
     async def __aenter__(self) -> Self:
         program = find_etcd()

@@ -31,7 +31,7 @@ sys.exit(main(*sys.argv[1:]))
 it, again and again, and find nothing. aiohttp would read every authority that this machine trusts, for requests that name
 none; those to webhooks always do.
 """
-_START_SECONDS: Final = 30.0
+_START_SECONDS: Final = 90.0
 _SHOWN_LINES: Final = 10
 
 
