@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from etcd_operator.kinds import EtcdCluster, EtcdClusterSpec, EtcdClusterStatus, Storage
+from etcd_operator.kinds import EtcdCluster, EtcdClusterSpec, EtcdClusterStatus, PodPolicy, Storage
 from navarch.api import Quantity
-from navarch.k8s.core.v1 import PersistentVolumeClaim, Pod
+from navarch.k8s.core.v1 import PersistentVolumeClaim, Pod, PodSecurityContext
 from navarch.testing import Cluster
 from workload import is_ready
 
@@ -19,6 +19,11 @@ def example(size: int, **fields: Any) -> EtcdCluster:
     """A cluster with claims, of the etcd that is there."""
     spec = EtcdClusterSpec(**{"size": size, "version": "3.5.1", "storage": Storage(size=Quantity("1Gi")), **fields})
     return EtcdCluster(name=NAME, spec=spec)
+
+
+def of_this_user(size: int, **fields: Any) -> EtcdCluster:
+    """The same, whose pods run as whoever runs the tests: nobody else need be able to run this machine's Python."""
+    return example(size, pod=PodPolicy(security_context=PodSecurityContext()), **fields)
 
 
 async def serves(cluster: Cluster, size: int) -> EtcdCluster:

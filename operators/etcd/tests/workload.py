@@ -41,7 +41,7 @@ class Workload:
         while True:
             endpoints = await endpoints_of(self.cluster, self.name)
             if endpoints:
-                async with await _client(self.cluster, self.name, endpoints) as etcd:
+                async with await _client(self.cluster, self.name, endpoints, hurried=True) as etcd:
                     last = await self._until_it_fails(etcd, last)
             await self.clock.sleep(_PAUSE)
 
@@ -65,8 +65,7 @@ class Workload:
 
     async def verify(self) -> None:
         """Every write that was acknowledged is there, and was whenever it was looked for."""
-        endpoints = await endpoints_of(self.cluster, self.name)
-        async with await _client(self.cluster, self.name, endpoints, patience=10) as etcd:
+        async with await client_of(self.cluster, self.name) as etcd:
             found = {int(each.value) async for page in etcd.kv.pages(_PREFIX, size=1000) for each in page}
         assert self.acknowledged, "expected something to have been written"
         assert not self.lost, f"expected every write to be read at once, but {self.lost[:10]} were not"
@@ -95,15 +94,28 @@ def is_ready(pod: Pod) -> bool:
     return pod.metadata.deletion_timestamp is None and conditions.get("Ready") == "True"
 
 
-async def _client(cluster: Cluster, name: str, endpoints: tuple[str, ...], *, patience: float = 0.0) -> EtcdClient:
+async def _client(cluster: Cluster, name: str, endpoints: tuple[str, ...], *, hurried: bool = False) -> EtcdClient:
     """Somebody who knows the certificate and the password that the cluster has, if it has them."""
     password = (await secret_of(cluster, f"{name}-root")).get("password", b"").decode()
-    return client_with(await secret_of(cluster, f"{name}-client-tls"), endpoints, name, password, patience=patience)
+    return client_with(await secret_of(cluster, f"{name}-client-tls"), endpoints, name, password, hurried=hurried)
 
 
 async def client_of(cluster: Cluster, name: str) -> EtcdClient:
     """The same, of whoever serves."""
-    return await _client(cluster, name, await endpoints_of(cluster, name), patience=10)
+    return await _client(cluster, name, await endpoints_of(cluster, name))
+
+
+async def put(cluster: Cluster, name: str, key: bytes, value: bytes) -> int:
+    """Writes into a cluster; the revision."""
+    async with await client_of(cluster, name) as etcd:
+        return (await etcd.kv.put(key, value)).header.revision
+
+
+async def get(cluster: Cluster, name: str, key: bytes) -> bytes | None:
+    """What is in a cluster."""
+    async with await client_of(cluster, name) as etcd:
+        found = await etcd.kv.get(key)
+    return found.value if found else None
 
 
 async def secret_of(cluster: Cluster, name: str) -> Mapping[str, bytes]:
@@ -115,9 +127,12 @@ async def secret_of(cluster: Cluster, name: str) -> Mapping[str, bytes]:
 
 
 def client_with(
-    files: Mapping[str, bytes], endpoints: tuple[str, ...], name: str, password: str = "", *, patience: float = 0.0
+    files: Mapping[str, bytes], endpoints: tuple[str, ...], name: str, password: str = "", *, hurried: bool = False
 ) -> EtcdClient:
-    """A client with what is in its Secret: whom it trusts, and its own certificate if it has one."""
+    """A client with what is in its Secret: whom it trusts, and its own certificate if it has one.
+
+    Who is hurried tries once, for a second; others wait for as long as a busy machine takes.
+    """
     with tempfile.TemporaryDirectory(prefix="workload-") as folder:
         paths = {key: Path(folder, key) for key in files}
         for key, path in paths.items():
@@ -139,9 +154,9 @@ def client_with(
                 user=user,
                 password=password,
                 tls=tls,
-                timeout=1.0,
-                connect_timeout=0.5,
-                patience=patience,
+                timeout=1.0 if hurried else 20.0,
+                connect_timeout=0.5 if hurried else 5.0,
+                patience=0.0 if hurried else 60.0,
             )
         )
 
