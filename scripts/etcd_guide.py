@@ -25,7 +25,7 @@ ACTIVATE = ". .venv/bin/activate"
 _BLOCK = re.compile(r"(?<=```console\n).*?(?=```)", re.DOTALL)
 _FILE = re.compile(r"(?<=```yaml\n)# (\S+)\n.*?(?=```)", re.DOTALL)
 _END = "the-command-has-ended"
-_SECONDS = 400.0
+_SECONDS = 900.0
 _DIFFERENT = tuple(
     (re.compile(pattern, re.MULTILINE), text)
     for pattern, text in (
@@ -153,7 +153,7 @@ def shell() -> Iterator[Shell]:
 
 
 def _environment(folder: str) -> Mapping[str, str]:
-    """Programs of this virtual environment and of the rig; ports that are free."""
+    """Programs of this virtual environment and of the rig, which have more time than usual; ports that are free."""
     path = f"{Path(sys.prefix) / 'bin'}:{programs.KUBECTL.path.parent}:{os.environ['PATH']}"
     anywhere = "127.0.0.1:0"
     return {
@@ -164,6 +164,8 @@ def _environment(folder: str) -> Mapping[str, str]:
         "XDG_STATE_HOME": folder,
         "NO_COLOR": "1",
         "COLUMNS": "200",
+        "ETCDCTL_DIAL_TIMEOUT": "60s",
+        "ETCDCTL_COMMAND_TIMEOUT": "60s",
         "ETCD_OPERATOR_HEALTH": anywhere,
         "ETCD_OPERATOR_METRICS": anywhere,
         "ETCD_OPERATOR_RUNTIME_METRICS": anywhere,

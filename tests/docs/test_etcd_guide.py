@@ -22,7 +22,7 @@ def test_what_the_demo_tells_to_type_is_on_the_page() -> None:
 
 
 @pytest.mark.real
-@pytest.mark.timeout(420)
+@pytest.mark.timeout(960)
 def test_commands_print_what_the_page_shows() -> None:
     """From a first member to a restore, in a real shell with the real kubectl and etcdctl."""
     page = etcd_guide.PAGE.read_text()
