@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from navarch.api.names import DNS_LABEL, DNS_SUBDOMAIN
-from navarch.cluster.server.causes import duplicate, invalid, required, unsupported
+from navarch.cluster.server.causes import duplicate, forbidden, invalid, required, unsupported
 from navarch.cluster.server.metadata import key_faults
 from navarch.cluster.server.request import Json
 from navarch.errors import Cause
@@ -20,6 +20,7 @@ __all__ = [
     "at_least_zero",
     "choice",
     "config_key",
+    "exactly_one",
     "in_order",
     "int_or_percent",
     "is_percent",
@@ -66,6 +67,14 @@ def named(value: str, field: str, faults: Callable[[str], Sequence[str]] = DNS_S
     """A name that follows a rule."""
     for said in faults(value):
         yield invalid(field, value, said)
+
+
+def exactly_one(given: Sequence[str], path: str, what: str) -> Iterator[Cause]:
+    """One of several fields; of those that are given, the first is taken to be meant."""
+    if not given:
+        yield required(path, f"must specify a {what}")
+    for name in given[1:]:
+        yield forbidden(f"{path}.{name}", f"may not specify more than 1 {what}")
 
 
 def unique(values: Iterable[tuple[Any, str]]) -> Iterator[Cause]:

@@ -13,6 +13,7 @@ from navarch.cluster.server.builtin.checks.common import (
     at_least_zero,
     choice,
     config_key,
+    exactly_one,
     named,
     node_port_or_name,
     port_name_faults,
@@ -266,11 +267,9 @@ def _check_probes(container: Json, path: str) -> Iterator[Cause]:
 
 def _check_handler(handler: Json, path: str) -> Iterator[Cause]:
     given = [name for name in _HANDLERS if name in handler]
+    yield from exactly_one(given, path, "handler type")
     if not given:
-        yield required(path, "must specify a handler type")
         return
-    for name in given[1:]:
-        yield forbidden(f"{path}.{name}", "may not specify more than 1 handler type")
     name, action = given[0], handler[given[0]]
     if name == "exec" and not action.get("command"):
         yield required(f"{path}.exec.command")

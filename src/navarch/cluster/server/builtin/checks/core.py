@@ -1,4 +1,4 @@
-"""Checks of ConfigMaps, Secrets, Namespaces, claims, volumes and the rest of the core group."""
+"""Checks of ConfigMaps, Secrets, Namespaces and the rest of the core group."""
 
 from __future__ import annotations
 
@@ -16,19 +16,16 @@ from navarch.cluster.server.builtin.checks.common import (
     config_key,
     finalizer_name,
     label_name,
-    named,
     port_number,
     resource_name,
 )
 from navarch.cluster.server.builtin.checks.pod_spec import EFFECTS
-from navarch.cluster.server.causes import duplicate, forbidden, invalid, required, too_long, unsupported
-from navarch.cluster.server.metadata import immutable_faults, selector_faults
+from navarch.cluster.server.causes import duplicate, forbidden, invalid, required, too_long
+from navarch.cluster.server.metadata import immutable_faults
 from navarch.cluster.server.request import Json
 from navarch.errors import Cause
 
 __all__ = [
-    "check_claim",
-    "check_claim_update",
     "check_config_map",
     "check_endpoints",
     "check_event",
@@ -39,15 +36,11 @@ __all__ = [
     "check_quota",
     "check_secret",
     "check_secret_update",
-    "check_volume",
-    "check_volume_update",
     "endpoints_warnings",
     "secret_warnings",
 ]
 
 _IMMUTABLE: Final = "field is immutable when `immutable` is set"
-_MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
-_VOLUME_MODES: Final = ("Block", "Filesystem")
 _NEEDED_KEYS: Final = {
     "kubernetes.io/tls": ("tls.crt", "tls.key"),
     "kubernetes.io/ssh-auth": ("ssh-privatekey",),
@@ -55,22 +48,6 @@ _NEEDED_KEYS: Final = {
     "kubernetes.io/dockercfg": (".dockercfg",),
 }
 _ACCOUNT: Final = "kubernetes.io/service-account.name"
-_CLAIM_UPDATES: Final = (
-    "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"
-)
-_VOLUME_FIELDS: Final = frozenset(
-    {
-        "capacity",
-        "accessModes",
-        "claimRef",
-        "persistentVolumeReclaimPolicy",
-        "storageClassName",
-        "mountOptions",
-        "volumeMode",
-        "nodeAffinity",
-        "volumeAttributesClassName",
-    }
-)
 _COUNTED: Final = frozenset(
     {
         "pods",
@@ -180,112 +157,6 @@ def check_namespace(value: Json) -> Iterator[Cause]:
     """A Namespace."""
     for name in value["spec"].get("finalizers") or ():
         yield from finalizer_name(name, "spec.finalizers")
-
-
-def check_claim(value: Json) -> Iterator[Cause]:
-    """A PersistentVolumeClaim."""
-    yield from check_claim_spec(value["spec"], "spec")
-
-
-def check_claim_spec(spec: Json, path: str) -> Iterator[Cause]:
-    """The spec of a claim, or of a template of one."""
-    if not spec.get("accessModes"):
-        yield required(f"{path}.accessModes", "at least 1 access mode is required")
-    yield from selector_faults(spec.get("selector"), f"{path}.selector")
-    yield from _check_modes(spec, path)
-    storage = ((spec.get("resources") or {}).get("requests") or {}).get("storage")
-    if storage is None:
-        yield required(f"{path}.resources[storage]")
-    elif Quantity(storage) <= 0:
-        yield invalid(f"{path}.resources[storage]", storage, "must be greater than zero")
-    if spec.get("storageClassName"):
-        yield from named(spec["storageClassName"], f"{path}.storageClassName")
-    yield from choice(spec.get("volumeMode"), f"{path}.volumeMode", _VOLUME_MODES)
-
-
-def _check_modes(spec: Json, path: str) -> Iterator[Cause]:
-    modes = spec.get("accessModes") or ()
-    for mode in modes:
-        yield from choice(mode, f"{path}.accessModes", _MODES)
-    if "ReadWriteOncePod" in modes and len(modes) > 1:
-        yield forbidden(f"{path}.accessModes", "may not use ReadWriteOncePod with other access modes")
-
-
-def check_claim_update(value: Json, old: Json) -> Iterator[Cause]:
-    """A claim changes only while it is bound, and then only in size; before, it may be given a volume or a class."""
-    spec, before = value["spec"], old["spec"]
-    bound = (old.get("status") or {}).get("phase") == "Bound"
-    fixed = {**spec}
-    if not before.get("volumeName") and "volumeName" in spec:
-        fixed.pop("volumeName")
-    if before.get("storageClassName") is None and "storageClassName" in spec:
-        fixed.pop("storageClassName")
-    if bound:
-        fixed["resources"] = before.get("resources")
-        fixed["volumeAttributesClassName"] = before.get("volumeAttributesClassName")
-    then = {**before, **({"volumeAttributesClassName": before.get("volumeAttributesClassName")} if bound else {})}
-    if fixed != then:
-        yield forbidden("spec", _CLAIM_UPDATES)
-    elif bound:
-        yield from _check_shrinking(spec, before)
-
-
-def _check_shrinking(spec: Json, before: Json) -> Iterator[Cause]:
-    now, then = (((each.get("resources") or {}).get("requests") or {}).get("storage", "0") for each in (spec, before))
-    if Quantity(now) < Quantity(then):
-        yield forbidden("spec.resources.requests.storage", "field can not be less than status.capacity")
-
-
-def check_volume(value: Json) -> Iterator[Cause]:
-    """A PersistentVolume."""
-    spec = value["spec"]
-    capacity = spec.get("capacity")
-    if not spec.get("accessModes"):
-        yield required("spec.accessModes")
-    yield from _check_modes(spec, "spec")
-    if not capacity:
-        yield required("spec.capacity")
-    if set(capacity or ()) != {"storage"}:
-        yield unsupported("spec.capacity", None if capacity is None else dict(sorted(capacity.items())), ("storage",))
-    for name, amount in (capacity or {}).items():
-        if Quantity(amount) <= 0:
-            yield invalid(f"spec.capacity[{name}]", amount, "must be greater than zero")
-    yield from choice(
-        spec.get("persistentVolumeReclaimPolicy"),
-        "spec.persistentVolumeReclaimPolicy",
-        ("Delete", "Recycle", "Retain"),
-    )
-    yield from _check_volume_source(spec)
-    if spec.get("storageClassName"):
-        yield from named(spec["storageClassName"], "spec.storageClassName")
-    yield from choice(spec.get("volumeMode"), "spec.volumeMode", _VOLUME_MODES)
-
-
-def _check_volume_source(spec: Json) -> Iterator[Cause]:
-    sources = [name for name in spec if name not in _VOLUME_FIELDS]
-    if not sources:
-        yield required("spec", "must specify a volume type")
-    for name in sorted(sources, key=lambda each: each == "csi")[1:]:
-        yield forbidden(f"spec.{name}", "may not specify more than 1 volume type")
-    if (host := spec.get("hostPath")) is not None:
-        if not host.get("path"):
-            yield required("spec.hostPath.path")
-        elif ".." in host["path"].split("/"):
-            yield invalid("spec.hostPath.path", host["path"], "must not contain '..'")
-    if (driver := spec.get("csi")) is not None and sources == ["csi"]:
-        for field in ("driver", "volumeHandle"):
-            if not driver.get(field):
-                yield required(f"spec.csi.{field}")
-
-
-def check_volume_update(value: Json, old: Json) -> Iterator[Cause]:
-    """Where a volume comes from never changes."""
-    spec, before = value["spec"], old["spec"]
-    sources = (spec.keys() | before.keys()) - _VOLUME_FIELDS
-    if any(spec.get(name) != before.get(name) for name in sources):
-        said = "spec.persistentvolumesource is immutable after creation"
-        yield forbidden("spec.persistentvolumesource", said)
-    yield from immutable_faults(spec.get("volumeMode"), before.get("volumeMode"), "volumeMode")
 
 
 def check_limit_range(value: Json) -> Iterator[Cause]:

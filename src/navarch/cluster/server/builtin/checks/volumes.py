@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from navarch.cluster.server.builtin.checks.common import required_name, unique
+from navarch.cluster.server.builtin.checks.common import exactly_one, required_name, unique
 from navarch.cluster.server.builtin.checks.containers import check_field_reference, check_local_path
-from navarch.cluster.server.causes import forbidden, invalid, required
+from navarch.cluster.server.causes import invalid, required
 from navarch.cluster.server.request import Json
 from navarch.errors import Cause
 
@@ -66,11 +66,9 @@ def check_volumes(volumes: Any, path: str) -> Iterator[Cause]:
 
 def _check_source(volume: Json, path: str) -> Iterator[Cause]:
     given = [name for name in _ORDER if name in volume]
+    yield from exactly_one(given, path, "volume type")
     if not given:
-        yield required(path, "must specify a volume type")
         return
-    for name in given[1:]:
-        yield forbidden(f"{path}.{name}", "may not specify more than 1 volume type")
     kind, place = given[0], f"{path}.{given[0]}"
     source = volume[kind]
     for field in _REQUIRED.get(kind, ()):

@@ -6,8 +6,8 @@ from typing import Final
 
 from navarch.api.names import DNS_LABEL
 from navarch.cluster.server.builtin import creating, selecting
+from navarch.cluster.server.builtin.checks import claims, statuses
 from navarch.cluster.server.builtin.checks import core as checks
-from navarch.cluster.server.builtin.checks import statuses
 from navarch.cluster.server.builtin.checks.services import check_service, check_service_update, service_warnings
 from navarch.cluster.server.builtin.defaults import core as defaults
 from navarch.cluster.server.builtin.rules import Rules
@@ -45,15 +45,15 @@ CORE: Final[dict[tuple[str, str], Rules]] = {
     ("v1", "persistentvolumeclaims"): Rules(
         default=defaults.default_persistent_volume_claim,
         create=creating.create_claim,
-        check=checks.check_claim,
-        check_update=checks.check_claim_update,
+        check=claims.check_claim,
+        check_update=claims.check_claim_update,
     ),
     ("v1", "persistentvolumes"): Rules(
         never_empty=("spec", "capacity"),
         default=defaults.default_persistent_volume,
         create=creating.create_persistent_volume,
-        check=checks.check_volume,
-        check_update=checks.check_volume_update,
+        check=claims.check_volume,
+        check_update=claims.check_volume_update,
     ),
     ("v1", "limitranges"): Rules(default=defaults.default_limit_range, check=checks.check_limit_range),
     ("v1", "resourcequotas"): Rules(check=checks.check_quota),
