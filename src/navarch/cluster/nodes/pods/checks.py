@@ -13,9 +13,17 @@ from navarch.cluster.nodes.pods.grpc_health import grpc_fault
 from navarch.cluster.nodes.runtime import Runtime
 from navarch.cluster.streams import ProcessOptions
 from navarch.errors import ContainerError
-from navarch.k8s.core.v1 import Container, ExecAction, GRPCAction, HTTPGetAction, TCPSocketAction
+from navarch.k8s.core.v1 import (
+    Container,
+    ExecAction,
+    GRPCAction,
+    HTTPGetAction,
+    LifecycleHandler,
+    Probe,
+    TCPSocketAction,
+)
 
-__all__ = ["Target", "exec_fault", "grpc_health_fault", "http_fault", "tcp_fault"]
+__all__ = ["Target", "action_fault", "grpc_health_fault"]
 
 _MOST_OUTPUT: Final = 10240
 _AGENT: Final = "kube-probe/1.36"
@@ -40,7 +48,16 @@ class Target:
         return found
 
 
-async def exec_fault(target: Target, action: ExecAction) -> str | None:
+async def action_fault(target: Target, action: Probe | LifecycleHandler) -> str | None:
+    """What probes and hooks have in common: a command, a request or a connection."""
+    if action.exec is not None:
+        return await _exec_fault(target, action.exec)
+    if action.http_get is not None:
+        return await _http_fault(target, action.http_get)
+    return await _tcp_fault(target, action.tcp_socket) if action.tcp_socket is not None else None
+
+
+async def _exec_fault(target: Target, action: ExecAction) -> str | None:
     """What a command printed, if it failed."""
     process = await target.runtime.exec(target.container_id, tuple(action.command or ()), ProcessOptions())
     try:
@@ -59,14 +76,14 @@ async def _output(stream: AsyncIterator[bytes]) -> bytes:
     return found
 
 
-async def tcp_fault(target: Target, action: TCPSocketAction) -> str | None:
+async def _tcp_fault(target: Target, action: TCPSocketAction) -> str | None:
     """Why nobody listens."""
     host, port = action.host or target.address, target.port(action.port)
     async with _connection(host, port, None) as opened:
         return opened if isinstance(opened, str) else None
 
 
-async def http_fault(target: Target, action: HTTPGetAction) -> str | None:
+async def _http_fault(target: Target, action: HTTPGetAction) -> str | None:
     """Why the answer is not a good one: anything from 200 to 399 is."""
     host, port = action.host or target.address, target.port(action.port)
     scheme, path = (action.scheme or "HTTP").lower(), action.path or "/"

@@ -7,7 +7,7 @@ from typing import Literal
 
 from navarch._base.clock import Clock
 from navarch._base.tasks import within
-from navarch.cluster.nodes.pods.checks import Target, exec_fault, grpc_health_fault, http_fault, tcp_fault
+from navarch.cluster.nodes.pods.checks import Target, action_fault, grpc_health_fault
 from navarch.errors import ContainerError
 from navarch.k8s.core.v1 import Probe
 
@@ -51,12 +51,6 @@ def _late(probe: Probe, seconds: float) -> str:
 
 
 async def _look(probe: Probe, target: Target) -> Fault:
-    if probe.exec is not None:
-        return await exec_fault(target, probe.exec)
-    if probe.http_get is not None:
-        return await http_fault(target, probe.http_get)
-    if probe.tcp_socket is not None:
-        return await tcp_fault(target, probe.tcp_socket)
     if probe.grpc is not None:
         return await grpc_health_fault(target, probe.grpc)
-    return None
+    return await action_fault(target, probe)
