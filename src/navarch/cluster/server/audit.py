@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import lru_cache
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 from urllib.parse import quote, urlencode
 
 import msgspec
@@ -98,6 +98,17 @@ class AuditRecord(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         return {key: value for key, value in event.items() if value or key == "user"}
 
 
+class _Outcome(NamedTuple):
+    """What came of a request, for its record."""
+
+    user: User | None
+    impersonated: User | None
+    code: int
+    reason: str
+    seconds: float
+    audit_id: str
+
+
 class AuditLog:
     """The last records in memory and, if there is a `path`, all of them as JSON lines in a file.
 
@@ -125,17 +136,7 @@ class AuditLog:
         audit_id: str = "",
     ) -> None:
         """A request was answered, after so many seconds. `user` is who asked, even as somebody else."""
-        self._record(
-            "ResponseComplete",
-            request,
-            info,
-            seconds=seconds,
-            user=user,
-            impersonated=impersonated,
-            code=code,
-            reason=reason,
-            audit_id=audit_id,
-        )
+        self._keep("ResponseComplete", request, info, _Outcome(user, impersonated, code, reason, seconds, audit_id))
 
     def started(
         self,
@@ -149,17 +150,7 @@ class AuditLog:
         audit_id: str = "",
     ) -> None:
         """The answer to a long request began; `completed` must follow."""
-        self._record(
-            "ResponseStarted",
-            request,
-            info,
-            seconds=seconds,
-            user=user,
-            impersonated=impersonated,
-            code=code,
-            reason="",
-            audit_id=audit_id,
-        )
+        self._keep("ResponseStarted", request, info, _Outcome(user, impersonated, code, "", seconds, audit_id))
 
     def records(
         self,
@@ -217,33 +208,21 @@ class AuditLog:
             self.dropped += len(records)
             _log.warning("%d records of the audit log could not be written to %s: %s", len(records), self._path, error)
 
-    def _record(
-        self,
-        stage: str,
-        request: ApiRequest,
-        info: RequestInfo,
-        *,
-        user: User | None,
-        impersonated: User | None,
-        code: int,
-        reason: str,
-        seconds: float,
-        audit_id: str,
-    ) -> None:
+    def _keep(self, stage: str, request: ApiRequest, info: RequestInfo, outcome: _Outcome) -> None:
         record = AuditRecord(
             stage=stage,
-            when=self._clock.now() - timedelta(seconds=seconds),
-            seconds=seconds,
-            user=user,
-            impersonated=impersonated,
+            when=self._clock.now() - timedelta(seconds=outcome.seconds),
+            seconds=outcome.seconds,
+            user=outcome.user,
+            impersonated=outcome.impersonated,
             info=info,
             path=request.path,
             query=_without_secrets(request.query) if request.query else _NOTHING,
-            code=code,
-            reason=reason,
+            code=outcome.code,
+            reason=outcome.reason,
             user_agent=_user_agent(request.headers),
             dry_run="dryRun" in request.query,
-            audit_id=audit_id,
+            audit_id=outcome.audit_id,
             source=request.source,
         )
         self._ring.append(record)
