@@ -9,6 +9,7 @@ import kr8s.asyncio
 from kr8s.asyncio.objects import new_class
 
 from peers import work
+from peers.applying import apply_each
 from widgets import GROUP, NAMESPACE, PLURAL, VERSION, manifest
 
 Widget = new_class("Widget", f"{GROUP}/{VERSION}", asyncio=True, namespaced=True, plural=PLURAL)
@@ -28,27 +29,21 @@ async def read_all(api: kr8s.asyncio.Api) -> None:
 
 async def apply_all(api: kr8s.asyncio.Api) -> None:
     wanted = [manifest(number, work.replicas()) for number in range(work.APPLIES)]
-    left = iter(wanted)
 
-    async def apply_some() -> None:
-        for body in left:
-            async with api.call_api(
-                "PATCH",
-                base=f"/apis/{GROUP}",
-                version=VERSION,
-                namespace=NAMESPACE,
-                url=f"{PLURAL}/{body['metadata']['name']}",
-                params={"fieldManager": work.MANAGER, "force": "true"},
-                headers={"Content-Type": "application/apply-patch+yaml"},
-                content=json.dumps(body),
-            ):
-                pass
+    async def apply(body: dict) -> None:
+        async with api.call_api(
+            "PATCH",
+            base=f"/apis/{GROUP}",
+            version=VERSION,
+            namespace=NAMESPACE,
+            url=f"{PLURAL}/{body['metadata']['name']}",
+            params={"fieldManager": work.MANAGER, "force": "true"},
+            headers={"Content-Type": "application/apply-patch+yaml"},
+            content=json.dumps(body),
+        ):
+            pass
 
-    began = time.perf_counter()
-    async with asyncio.TaskGroup() as group:
-        for _ in range(work.AT_A_TIME):
-            group.create_task(apply_some())
-    work.report(began, len(wanted))
+    await apply_each(wanted, apply)
 
 
 async def main() -> None:

@@ -1,14 +1,15 @@
 """lightkube, its asynchronous client on uvloop like ours."""
 
-import asyncio
 import sys
 import time
+from functools import partial
 
 import uvloop
 from lightkube import AsyncClient
 from lightkube.generic_resource import create_namespaced_resource
 
 from peers import work
+from peers.applying import apply_each
 from widgets import GROUP, NAMESPACE, PLURAL, VERSION, manifest
 
 Widget = create_namespaced_resource(GROUP, VERSION, "Widget", PLURAL)
@@ -28,17 +29,7 @@ async def read_all(client: AsyncClient) -> None:
 
 async def apply_all(client: AsyncClient) -> None:
     wanted = [Widget(manifest(number, work.replicas())) for number in range(work.APPLIES)]
-    left = iter(wanted)
-
-    async def apply_some() -> None:
-        for one in left:
-            await client.apply(one, force=True)
-
-    began = time.perf_counter()
-    async with asyncio.TaskGroup() as group:
-        for _ in range(work.AT_A_TIME):
-            group.create_task(apply_some())
-    work.report(began, len(wanted))
+    await apply_each(wanted, partial(client.apply, force=True))
 
 
 async def main() -> None:

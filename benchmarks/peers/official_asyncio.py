@@ -1,6 +1,5 @@
 """kubernetes_asyncio, on uvloop like ours."""
 
-import asyncio
 import sys
 import time
 
@@ -8,6 +7,7 @@ import uvloop
 from kubernetes_asyncio import client, config
 
 from peers import work
+from peers.applying import apply_each
 from widgets import GROUP, NAMESPACE, PLURAL, VERSION, manifest
 
 
@@ -32,27 +32,21 @@ async def read_all(api: client.CustomObjectsApi) -> None:
 
 async def apply_all(api: client.CustomObjectsApi) -> None:
     wanted = [manifest(number, work.replicas()) for number in range(work.APPLIES)]
-    left = iter(wanted)
 
-    async def apply_some() -> None:
-        for body in left:
-            await api.patch_namespaced_custom_object(
-                GROUP,
-                VERSION,
-                NAMESPACE,
-                PLURAL,
-                body["metadata"]["name"],
-                body,
-                field_manager=work.MANAGER,
-                force=True,
-                _content_type="application/apply-patch+yaml",
-            )
+    async def apply(body: dict) -> None:
+        await api.patch_namespaced_custom_object(
+            GROUP,
+            VERSION,
+            NAMESPACE,
+            PLURAL,
+            body["metadata"]["name"],
+            body,
+            field_manager=work.MANAGER,
+            force=True,
+            _content_type="application/apply-patch+yaml",
+        )
 
-    began = time.perf_counter()
-    async with asyncio.TaskGroup() as group:
-        for _ in range(work.AT_A_TIME):
-            group.create_task(apply_some())
-    work.report(began, len(wanted))
+    await apply_each(wanted, apply)
 
 
 async def main() -> None:

@@ -1,13 +1,14 @@
 """navarch."""
 
-import asyncio
 import sys
 import time
+from functools import partial
 
 import uvloop
 
 from navarch import connect, load
 from peers import work
+from peers.applying import apply_each
 from widgets import NAMESPACE, Widget, widget
 
 
@@ -27,16 +28,7 @@ async def read_all() -> None:
 async def apply_all() -> None:
     wanted = [widget(number, work.replicas()) for number in range(work.APPLIES)]
     async with connect(load()) as client:
-        writer, began, left = client.using(manager=work.MANAGER), time.perf_counter(), iter(wanted)
-
-        async def apply_some() -> None:
-            for one in left:
-                await writer.apply(one, force=True)
-
-        async with asyncio.TaskGroup() as group:
-            for _ in range(work.AT_A_TIME):
-                group.create_task(apply_some())
-        work.report(began, len(wanted))
+        await apply_each(wanted, partial(client.using(manager=work.MANAGER).apply, force=True))
 
 
 uvloop.run({"list": list_all, "read": read_all, "apply": apply_all}[sys.argv[1]]())
