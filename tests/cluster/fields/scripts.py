@@ -202,69 +202,78 @@ def _of_entries() -> list[Script]:
 
 def _of_lists() -> list[Script]:
     """Lists and odd names."""
+    writes = [*_sets_and_items(), *_odd_names(), *_ports(), *_nested_lists(), *_free_forms()]
+    return [Script("widgets", "lists", writes), Script("podtemplates", "twice", _same_names())]
 
-    def one(spec: Any, version: str = "v1") -> Json:
-        return widget("lists", spec, version)
 
+def _listed(manager: str, spec: Json, *, operation: str = "apply", force: bool = False, version: str = "v1") -> Write:
+    """A write of the widget whose lists the script is about."""
+    return Write(operation, manager, widget("lists", spec, version), force, version)
+
+
+def _sets_and_items() -> list[Write | str]:
+    """Each has its own members of a set and its own items; what nobody applies any more goes."""
+    return [
+        _listed("ann", {"set": ["a", "b", "c"], "items": [{"name": "x", "value": 1}]}),
+        _listed("bob", {"set": ["d", "c", "a"], "items": [{"name": "y"}, {"name": "x", "tags": ["q"]}]}),
+        _listed("ann", {"set": ["c", "e"]}),
+        _listed("bob", {"items": [{"name": "x", "tags": []}]}),
+    ]
+
+
+def _odd_names() -> list[Write | str]:
+    """Members and keys that need care where they are written as paths, in another order each time."""
     odd = ['a"b', "é", "<&>", "😀", "back\\slash", "tab\t", "\x01", ""]
+    other = {"numbers": [9, 10, 2500000], "set": odd[::-1], "map": dict.fromkeys(odd, "1")}
+    return [
+        _listed("ann", {"numbers": [10, 9, 100], "set": odd}),
+        _listed("cid", other, operation="update"),
+        _listed("ann", {"map": dict.fromkeys(odd, "2")}),
+    ]
+
+
+def _ports() -> list[Write | str]:
+    """Items with two keys, of which one may have its default."""
+    far, near = {"port": 2500000}, {"port": 80, "protocol": "UDP"}
+    return [
+        _listed("ann", {"ports": [{**far, "name": "p"}, near]}),
+        _listed("bob", {"ports": [{**far, "name": "q"}, {**near, "name": "r"}]}),
+        _listed("bob", {"ports": [{"port": 80}]}, force=True),
+        _listed("bob", {"ports": [{"port": 81}]}, version="v1beta1"),
+    ]
+
+
+def _nested_lists() -> list[Write | str]:
+    """Lists in a structure, and nothing in its place."""
+    return [
+        _listed("bob", {"struct": {"inner": {"x": 1}, "items": [{"name": "a", "ports": [{"port": 1}]}]}}),
+        _listed("bob", {"struct": {"items": [{"name": "a", "value": 1}]}}),
+        _listed("bob", {"struct": None, "text": None}),
+    ]
+
+
+def _free_forms() -> list[Write | str]:
+    """Fields of no fixed form, which become another one."""
+    return [
+        _listed("bob", {"any": {"a": {"b": 1}}, "free": {"x": {"y": [1]}}}),
+        _listed("bob", {"any": [1], "free": {"x": 1}}),
+        _listed("bob", {"any": True, "free": {"x": {}}}),
+        _listed("cid", {"any": 1}),
+        _listed("cid", {"any": {"a": True}}, force=True),
+        _listed("bob", {}),
+    ]
+
+
+def _same_names() -> list[Write | str]:
+    """Items of a built-in kind that have the same name."""
     twice = [{"name": "A", "value": "1"}, {"name": "A", "value": "2"}, {"name": "B", "value": "1"}]
     return [
-        Script(
-            "widgets",
-            "lists",
-            [
-                Write("apply", "ann", one({"set": ["a", "b", "c"], "items": [{"name": "x", "value": 1}]})),
-                Write(
-                    "apply",
-                    "bob",
-                    one({"set": ["d", "c", "a"], "items": [{"name": "y"}, {"name": "x", "tags": ["q"]}]}),
-                ),
-                Write("apply", "ann", one({"set": ["c", "e"]})),
-                Write("apply", "bob", one({"items": [{"name": "x", "tags": []}]})),
-                Write("apply", "ann", one({"numbers": [10, 9, 100], "set": odd})),
-                Write(
-                    "update",
-                    "cid",
-                    one({"numbers": [9, 10, 2500000], "set": odd[::-1], "map": dict.fromkeys(odd, "1")}),
-                ),
-                Write("apply", "ann", one({"map": dict.fromkeys(odd, "2")})),
-                Write(
-                    "apply", "ann", one({"ports": [{"port": 2500000, "name": "p"}, {"port": 80, "protocol": "UDP"}]})
-                ),
-                Write(
-                    "apply",
-                    "bob",
-                    one({"ports": [{"port": 2500000, "name": "q"}, {"port": 80, "protocol": "UDP", "name": "r"}]}),
-                ),
-                Write("apply", "bob", one({"ports": [{"port": 80}]}), force=True),
-                Write("apply", "bob", one({"ports": [{"port": 81}]}, "v1beta1"), version="v1beta1"),
-                Write(
-                    "apply",
-                    "bob",
-                    one({"struct": {"inner": {"x": 1}, "items": [{"name": "a", "ports": [{"port": 1}]}]}}),
-                ),
-                Write("apply", "bob", one({"struct": {"items": [{"name": "a", "value": 1}]}})),
-                Write("apply", "bob", one({"struct": None, "text": None})),
-                Write("apply", "bob", one({"any": {"a": {"b": 1}}, "free": {"x": {"y": [1]}}})),
-                Write("apply", "bob", one({"any": [1], "free": {"x": 1}})),
-                Write("apply", "bob", one({"any": True, "free": {"x": {}}})),
-                Write("apply", "cid", one({"any": 1})),
-                Write("apply", "cid", one({"any": {"a": True}}), force=True),
-                Write("apply", "bob", one({})),
-            ],
-        ),
-        Script(
-            "podtemplates",
-            "twice",
-            [
-                Write("create", "ann", _pod_template(twice)),
-                Write("update", "bob", _pod_template(twice[1:])),
-                Write("update", "ann", _pod_template([*twice, twice[0]])),
-                Write("update", "bob", _pod_template(twice[::-1])),
-                Write("apply", "cid", _pod_template([{"name": "C", "value": "1"}, {"name": "B", "value": "2"}])),
-                Write("apply", "cid", _pod_template([{"name": "A", "value": "3"}]), force=True),
-            ],
-        ),
+        Write("create", "ann", _pod_template(twice)),
+        Write("update", "bob", _pod_template(twice[1:])),
+        Write("update", "ann", _pod_template([*twice, twice[0]])),
+        Write("update", "bob", _pod_template(twice[::-1])),
+        Write("apply", "cid", _pod_template([{"name": "C", "value": "1"}, {"name": "B", "value": "2"}])),
+        Write("apply", "cid", _pod_template([{"name": "A", "value": "3"}]), force=True),
     ]
 
 
