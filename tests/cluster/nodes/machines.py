@@ -24,6 +24,9 @@ from navarch.k8s.core.v1 import Container, ContainerStateTerminated, ContainerSt
 from navarch.k8s.events.v1 import Event
 from navarch.testing.cluster import Cluster
 
+BLOCKS = 160
+"""Where blocks of addresses are taken from: those before are of clusters with a folder, which want theirs back."""
+
 _numbers = itertools.count()
 
 
@@ -200,7 +203,7 @@ def processes_with(text: str) -> list[int]:
 @asynccontextmanager
 async def running_machine(cluster: Cluster, folder: Path) -> AsyncIterator[Machine]:
     """A machine on a network of its own, up while the block lasts."""
-    block = Block.take()
+    block = Block.take(BLOCKS)
     network = Network(cluster.client, block, cluster.client.clock, random.Random(1))
     beside = Background()
     beside.start(network.run(), "network")

@@ -59,11 +59,11 @@ async def test_pods_survive_their_nodes() -> None:
     async with EmbeddedCluster(equipment=Equipment(nodes=2)) as embedded:
         cluster = Cluster(embedded.client(), embedded)
         await cluster.create(_deployment(mark))
-        await cluster.eventually(lambda: _all(cluster), lambda pods: len(pods) == _PODS, timeout=30)
+        await cluster.eventually(lambda: _all(cluster), lambda pods: len(pods) == _PODS, timeout=60)
         for _ in range(_STEPS):
             await _disturb(cluster, list(embedded.nodes.values()), rng)
-        await cluster.eventually(lambda: _all(cluster), _are_well, timeout=60, what=f"{_PODS} pods, all ready")
-        await cluster.eventually(lambda: _running(mark), lambda count: count == _PODS, timeout=60)
+        await cluster.eventually(lambda: _all(cluster), _are_well, timeout=120, what=f"{_PODS} pods, all ready")
+        await cluster.eventually(lambda: _running(mark), lambda count: count == _PODS, timeout=120)
     assert await _running(mark) == 0
 
 

@@ -65,7 +65,7 @@ async def test_output_that_has_no_room_is_lost_and_nothing_else(small_machine: M
     container = shell(script, volume_mounts=[{"name": "data", "mountPath": "/data"}])
     volumes = [{"name": "data", "emptyDir": {}}]
     pod = await small_machine.run(container, volumes=volumes, restart_policy="Never")
-    await small_machine.cluster.eventually(lambda: _room(disk), lambda left: left < 20_000, timeout=30)
+    await small_machine.cluster.eventually(lambda: _room(disk), lambda left: left < 20_000, timeout=60)
     (small_machine.pod_folder(pod) / "volumes" / "data" / "end").touch()
     ended = await small_machine.until(lambda pod: pod.status.phase == "Failed")
     assert end_of(ended).exit_code == 3

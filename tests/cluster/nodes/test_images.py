@@ -12,6 +12,7 @@ from cluster.nodes.machines import Machine, is_ready, shell, status_of, waits_fo
 from navarch.cluster.nodes.images import Image, Images
 from navarch.errors import ConfigError, ContainerError, InvalidValueError
 from navarch.k8s.core.v1 import Container
+from rig import ports
 
 
 async def test_an_unknown_image_is_told_and_waited_for(machine: Machine) -> None:
@@ -58,8 +59,9 @@ async def test_a_pod_of_etcd_runs(machine: Machine) -> None:
         await machine.create(container, name=name)
     for name in ("one", "two"):
         pod = await machine.until(is_ready, name=name)
-    assert "is healthy" in await machine.output(
-        pod, "sh", "-c", "etcdctl --endpoints=http://$IP:2379 endpoint health 2>&1"
+    health = ("sh", "-c", "etcdctl --endpoints=http://$IP:2379 endpoint health 2>&1")
+    await machine.cluster.eventually(
+        lambda: machine.output(pod, *health), lambda said: "is healthy" in said, timeout=60, what="a healthy member"
     )
 
 
@@ -79,12 +81,13 @@ async def test_a_pod_of_memcached_runs(machine: Machine) -> None:
 
 async def test_a_port_that_is_taken_fails_the_program(machine: Machine) -> None:
     """Who binds all addresses is in the way of the next one that does: it fails, and is restarted later."""
-    script = "import socket, time; s = socket.create_server(('0.0.0.0', 48123)); time.sleep(100)"
-    await machine.run(Container(name="main", image="python", args=["-c", script]), name="first")
-    await machine.cluster.eventually(lambda: _is_taken(48123), bool)
-    await machine.create(Container(name="main", image="python", args=["-c", script]), name="second")
-    pod = await machine.until(lambda pod: status_of(pod).restart_count >= 1, name="second")
-    assert "Address already in use" in await machine.log(pod, previous=True)
+    with ports.reserved(1) as (port,):
+        script = f"import socket, time; s = socket.create_server(('0.0.0.0', {port})); time.sleep(1000)"
+        await machine.run(Container(name="main", image="python", args=["-c", script]), name="first")
+        await machine.cluster.eventually(lambda: _is_taken(port), bool, timeout=60)
+        await machine.create(Container(name="main", image="python", args=["-c", script]), name="second")
+        pod = await machine.until(lambda pod: status_of(pod).restart_count >= 1, name="second")
+        assert "Address already in use" in await machine.log(pod, previous=True)
 
 
 async def _is_taken(port: int, address: str = "127.0.0.1") -> bool:

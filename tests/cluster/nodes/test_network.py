@@ -10,7 +10,7 @@ from typing import cast
 
 import pytest
 
-from cluster.nodes.machines import Machine, shell
+from cluster.nodes.machines import BLOCKS, Machine, shell
 from navarch._base.clock import SystemClock
 from navarch.client import MergePatch
 from navarch.cluster.nodes.network.addresses import Block
@@ -21,6 +21,9 @@ from navarch.cluster.nodes.network.proxies import Proxies, routes
 from navarch.k8s.core.v1 import Container, ContainerPort, Node, Pod, PodSpec, Service, ServicePort, ServiceSpec
 from navarch.k8s.discovery.v1 import Endpoint, EndpointConditions, EndpointPort, EndpointSlice
 from navarch.testing.cluster import Cluster
+
+_SELDOM = 250
+"""The first block of those that nobody else takes as long as there are others."""
 
 
 def _service(name: str, address: str, *ports: int, namespace: str = "default") -> Service:
@@ -144,7 +147,7 @@ async def _version(address: str, port: int) -> bytes | None:
 
 def test_no_two_clusters_have_the_same_addresses() -> None:
     """A block belongs to one cluster until it is closed."""
-    one, two = Block.take(), Block.take()
+    one, two = Block.take(_SELDOM), Block.take(_SELDOM)
     try:
         assert one.number != two.number
         addresses = {one.address() for _ in range(300)} | {two.address() for _ in range(300)}
@@ -165,7 +168,7 @@ async def test_pods_find_services_and_each_other_by_name(cluster: Cluster) -> No
     await cluster.create(_headed("each", "None"))
     cache = PodSpec(containers=[Container(name="main", image="memcached")], hostname="cache-0", subdomain="each")
     await cluster.create(Pod(name="cache-0", labels={"app": "cache"}, spec=cache))
-    ask = "import socket, sys; s = socket.create_connection((sys.argv[1], int(sys.argv[2])), 5); s.sendall(b'version\\r\\n'); print(s.recv(99))"
+    ask = "import socket, sys; s = socket.create_connection((sys.argv[1], int(sys.argv[2])), 60); s.sendall(b'version\\r\\n'); print(s.recv(99))"
     node = await cluster.eventually(lambda: cluster.get(Node, "node-1"), lambda node: node.status.addresses)
     assert node.status.addresses is not None
     door = (await cluster.get(Service, "cache")).spec.ports
@@ -203,7 +206,7 @@ headers = {"Authorization": "Bearer " + open(f"{folder}/token").read()}
 for host in (os.environ["KUBERNETES_SERVICE_HOST"], "kubernetes.default.svc", "kubernetes.default.svc.cluster.local"):
     url = f"https://{host}:{os.environ['KUBERNETES_SERVICE_PORT']}/api/v1/namespaces/default/pods/me"
     try:
-        urllib.request.urlopen(urllib.request.Request(url, headers=headers), context=context, timeout=10)
+        urllib.request.urlopen(urllib.request.Request(url, headers=headers), context=context, timeout=60)
     except urllib.error.HTTPError as error:
         assert error.code == 403 and b"system:serviceaccount:default:default" in error.read()
 """
@@ -228,7 +231,7 @@ async def test_a_proxy_passes_over_pods_that_refuse() -> None:
         writer.write((await reader.read()).upper())
         writer.close()
 
-    block = Block.take()
+    block = Block.take(BLOCKS)
     server = await asyncio.start_server(answer, block.address(), 0)
     good = server.sockets[0].getsockname()
     proxies = Proxies(random.Random(1))
@@ -281,7 +284,7 @@ async def _ask(address: tuple[str, int], *words: bytes) -> list[bytes]:
 
 async def test_datagrams_are_carried_both_ways() -> None:
     """A client keeps its pod while that is there, and gets another one when it is gone."""
-    loop, block = asyncio.get_running_loop(), Block.take()
+    loop, block = asyncio.get_running_loop(), Block.take(BLOCKS)
     datagrams, service = Datagrams(SystemClock(), random.Random(1)), (block.address(), 5353)
     pods = [(block.address(), 5353), (block.address(), 5353)]
     servers = [
