@@ -8,6 +8,7 @@ import signal
 import tempfile
 import threading
 import zlib
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,7 @@ from navarch.testing.engines import in_process
 IN_A_ROW = int(os.environ.get("NAVARCH_CLUSTERS_IN_A_ROW", "8"))
 """200 take some minutes."""
 SECONDS = 60.0
-HURRIED = HealthOptions(look=0.1, silence=2.0, startup=5.0, sweep=0.1, quarantine=0.2)
+HURRIED = HealthOptions(look=0.1, silence=4.0, startup=8.0, sweep=0.1, quarantine=0.2)
 
 
 def pod(name: str, script: str, **spec: Any) -> Dynamic:
@@ -93,6 +94,7 @@ async def test_a_killed_cluster_goes_on_where_it_was(folder: ClusterFolder, stor
         await client.create(pod("once", script, restartPolicy="Never"))
         before = await seen(client, "again", is_ready)
         await seen(client, "once", is_ready)
+    await until(lambda: len(sleeping(seconds)) == 2, "both scripts to be through", seconds=SECONDS)
     kill(running)
     await until(lambda: not sleeping(seconds), "no process of a pod", seconds=SECONDS)
     await until(lambda: not processes_with(str(folder.path)), "no process of the cluster", seconds=SECONDS)
@@ -100,6 +102,7 @@ async def test_a_killed_cluster_goes_on_where_it_was(folder: ClusterFolder, stor
     async with connect(load(folder.kubeconfig)) as client:
         after = await seen(client, "again", lambda pod: is_ready(pod) and status_of(pod).restart_count == 1)
         lost = await seen(client, "once", lambda pod: pod.status.phase == "Failed")
+        await until(lambda: len(sleeping(seconds)) == 1, "the script to be through", seconds=SECONDS)
         assert (await client.exec(after.name, ["cat", "/own/x"])).stdout == b"x\nx\n"
     assert after.metadata.uid == before.metadata.uid
     assert status_of(lost).restart_count == 0
@@ -155,14 +158,14 @@ async def test_pods_leave_a_node_that_is_off_and_it_cleans_up_when_it_returns(mo
             )
             await power(POWER_OFF)
             await cluster.eventually(pods, lambda found: at_work(found) == ["node-2"] * 2, timeout=SECONDS)
-            assert len(sleeping(seconds)) == 2
+            await until(lambda: len(sleeping(seconds)) == 2, "a process for each", seconds=SECONDS)
             (lost,) = [pod for pod in await pods() if pod.spec.node_name == "node-1"]
             assert lost.metadata.deletion_timestamp is not None
             await power(None)
             await cluster.eventually(
                 pods, lambda found: len(found) == 2 and at_work(found) == ["node-2"] * 2, timeout=SECONDS
             )
-            assert len(sleeping(seconds)) == 2
+            await until(lambda: len(sleeping(seconds)) == 2, "no other process", seconds=SECONDS)
 
 
 async def test_clusters_side_by_side_share_no_addresses() -> None:
@@ -212,7 +215,7 @@ class Traces:
     def __init__(self, temporary: Path) -> None:
         self._temporary = temporary
 
-    def found(self) -> dict[str, Any]:
+    def found(self) -> dict[str, list[str]]:
         gc.collect()
         own = os.getpid()
         return {
@@ -222,6 +225,12 @@ class Traces:
             "threads": sorted(thread.name for thread in threading.enumerate() if "asyncio" not in thread.name),
             "temporary": sorted(path.name for path in self._temporary.iterdir()),
         }
+
+    async def left_since(self, before: dict[str, list[str]]) -> str | None:
+        """What is there now and was not before, in words; what others had before may have gone."""
+        found = {kind: Counter(now) - Counter(before[kind]) for kind, now in self.found().items()}
+        left = {kind: dict(more) for kind, more in found.items() if more}
+        return f"expected nothing to be left, got {left}" if left else None
 
 
 def _mounts() -> list[str]:
@@ -248,7 +257,7 @@ async def test_clusters_in_a_row_leave_nothing_behind(tmp_path: Path, monkeypatc
     for _ in range(IN_A_ROW):
         await _one_cluster(seconds)
     await until(lambda: not sleeping(seconds), "no process of a pod", seconds=SECONDS)
-    assert traces.found() == before
+    await until_none(lambda: traces.left_since(before), seconds=SECONDS)
     assert before["temporary"] == []
 
 
