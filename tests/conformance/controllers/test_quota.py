@@ -11,6 +11,7 @@ from conformance.controllers.watching import until
 from navarch.api import ObjectMeta, Quantity
 from navarch.client import Client, MergePatch
 from navarch.errors import Forbidden
+from navarch.k8s.coordination.v1 import Lease
 from navarch.k8s.core.v1 import (
     ConfigMap,
     Container,
@@ -38,10 +39,17 @@ async def settled(client: Client, controllers: None) -> None:
 
 
 async def limited(client: Client, hard: dict[str, str], **spec: Any) -> None:
-    """A quota whose usage is known."""
-    amounts = {name: Quantity(amount) for name, amount in hard.items()}
-    await client.create(ResourceQuota(name="quota", spec=ResourceQuotaSpec(hard=amounts, **spec)))
-    await until(lambda: client.get(ResourceQuota, "quota"), lambda found: found.status.hard == amounts, "a status")
+    """A quota whose usage is known, also to those who admit objects: they learn of quotas in their order, a moment later."""
+    await counted(client, "quota", hard, **spec)
+    await counted(client, "later", {"count/leases.coordination.k8s.io": "0"})
+    await until(lambda: refusal(client, Lease(name="none")), lambda said: "quota: later" in said, "the quotas to hold")
+
+
+async def counted(client: Client, name: str, hard: dict[str, str], **spec: Any) -> None:
+    """A quota that has a status."""
+    amounts = {resource: Quantity(amount) for resource, amount in hard.items()}
+    await client.create(ResourceQuota(name=name, spec=ResourceQuotaSpec(hard=amounts, **spec)))
+    await until(lambda: client.get(ResourceQuota, name), lambda found: found.status.hard == amounts, "a status")
 
 
 async def until_used(client: Client, **expected: str) -> None:
@@ -75,6 +83,21 @@ async def refused(client: Client, new: Any) -> str:
     with pytest.raises(Forbidden) as error:
         await client.create(new)
     return str(error.value).partition(" is forbidden: ")[2]
+
+
+async def refusal(client: Client, new: Any) -> str:
+    """What would be said against it."""
+    try:
+        await client.using(dry_run=True).create(new)
+    except Forbidden as error:
+        return str(error)
+    return ""
+
+
+async def taken(client: Client, new: Any) -> None:
+    """It is let in: at the latest when those who admit objects know what has become of the quota."""
+    await until(lambda: refusal(client, new), lambda said: not said, "room for it")
+    await client.create(new)
 
 
 async def test_pods_are_counted_and_refused(client: Client) -> None:
@@ -123,7 +146,7 @@ async def test_objects_are_counted_by_kind(client: Client) -> None:
     await refused(client, Secret(name="two"))
     await client.delete(ConfigMap, "one")
     await until_used(client, **{"count/configmaps": "1"})
-    await client.create(ConfigMap(name="two"))
+    await taken(client, ConfigMap(name="two"))
 
 
 async def test_claims_are_counted_by_size_and_class(client: Client) -> None:
@@ -177,7 +200,7 @@ async def test_quota_can_be_raised(client: Client) -> None:
         lambda found: (found.status.hard or {})["secrets"] == 1,
         "the new limit to hold",
     )
-    await client.create(Secret(name="one"))
+    await taken(client, Secret(name="one"))
 
 
 async def test_many_at_once_do_not_get_past_a_quota(client: Client) -> None:
