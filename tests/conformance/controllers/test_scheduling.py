@@ -12,6 +12,7 @@ from conformance.controllers.nodes import Nodes, some_nodes
 from conformance.controllers.watching import for_a_while, until, until_event, until_gone
 from navarch.api import ObjectMeta, Quantity
 from navarch.client import Client, JsonPatch, MergePatch
+from navarch.errors import Forbidden
 from navarch.k8s.core.v1 import (
     Affinity,
     Container,
@@ -77,15 +78,34 @@ async def place_of(client: Client, name: str) -> str:
     return found.spec.node_name or ""
 
 
-async def refusal(client: Client, name: str, beginning: str = "") -> str:
+def refusal(found: Pod) -> str:
     """Why the pod has no node."""
+    conditions = found.status.conditions or ()
+    messages = [each.message or "" for each in conditions if each.type == "PodScheduled" and each.status == "False"]
+    return next(iter(messages), "")
 
-    def said(found: Pod) -> str:
-        conditions = found.status.conditions or ()
-        messages = [each.message or "" for each in conditions if each.type == "PodScheduled" and each.status == "False"]
-        return next((message for message in messages if message.startswith(beginning)), "")
 
-    return said(await until(lambda: client.get(Pod, name), said, f"{name} to be told why it waits: {beginning}"))
+async def until_refused(client: Client, name: str, why: str) -> None:
+    """Returns when the pod is told why it waits, in words that begin so.
+
+    The real scheduler hears of nodes and of pods apart, and so may first judge by what was there a moment ago.
+    """
+    await until(lambda: client.get(Pod, name), lambda found: refusal(found).startswith(why), f"{name} to wait: {why}")
+
+
+async def close(client: Client, node: str) -> None:
+    """The node takes no more pods, and the scheduler knows: another one that only suits this node has to wait."""
+    await client.patch(Node, node, MergePatch({"spec": {"unschedulable": True}}))
+
+    async def tried() -> str:
+        new = pod("tried", node_selector={HOSTNAME: node})
+        new.labels = {}
+        await client.create(new)
+        found = await until(lambda: client.get(Pod, "tried"), lambda it: it.spec.node_name or refusal(it), "a verdict")
+        await client.delete(Pod, "tried", grace_seconds=0)
+        return refusal(found)
+
+    await until(tried, lambda said: said, f"{node} to be closed")
 
 
 def near(key: str = HOSTNAME) -> PodAffinityTerm:
@@ -110,19 +130,19 @@ async def test_pod_without_a_node_is_told_why(client: Client, nodes: Nodes) -> N
     await nodes.add(taints=[Taint(key="special", value="yes", effect="NoSchedule")])
     await nodes.add(labels={"disk": "slow"}, room={"cpu": "1", "memory": "1Gi"})
     await client.create(pod("big", asks={"cpu": "2", "memory": "2Gi"}))
-    message = await refusal(client, "big")
-    assert message == (
+    message = (
         "0/4 nodes are available: 1 Insufficient memory, 1 node(s) had untolerated taint(s), "
         "1 node(s) were unschedulable, 2 Insufficient cpu. no new claims to deallocate, "
         f"preemption: 0/4 nodes are available: 4 {NO_HELP}."
     )
+    await until_refused(client, "big", message)
     await until_event(client, "big", "FailedScheduling", message)
 
 
 async def test_pod_waits_while_there_are_no_nodes(client: Client, nodes: Nodes) -> None:
     """It is told so, and goes to the first one that comes."""
     await client.create(pod("early"))
-    assert await refusal(client, "early") == "no nodes available to schedule pods"
+    await until_refused(client, "early", "no nodes available to schedule pods")
     name = await nodes.add()
     assert await place_of(client, "early") == name
 
@@ -132,11 +152,11 @@ async def test_pod_that_waited_goes_where_room_becomes(client: Client, nodes: No
     name = await nodes.add(room={"cpu": "2"})
     await placed(client, pod("first", asks={"cpu": "2"}))
     await client.create(pod("second", asks={"cpu": "2"}))
-    assert (await refusal(client, "second")).startswith("0/1 nodes are available: 1 Insufficient cpu.")
+    await until_refused(client, "second", "0/1 nodes are available: 1 Insufficient cpu.")
     await client.delete(Pod, "first", grace_seconds=0)
     assert await place_of(client, "second") == name
     await client.create(pod("third", asks={"cpu": "2"}))
-    await refusal(client, "third")
+    await until_refused(client, "third", "0/1 nodes are available: 1 Insufficient cpu.")
     await nodes.report(name, allocatable={"cpu": "4", "memory": "8Gi", "pods": "110"})
     assert await place_of(client, "third") == name
 
@@ -156,10 +176,8 @@ async def test_selector_and_affinity_choose_nodes(client: Client, nodes: Nodes) 
     assert await placed(client, pod("prefers", affinity=Affinity(node_affinity=preferred))) == fast
     await client.create(pod("nowhere", node_selector={"disk": "none"}))
     expected = "0/2 nodes are available: 2 node(s) didn't match Pod's node affinity/selector. "
-    assert (
-        await refusal(client, "nowhere")
-        == f"{expected}no new claims to deallocate, preemption: 0/2 nodes are available: 2 {NO_HELP}."
-    )
+    tail = f"no new claims to deallocate, preemption: 0/2 nodes are available: 2 {NO_HELP}."
+    await until_refused(client, "nowhere", f"{expected}{tail}")
 
 
 async def test_taints_keep_out_whoever_does_not_tolerate_them(client: Client, nodes: Nodes) -> None:
@@ -168,11 +186,10 @@ async def test_taints_keep_out_whoever_does_not_tolerate_them(client: Client, no
     soft = await nodes.add(taints=[Taint(key="busy", effect="PreferNoSchedule")])
     free = await nodes.add()
     assert await placed(client, pod("plain")) == free
-    await client.patch(Node, free, MergePatch({"spec": {"unschedulable": True}}))
-    await until(lambda: client.get(Node, free), lambda found: found.spec.unschedulable, "the node to be cordoned")
+    await close(client, free)
     assert await placed(client, pod("second")) == soft
     tolerant = [Toleration(key="special", operator="Exists")]
-    await client.patch(Node, soft, MergePatch({"spec": {"unschedulable": True}}))
+    await close(client, soft)
     assert await placed(client, pod("tolerant", tolerations=tolerant)) == hard
 
 
@@ -188,13 +205,14 @@ async def test_pods_are_spread_evenly(client: Client, nodes: Nodes) -> None:
     zones = {name: (await client.get(Node, name)).labels[ZONE] for name in nodes.names}
     found = Counter([zones[each.spec.node_name or ""] for each in await client.list(Pod)])
     assert found == {"a": 2, "b": 2}
-    await client.patch(Node, nodes.names[2], MergePatch({"spec": {"unschedulable": True}}))
+    await close(client, nodes.names[2])
     await placed(client, pod("web-4", topology_spread_constraints=[constraint]))
     await client.create(pod("web-5", topology_spread_constraints=[constraint]))
-    assert await refusal(client, "web-5") == (
-        "0/3 nodes are available: 1 node(s) were unschedulable, 2 node(s) didn't match pod topology spread constraints. "
-        f"no new claims to deallocate, preemption: 0/3 nodes are available: 1 {NO_HELP}, 2 {NO_VICTIMS}."
+    why = (
+        "0/3 nodes are available: 1 node(s) were unschedulable, 2 node(s) didn't match pod topology spread constraints."
     )
+    tail = f"no new claims to deallocate, preemption: 0/3 nodes are available: 1 {NO_HELP}, 2 {NO_VICTIMS}."
+    await until_refused(client, "web-5", f"{why} {tail}")
 
 
 async def test_pods_stay_away_from_each_other(client: Client, nodes: Nodes) -> None:
@@ -206,13 +224,11 @@ async def test_pods_stay_away_from_each_other(client: Client, nodes: Nodes) -> N
     assert found == set(nodes.names)
     await client.create(pod("web-2", affinity=away))
     tail = f"no new claims to deallocate, preemption: 0/2 nodes are available: 2 {NO_VICTIMS}."
-    assert await refusal(client, "web-2") == (
-        f"0/2 nodes are available: 2 node(s) didn't match pod anti-affinity rules. {tail}"
-    )
+    why = "0/2 nodes are available: 2 node(s) didn't match pod anti-affinity rules."
+    await until_refused(client, "web-2", f"{why} {tail}")
     await client.create(pod("plain"))
-    assert await refusal(client, "plain") == (
-        f"0/2 nodes are available: 2 node(s) didn't satisfy existing pods anti-affinity rules. {tail}"
-    )
+    why = "0/2 nodes are available: 2 node(s) didn't satisfy existing pods anti-affinity rules."
+    await until_refused(client, "plain", f"{why} {tail}")
 
 
 async def test_pods_stay_together(client: Client, nodes: Nodes) -> None:
@@ -230,9 +246,8 @@ async def test_ports_of_a_node_are_used_once(client: Client, nodes: Nodes) -> No
         await nodes.add()
     assert {await placed(client, pod(f"web-{number}", port=8080)) for number in range(2)} == set(nodes.names)
     await client.create(pod("web-2", port=8080))
-    assert (await refusal(client, "web-2")).startswith(
-        "0/2 nodes are available: 2 node(s) didn't have free ports for the requested pod ports."
-    )
+    why = "0/2 nodes are available: 2 node(s) didn't have free ports for the requested pod ports."
+    await until_refused(client, "web-2", why)
 
 
 async def test_pods_are_spread_by_what_they_ask_for(client: Client, nodes: Nodes) -> None:
@@ -262,11 +277,25 @@ async def test_pods_of_another_scheduler_are_left_alone(client: Client, nodes: N
     assert not (await client.get(Pod, "other")).spec.node_name
 
 
+async def until_known(client: Client, priority_class: str) -> None:
+    """Returns when pods may have the class, of which the real server hears a moment after it was made."""
+
+    async def refused() -> str:
+        try:
+            await client.using(dry_run=True).create(pod("dry", priority_class_name=priority_class))
+        except Forbidden as error:
+            return str(error)
+        return ""
+
+    await until(refused, lambda said: not said, f"pods to be let in with {priority_class}")
+
+
 async def test_important_pod_takes_the_place_of_another(client: Client, nodes: Nodes) -> None:
     """The least important that is enough goes, and says why it went."""
     name = await nodes.add(room={"cpu": "2"})
     important = PriorityClass(metadata=ObjectMeta(generate_name="important-"), value=1000)
     important = await client.create(important)
+    await until_known(client, important.name)
     await placed(client, pod("plain", asks={"cpu": "1"}))
     await placed(client, pod("other", asks={"cpu": "1"}, priority_class_name=important.name))
     await client.create(pod("vip", asks={"cpu": "1"}, priority_class_name=important.name))
