@@ -53,7 +53,8 @@ async def until_jobs(client: Client, *due: datetime) -> list[Job]:
 
 
 async def run_out(client: Client, kubelet: Kubelet, *, code: int = 0) -> None:
-    """The pod that runs ends, and so does its Job."""
+    """The pod that runs ends, and so does its Job, which was listed by then."""
+    await until(lambda: client.get(CronJob, "tick"), lambda found: found.status.active, "a Job to be active")
     (pod,) = await until(lambda: active_pods(client), lambda pods: len(pods) == 1, "one pod")
     await kubelet.finish(pod, code=code)
     await until(lambda: client.get(CronJob, "tick"), lambda found: not found.status.active, "nothing to be active")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 from conformance.controllers.kubelet import Kubelet
 from conformance.controllers.making import LABELS, SELECTOR, template
-from conformance.controllers.watching import active_pods, for_a_while, pods_of, until, until_event
+from conformance.controllers.watching import active_pods, for_a_while, pods_of, ready_since, until, until_event
+from navarch._base.clock import SystemClock
 from navarch.api import controller_of
 from navarch.client import Client, MergePatch
 from navarch.k8s.apps.v1 import ReplicaSet, ReplicaSetSpec
@@ -129,9 +131,13 @@ async def test_least_loss_goes_first(client: Client, kubelet: Kubelet) -> None:
 
 async def test_pod_is_available_after_it_was_ready_for_long_enough(client: Client, kubelet: Kubelet) -> None:
     """And somebody looks again by then."""
-    await client.create(replica_set(1, min_ready_seconds=2))
+    await client.create(replica_set(1, min_ready_seconds=3600))
     await until_status(client, "one ready", ready_replicas=1, available_replicas=None)
+    since, clock = ready_since((await until_pods(client, 1))[0]), SystemClock()
+    enough = (clock.now() - since) // timedelta(seconds=1) + 2
+    await client.patch(ReplicaSet, "web", MergePatch({"spec": {"minReadySeconds": enough}}))
     await until_status(client, "one available", ready_replicas=1, available_replicas=1)
+    assert clock.now() - since >= timedelta(seconds=enough)
 
 
 async def test_pod_on_its_way_out_counts_as_terminating(client: Client, kubelet: Kubelet) -> None:
@@ -149,9 +155,7 @@ async def test_pod_on_its_way_out_counts_as_terminating(client: Client, kubelet:
 async def test_failure_to_make_pods_is_told_and_ends_when_they_can_be_made(client: Client, kubelet: Kubelet) -> None:
     """As a condition with the server's own words, and as an event; what can be made is made."""
     await client.create(replica_set(2, template=template(service_account_name="nobody")))
-    failing = await until(
-        lambda: client.get(ReplicaSet, "web"), lambda found: found.status.conditions, "a condition", seconds=10
-    )
+    failing = await until(lambda: client.get(ReplicaSet, "web"), lambda found: found.status.conditions, "a condition")
     (condition,) = failing.status.conditions or []
     assert (condition.type, condition.status, condition.reason) == ("ReplicaFailure", "True", "FailedCreate")
     assert 'serviceaccount "nobody" not found' in (condition.message or "")

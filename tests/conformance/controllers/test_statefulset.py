@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from conformance.controllers.kubelet import Kubelet
 from conformance.controllers.making import LABELS, SELECTOR, template
-from conformance.controllers.watching import active_pods, for_a_while, pods_of, until, until_event
+from conformance.controllers.watching import active_pods, for_a_while, pods_of, ready_since, until, until_event
+from navarch._base.clock import SystemClock
 from navarch.api import ObjectMeta, Quantity, controller_of
 from navarch.client import Client, MergePatch
 from navarch.k8s.apps.v1 import (
@@ -266,11 +268,16 @@ def owned_by(owners: list[str]) -> Any:
 
 async def test_pod_counts_when_it_was_ready_for_long_enough(client: Client, kubelet: Kubelet) -> None:
     """The next one waits for that too."""
-    await client.create(stateful_set(2, min_ready_seconds=2))
+    await client.create(stateful_set(2, min_ready_seconds=3600))
     await until_status(client, "one ready", ready_replicas=1, available_replicas=0)
-    assert [pod.name for pod in await active_pods(client)] == ["web-0"]
+    (first,) = await until_names(client, "web-0")
+    enough = (SystemClock().now() - ready_since(first)) // timedelta(seconds=1) + 2
+    await client.patch(StatefulSet, "web", MergePatch({"spec": {"minReadySeconds": enough}}))
     await until_status(client, "one available", available_replicas=1)
-    await until_names(client, "web-0", "web-1")
+    _, second = await until_names(client, "web-0", "web-1")
+    created = second.metadata.creation_timestamp
+    assert created is not None
+    assert created - ready_since(first) >= timedelta(seconds=enough)
 
 
 async def test_orphan_of_the_right_name_is_adopted(client: Client, kubelet: Kubelet) -> None:

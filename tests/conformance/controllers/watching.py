@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from datetime import datetime
 from typing import Any, TypeVar
 
 from chaos.waiting import until_none
@@ -70,6 +71,13 @@ async def active_pods(client: Client, labels: str = "") -> list[Pod]:
         for pod in await pods_of(client, labels)
         if pod.metadata.deletion_timestamp is None and pod.status.phase not in {"Succeeded", "Failed"}
     ]
+
+
+def ready_since(pod: Pod) -> datetime:
+    """When it became so, in whole seconds."""
+    (since,) = [each.last_transition_time for each in pod.status.conditions or () if each.type == "Ready"]
+    assert since is not None
+    return since
 
 
 async def until_event(client: Client, name: str, reason: str, message: str) -> Event:
