@@ -145,13 +145,15 @@ async def test_rollout_that_does_not_serve_stands_still(client: Client, kubelet:
     await until(lambda: replica_sets(client), lambda found: sizes(found) == [3, 3], "3 old and 3 new pods")
     late = await until(
         lambda: client.get(Deployment, "web"),
-        lambda found: condition(found, "Progressing").status == "False",
-        "no progress",
+        lambda found: (
+            condition(found, "Progressing").status == "False"
+            and (found.status.updated_replicas, found.status.unavailable_replicas) == (3, 3)
+        ),
+        "no progress, with three new pods that do not serve",
     )
     assert condition(late, "Progressing").reason == "ProgressDeadlineExceeded"
     assert condition(late, "Available").status == "True"
     assert sizes(await replica_sets(client)) == [3, 3]
-    assert (late.status.updated_replicas, late.status.unavailable_replicas) == (3, 3)
 
 
 async def test_pods_of_a_broken_version_go_first(client: Client, kubelet: Kubelet) -> None:

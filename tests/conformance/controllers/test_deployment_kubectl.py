@@ -19,13 +19,16 @@ from navarch.client import Client, Config
 from navarch.k8s.apps.v1 import DaemonSet, DaemonSetSpec, Deployment, DeploymentSpec, StatefulSet, StatefulSetSpec
 from navarch.k8s.core.v1 import Node, Toleration
 from navarch.testing.cluster import Cluster
+from rig.process import CLEAN_ENVIRONMENT
 from rig.programs import KUBECTL
 
 Told = Callable[..., Awaitable[str]]
 
 POOL = "of-kubectl"
 
-_SECONDS = 60
+_SECONDS = 90
+"""More than `kubectl rollout status` is given."""
+THROUGH = "--timeout=60s"
 
 
 @pytest.fixture
@@ -39,11 +42,13 @@ def kubectl(
     if embedded is not None:
         assert embedded.access is not None
         path.write_bytes(embedded.access.kubeconfig_file())
+    # What it remembers of a server goes by the address, which may have been another cluster's.
+    environment = {**CLEAN_ENVIRONMENT, "KUBECACHEDIR": str(tmp_path / "cache")}
 
     async def told(*arguments: str) -> str:
         command = [str(KUBECTL.path), f"--kubeconfig={path}", f"--namespace={client.options.namespace}", *arguments]
         done = await asyncio.to_thread(
-            subprocess.run, command, capture_output=True, text=True, timeout=_SECONDS, check=False
+            subprocess.run, command, env=environment, capture_output=True, text=True, timeout=_SECONDS, check=False
         )
         assert done.returncode == 0, f"{' '.join(arguments)}: {done.stdout}{done.stderr}"
         return done.stdout
@@ -79,15 +84,15 @@ async def test_kubectl_rolls_out_and_back(
 ) -> None:
     """`status` waits until it is through, `history` has both versions, and `undo` brings the first one back."""
     await client.create(workload(kind))
-    await kubectl("rollout", "status", f"{kind}/web", "--timeout=30s")
+    await kubectl("rollout", "status", f"{kind}/web", THROUGH)
     await kubectl("set", "image", f"{kind}/web", "main=second")
-    through = await kubectl("rollout", "status", f"{kind}/web", "--timeout=30s")
+    through = await kubectl("rollout", "status", f"{kind}/web", THROUGH)
     assert re.search("successfully rolled out|roll out complete", through)
     assert await images(client) == {"second"}
     history = await kubectl("rollout", "history", f"{kind}/web")
     assert re.findall(r"^(\d+) ", history, re.MULTILINE) == ["1", "2"]
     await kubectl("rollout", "undo", f"{kind}/web")
-    await kubectl("rollout", "status", f"{kind}/web", "--timeout=30s")
+    await kubectl("rollout", "status", f"{kind}/web", THROUGH)
     await until(lambda: images(client), lambda found: found == {"first"}, "the first version")
     history = await kubectl("rollout", "history", f"{kind}/web")
     assert re.findall(r"^(\d+) ", history, re.MULTILINE) == ["2", "3"]
@@ -99,10 +104,10 @@ async def test_kubectl_scales_and_restarts(client: Client, kubelet: Kubelet, kub
     await client.create(workload(kind))
     await kubectl("scale", f"{kind}/web", "--replicas=3")
     await until(lambda: active_pods(client), lambda pods: len(pods) == 3, "three pods")
-    await kubectl("rollout", "status", f"{kind}/web", "--timeout=30s")
+    await kubectl("rollout", "status", f"{kind}/web", THROUGH)
     before = {pod.metadata.uid for pod in await active_pods(client)}
     await kubectl("rollout", "restart", f"{kind}/web")
-    await kubectl("rollout", "status", f"{kind}/web", "--timeout=30s")
+    await kubectl("rollout", "status", f"{kind}/web", THROUGH)
     await until(
         lambda: active_pods(client),
         lambda pods: len(pods) == 3 and before.isdisjoint(pod.metadata.uid for pod in pods),
@@ -115,7 +120,7 @@ async def test_kubectl_shows_a_workload_with_what_belongs_to_it(
 ) -> None:
     """`get all` has the Deployment, its ReplicaSet and its pods; `describe` what happened to it."""
     await client.create(workload("deployment"))
-    await kubectl("rollout", "status", "deployment/web", "--timeout=30s")
+    await kubectl("rollout", "status", "deployment/web", THROUGH)
     everything = await kubectl("get", "all")
     assert re.search(r"^deployment.apps/web +2/2 +2 +2 ", everything, re.MULTILINE)
     assert re.search(r"^replicaset.apps/web-\w+ +2 +2 +2 ", everything, re.MULTILINE)

@@ -90,7 +90,7 @@ async def test_pods_leave_a_node_whose_taint_they_do_not_tolerate(client: Client
     await running(client, "plain", node)
     tolerated = Toleration(key="broken", operator="Exists", effect="NoExecute")
     await running(client, "tolerant", node, tolerations=[tolerated])
-    a_while = Toleration(key="broken", operator="Exists", effect="NoExecute", toleration_seconds=2)
+    a_while = Toleration(key="broken", operator="Exists", effect="NoExecute", toleration_seconds=5)
     await running(client, "patient", node, tolerations=[a_while])
     taint = {"key": "broken", "effect": "NoExecute"}
     await client.patch(Node, node, MergePatch({"spec": {"taints": [taint]}}))

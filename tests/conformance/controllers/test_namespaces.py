@@ -59,12 +59,7 @@ async def test_namespace_waits_for_finalizers_and_says_for_which(client: Client)
     for name in ("one", "two"):
         await within.create(ConfigMap(metadata=ObjectMeta(name=name, finalizers=[FINALIZER])))
     await client.delete(Namespace, name_of(within))
-    found = await until(
-        lambda: conditions_of(within),
-        lambda found: found.get("NamespaceFinalizersRemaining", ("",))[0] == "True",
-        "the conditions to say what is left",
-    )
-    assert found == {
+    expected = {
         "NamespaceDeletionDiscoveryFailure": ("False", "ResourcesDiscovered", "All resources successfully discovered"),
         "NamespaceDeletionGroupVersionParsingFailure": (
             "False",
@@ -87,6 +82,8 @@ async def test_namespace_waits_for_finalizers_and_says_for_which(client: Client)
             f"Some content in the namespace has finalizers remaining: {FINALIZER} in 2 resource instances",
         ),
     }
+    # The first time, discovery may stumble over kinds of tests before that are just going.
+    await until(lambda: conditions_of(within), lambda found: found == expected, f"conditions that say {expected}")
     assert (await client.get(Namespace, name_of(within))).status.phase == "Terminating"
     for name in ("one", "two"):
         await within.patch(ConfigMap, name, UNHOLD)
