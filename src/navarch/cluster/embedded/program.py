@@ -14,12 +14,13 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from navarch._base.clock import SystemClock
+from navarch._base.clock import Clock, SystemClock
 from navarch.api import format_time
 from navarch.cluster.embedded.certificates import Authority, Pair
 from navarch.cluster.embedded.cluster import EmbeddedCluster
 from navarch.cluster.embedded.equipment import Equipment
 from navarch.cluster.embedded.forgetting import forget_the_past
+from navarch.cluster.embedded.kubeconfig import Access
 from navarch.cluster.embedded.served import new_loop, serving
 from navarch.cluster.embedded.state import ClusterFolder, Identity, Running
 from navarch.cluster.embedded.stores import opened
@@ -68,11 +69,7 @@ async def _serve(folder: ClusterFolder, port: int, ready: int) -> None:
         ) as cluster,
         serving(cluster, name=f"navarch-{folder.name}", port=port) as access,
     ):
-        folder.write("kubeconfig", access.kubeconfig_file())
-        identity = Identity.of(os.getpid())
-        assert identity is not None
-        folder.write_running(Running(identity, access.url, format_time(clock.now())))
-        _log.info("serving at %s", access.url)
+        _announce(folder, access, clock)
         with os.fdopen(ready, "w") as file:
             file.write("ready\n")
         cluster.equip()
@@ -82,6 +79,15 @@ async def _serve(folder: ClusterFolder, port: int, ready: int) -> None:
             await stop.wait()
             forgetting.cancel()
         _log.info("stopping")
+
+
+def _announce(folder: ClusterFolder, access: Access, clock: Clock) -> None:
+    """Writes down for others who serves the cluster, and where."""
+    folder.write("kubeconfig", access.kubeconfig_file())
+    identity = Identity.of(os.getpid())
+    assert identity is not None
+    folder.write_running(Running(identity, access.url, format_time(clock.now())))
+    _log.info("serving at %s", access.url)
 
 
 def collect_seldom() -> None:
