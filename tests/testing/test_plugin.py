@@ -32,7 +32,7 @@ async def test_cluster_with_a_node_runs_pods_as_processes(cluster: Cluster) -> N
     async with cluster.run(operator):
         await cluster.apply(Memcached(name="cache"))
         ready = lambda found: found.status.ready_replicas == 1  # noqa: E731 - it is shown if it does not come true
-        await cluster.eventually(lambda: cluster.get(Deployment, "cache"), ready, timeout=30)
+        await cluster.eventually(lambda: cluster.get(Deployment, "cache"), ready, timeout=60)
         (pod,) = await cluster.list(Pod)
         reader, writer = await asyncio.open_connection(pod.status.pod_ip, 11211)
         writer.write(b"version\r\n")
@@ -94,10 +94,8 @@ async def test_failure_of_the_test_itself_is_not_wrapped(cluster: Cluster) -> No
 async def test_eventually_says_what_was_awaited(cluster: Cluster) -> None:
     """The line of the test, and the last value; or that there was none."""
     await cluster.create(ConfigMap(name="a", data={"k": "1"}))
-    with pytest.raises(
-        AssertionError, match=r"expected .*it.data == .* within 0.1 s, got at last ConfigMap\(.*'k': '1'"
-    ):
-        await cluster.eventually(lambda: cluster.get(ConfigMap, "a"), lambda it: it.data == {"k": "2"}, timeout=0.1)
+    with pytest.raises(AssertionError, match=r"expected .*it.data == .* within 1 s, got at last ConfigMap\(.*'k': '1'"):
+        await cluster.eventually(lambda: cluster.get(ConfigMap, "a"), lambda it: it.data == {"k": "2"}, timeout=1)
     with pytest.raises(AssertionError, match=r"expected a to be gone within 0\.1 s"):
         await cluster.eventually(lambda: _names(cluster, Memcached), bool, timeout=0.1, what="a to be gone")
 
@@ -118,7 +116,7 @@ async def test_eventually_looks_again_when_something_is_written(cluster: Cluster
         await cluster.apply(ConfigMap(name="a", data={"k": "2"}), force=True)
 
     async with asyncio.TaskGroup() as group:
-        waiting = group.create_task(cluster.eventually(lambda: cluster.get(ConfigMap, "a"), _is_two, timeout=5))
+        waiting = group.create_task(cluster.eventually(lambda: cluster.get(ConfigMap, "a"), _is_two, timeout=60))
         group.create_task(write())
     assert waiting.result().name == "a"
 
@@ -164,6 +162,29 @@ def test_plugin_imports_nothing_until_it_is_asked(pytester: pytest.Pytester) -> 
         """
     )
     pytester.runpytest_subprocess().assert_outcomes(passed=1)
+
+
+def test_failure_is_shown_by_the_line_of_the_test(pytester: pytest.Pytester) -> None:
+    """And not by lines of navarch, whether an assertion fails or something does not come true."""
+    pytester.makepyfile(
+        """
+        from navarch import Operator
+
+        async def test_assertion(cluster):
+            async with cluster.run(Operator("idle")):
+                assert 1 + 1 == 3
+
+        async def test_waiting(cluster):
+            async def nothing(): ...
+
+            await cluster.eventually(nothing, bool, timeout=0.1)
+        """
+    )
+    result = pytester.runpytest_subprocess("-o", "asyncio_mode=auto")
+    result.assert_outcomes(failed=2)
+    result.stdout.fnmatch_lines(["> *assert 1 + 1 == 3", "> *await cluster.eventually(nothing, bool, timeout=0.1)"])
+    result.stdout.no_fnmatch_line("*navarch/testing/*")
+    result.stdout.no_fnmatch_line("*Exception Group*")
 
 
 def test_plugin_works_in_strict_mode(pytester: pytest.Pytester) -> None:

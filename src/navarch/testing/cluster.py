@@ -114,7 +114,7 @@ class Cluster:
 
         Raises what an operator or the block fails with; when the block ends, they have finished what was under way.
         """
-        __tracebackhide__ = True
+        __tracebackhide__ = True  # the test's own line is what pytest shows
         for operator in operators:
             kinds = [each.primary for each in operator.controllers if issubclass(each.primary, Resource)]
             await prepare_crds(self.client.using(manager=operator.name), kinds, operator.crds)
@@ -142,6 +142,7 @@ class Cluster:
         What is not found, or lacks what `holds` looks at, does not hold yet. Raises `AssertionError` after `timeout`
         seconds, saying what was awaited (in the words of `what`, if given) and what was there instead.
         """
+        __tracebackhide__ = True
         return await Waiting(self._engine, self.client.clock, read, holds, what).until_it_holds(timeout)
 
 

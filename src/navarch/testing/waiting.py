@@ -54,6 +54,7 @@ class Waiting(Generic[T]):
 
     async def until_it_holds(self, seconds: float) -> T:
         """The value that holds; raises `AssertionError` if that takes longer than so many seconds."""
+        __tracebackhide__ = True  # the test's own line is what pytest shows
         try:
             return await within(self._clock, seconds, self._looked_again_and_again())
         except TimeoutError:
