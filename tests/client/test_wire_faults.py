@@ -192,7 +192,7 @@ async def test_long_event_in_small_pieces_costs_no_more_per_byte(reaching: Any) 
     line = event("ADDED", config_map(data=BIG))
     pieces = [line[start : start + 1000] for start in range(0, len(line), 1000)]
     async with faulty(says(chunked(*pieces))) as server, reaching(server.url) as client:
-        begun = time.perf_counter()
+        begun = time.process_time()
         await anext(watch := client.watch(KIND, resource_version="1"))
-        assert time.perf_counter() - begun < 10
+        assert time.process_time() - begun < 10
         await watch.close()

@@ -26,7 +26,7 @@ from wire import Wire
 MAPS = "/api/v1/namespaces/default/configmaps"
 EVENTS = 2000
 TEXT = "v" * 10_000
-SECONDS = 30.0
+SECONDS = 60.0
 MOST_WAITING = 2 * 2**20
 """Bytes that may wait for one reader in this process; all events together are ten times as many."""
 MANY = 100
