@@ -24,21 +24,35 @@ from navarch.testing.cluster import Cluster
 
 pytestmark = pytest.mark.cluster(controllers=False)
 
-_SHORTEST, _LONGEST = 0.05, 0.4
+_MOST_WRITES = 12
+
+
+class Writes:
+    """How many may still be asked for, by all transports together; then it is over."""
+
+    def __init__(self, left: int) -> None:
+        self._left = left
+        self.over = asyncio.Event()
+
+    def count(self, request: Request) -> None:
+        self._left -= request.method != "GET"
+        if self._left <= 0:
+            self.over.set()
 
 
 class Cut:
-    """A transport that is cut off at some moment: what was asked before is carried out, nothing is afterwards."""
+    """A transport that is cut off after some write: what was asked before is carried out, nothing is afterwards."""
 
-    def __init__(self, inner: Transport, server: asyncio.TaskGroup) -> None:
+    def __init__(self, inner: Transport, server: asyncio.TaskGroup, writes: Writes) -> None:
         self._inner = inner
         self._server = server
+        self._writes = writes
         self.origin = inner.origin
-        self.is_cut = False
 
     async def send(self, request: Request) -> Response:
-        if self.is_cut:
+        if self._writes.over.is_set():
             raise ConnectionLostError("it is cut off")
+        self._writes.count(request)
         return await asyncio.shield(self._server.create_task(self._inner.send(request)))
 
     async def connect(self, request: Request, protocols: Sequence[str]) -> Response | WebSocket:
@@ -47,32 +61,28 @@ class Cut:
     async def close(self) -> None: ...
 
 
-async def run_for(client: Client, seconds: float) -> None:
-    """The controllers run, and are then killed amid whatever they are at; what they had asked for is still done."""
-    cuts: list[Cut] = []
-    operator = builtin_operator()
+async def run_for(client: Client, count: int) -> None:
+    """The controllers run for so many writes, and are then killed amid whatever they are at; what they had asked for is
+    still done. By the writes, and not by the time: on a slow machine they would never get to any.
+    """
+    writes, operator = Writes(count), builtin_operator()
     operator.drain_seconds = 0.0
     async with asyncio.TaskGroup() as server, asyncio.TaskGroup() as group:
-
-        def cut(inner: Transport) -> Transport:
-            cuts.append(Cut(inner, server))
-            return cuts[-1]
-
-        running = group.create_task(serve(client.through(cut), operator))
-        await SystemClock().sleep(seconds)
-        for each in cuts:
-            each.is_cut = True
+        running = group.create_task(serve(client.through(lambda inner: Cut(inner, server, writes)), operator))
+        await writes.over.wait()
         running.cancel()
 
 
 @contextlib.asynccontextmanager
 async def restarted_often(client: Client, seed: int) -> AsyncIterator[None]:
-    """The controllers run for a moment at a time, each shorter or longer, and begin anew with nothing in mind."""
+    """The controllers run for some writes at a time, now fewer, now more, and begin anew with nothing in mind; at times
+    they are killed before they have seen anything.
+    """
     rng = random.Random(seed)
 
     async def again_and_again() -> None:
         while True:
-            await run_for(client, rng.uniform(_SHORTEST, _LONGEST))
+            await run_for(client, rng.randint(0, _MOST_WRITES))
 
     async with asyncio.TaskGroup() as group:
         task = group.create_task(again_and_again())
@@ -107,7 +117,7 @@ async def test_every_pod_of_a_job_is_counted_once(client: Client, seed: int) -> 
             lambda: client.get(Job, "work"),
             lambda found: any(each.type == "Complete" for each in found.status.conditions or ()),
             "the Job to be complete",
-            seconds=60,
+            seconds=240,
         )
         ending.cancel()
     assert (done.status.succeeded, done.status.failed, done.status.active) == (20, None, None)
@@ -126,7 +136,7 @@ async def test_rollout_goes_on_where_it_was(client: Client, seed: int) -> None:
             containers = [{"name": "main", "image": image}]
             changes = {"spec": {"template": {"spec": {"containers": containers}}}}
             await client.patch(Deployment, "web", MergePatch(changes))
-            await until(lambda: client.get(Deployment, "web"), is_through, f"{image} to be through", seconds=60)
+            await until(lambda: client.get(Deployment, "web"), is_through, f"{image} to be through", seconds=240)
     assert [pod.spec.containers[0].image for pod in await active_pods(client)] == ["third"] * 6
 
 
@@ -152,7 +162,7 @@ async def test_stateful_set_keeps_its_order(client: Client) -> None:
 
     async with restarted_often(client, 1), Kubelet(client).running():
         await client.create(made)
-        await until(look, lambda found: found.status.ready_replicas == 4, "four that serve", seconds=60)
+        await until(look, lambda found: found.status.ready_replicas == 4, "four that serve", seconds=240)
 
 
 def predecessor(pod: Pod) -> str | None:
