@@ -17,7 +17,7 @@ from cluster.access.script import steps
 from navarch._base.clock import SystemClock
 
 RECORDED: dict[str, Any] = json.loads((Path(__file__).parent / "data/answers.json").read_bytes())
-PATIENCE_SECONDS = 30.0
+PATIENCE_SECONDS = 60.0
 
 
 def test_every_step_has_a_name_of_its_own() -> None:

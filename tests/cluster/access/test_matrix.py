@@ -17,7 +17,7 @@ from navarch.cluster.server.access import Authorizer, bootstrap_roles
 from navarch.cluster.server.request import RequestInfo, User
 
 RECORDED: dict[str, str] = json.loads((Path(__file__).parent / "data/decisions.json").read_bytes())
-PATIENCE_SECONDS = 30.0
+PATIENCE_SECONDS = 60.0
 EVERY = 7
 
 

@@ -16,7 +16,7 @@ Json = dict[str, Any]
 Ask = Callable[..., Awaitable[tuple[int, Json]]]
 MERGE = "application/merge-patch+json"
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
-_TRIES = 2000
+_TRIES = 6000
 
 
 @dataclass(frozen=True)

@@ -117,7 +117,7 @@ async def _converting(client: Json) -> AsyncIterator[Asking]:
     try:
         async with serving(conversion=Conversion(ConversionWebhooks(caller, random.Random(1)))) as ask:
             assert (await ask("POST", CRDS, _definition(client)))[0] == 201
-            for _ in range(1000):
+            for _ in range(30_000):
                 if (await ask("GET", OLD))[0] == 200:
                     break
                 await clock.sleep(0.002)
