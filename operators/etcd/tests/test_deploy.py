@@ -117,7 +117,7 @@ async def replicas(cluster: Cluster) -> list[str]:
 
 
 @pytest.mark.real  # too long for the fast suite
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(480)
 async def test_the_operator_runs_as_deployed_and_uses_every_right_that_it_has(tmp_path: Path) -> None:
     """All that it does, as its own account in its own pods: no right is missing, and none is too much."""
     async with deployed(tmp_path) as cluster, object_store() as store:
@@ -152,7 +152,10 @@ async def is_backed_up(cluster: Cluster, place: S3Source) -> None:
     """First without the Secret, so that the same is said again and again; then by the cluster itself, and no more."""
     await cluster.apply(EtcdBackup(name="once", spec=EtcdBackupSpec(cluster_name=NAME, s3=place)))
     await cluster.eventually(
-        lambda: cluster.list(Event), lambda events: any(event.series for event in events), timeout=SECONDS
+        lambda: cluster.list(Event, fields={"regarding.kind": "EtcdBackup"}),
+        lambda events: any(event.series for event in events),
+        timeout=SECONDS,
+        what="an event of the operator's that is told again",
     )
     await cluster.create(secret())
     await cluster.eventually(

@@ -28,7 +28,7 @@ from navarch.k8s.core.v1 import Namespace, Node, Pod, Service
 from navarch.k8s.policy.v1 import PodDisruptionBudget
 from navarch.testing import Cluster
 from rig import programs
-from workload import workload
+from workload import is_ready, workload
 
 pytestmark = [pytest.mark.real, pytest.mark.cluster(nodes=3), pytest.mark.timeout(300)]
 KILLS = 4
@@ -136,7 +136,8 @@ async def test_a_member_whose_node_is_gone_is_replaced_in_seconds(cluster: Clust
             await cluster.eventually(lambda: running(victim), lambda found: not found, timeout=SECONDS)
             await cluster.apply(example(3, healing=Healing(replace_lost_after_seconds=2)))  # it looks at once
             await serves(cluster, 3)
-            assert victim.metadata.uid not in {pod.metadata.uid for pod in await cluster.list(Pod)}
+            serving = {pod.metadata.uid for pod in await cluster.list(Pod) if is_ready(pod)}
+            assert victim.metadata.uid not in serving
 
 
 async def running(pod: Pod) -> list[int]:
