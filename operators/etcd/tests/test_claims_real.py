@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -36,13 +35,13 @@ from navarch.k8s.core.v1 import (
     VolumeNodeAffinity,
     VolumeResourceRequirements,
 )
-from navarch.operator import serve
-from navarch.operator.crds import prepare_crds
+from navarch.operator import Operator
+from operated import running
 from python_image import NAME, give_python_to
 from rig import tools
 
-pytestmark = [pytest.mark.real, pytest.mark.timeout(240)]
-SECONDS = 90
+pytestmark = [pytest.mark.real, pytest.mark.timeout(480)]
+SECONDS = 120
 PLACE = PvcSource(claim_name="backups", path="some/etcd.db")
 ROOM = {"storage": Quantity("1Gi")}
 
@@ -69,7 +68,7 @@ async def test_a_backup_goes_to_a_claim_of_a_real_node_and_comes_from_there(
     (tmp_path / "volume").mkdir()
     await bound_claim(node_client, cluster_with_node, tmp_path / "volume")
     with running_etcd(tools.old_etcd, tmp_path) as etcd:
-        async with operating(node_client):
+        async with running(node_client, an_operator()):
             revision = await written(etcd.urls)
             spec = EtcdBackupSpec(etcd_endpoints=list(etcd.urls), pvc=PLACE)
             await node_client.create(EtcdBackup(name="once", spec=spec))
@@ -110,17 +109,10 @@ async def bound_claim(client: Client, cluster: rig.Cluster, folder: Path) -> Non
     await client.create(PersistentVolumeClaim(name="backups", spec=spec))
 
 
-@asynccontextmanager
-async def operating(client: Client) -> AsyncIterator[None]:
-    operator = etcd_operator(python_image=NAME)
-    operator.drain_seconds = 1.0
-    await prepare_crds(client, [EtcdCluster, EtcdBackup, EtcdRestore], "install")
-    async with asyncio.TaskGroup() as group:
-        running = group.create_task(serve(client, operator))
-        try:
-            yield
-        finally:
-            running.cancel()
+def an_operator() -> Operator:
+    made = etcd_operator(python_image=NAME)
+    made.drain_seconds = 1.0
+    return made
 
 
 async def written(urls: tuple[str, ...]) -> int:

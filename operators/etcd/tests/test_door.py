@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
 import pytest
 
 import rig
-from etcd_operator.backup import EtcdBackup
 from etcd_operator.kinds import EtcdCluster
 from etcd_operator.operator import etcd_operator
-from etcd_operator.restore import EtcdRestore
 from namespaces import in_new_namespace
 from navarch._base.clock import SystemClock
 from navarch.api import Dynamic
@@ -21,9 +18,9 @@ from navarch.client import Client, MergePatch, connect, load
 from navarch.errors import Invalid, NotFound
 from navarch.k8s.core.v1 import PersistentVolumeClaim, Pod, Service
 from navarch.k8s.policy.v1 import PodDisruptionBudget
-from navarch.operator import serve
 from navarch.operator.crds import prepare_crds
 from navarch.testing.engines import in_process
+from operated import running
 
 STORAGE = {"size": "1Gi"}
 SECONDS = 60.0
@@ -176,7 +173,7 @@ async def test_a_version_that_goes_down_or_leaps_is_refused_at_the_door(client: 
 
 async def test_an_old_manifest_becomes_a_seed_and_what_is_edited_is_put_right(client: Client) -> None:
     """With the flags of its version, a claim, two services and a budget, which somebody edits."""
-    async with running(client):
+    async with running(client, etcd_operator()):
         await client.create(cluster_of({"size": 3, "version": "3.2.13", "storage": STORAGE}, "old"))
         seed = await eventually("a seed", lambda: client.get(Pod, "old-0"), lambda _: True)
         assert seed.spec.containers[0].image == "quay.io/coreos/etcd:v3.2.13"
@@ -207,19 +204,6 @@ async def is_put_right(client: Client) -> None:
         lambda: client.get(PodDisruptionBudget, "old"),
         lambda found: found.spec.min_available == 2 and found.spec.max_unavailable is None,
     )
-
-
-@asynccontextmanager
-async def running(client: Client) -> AsyncIterator[None]:
-    """The operator, while the block lasts."""
-    operator = etcd_operator()
-    await prepare_crds(client, [EtcdCluster, EtcdBackup, EtcdRestore], "install")
-    async with asyncio.TaskGroup() as group:
-        task = group.create_task(serve(client, operator))
-        try:
-            yield
-        finally:
-            task.cancel()
 
 
 async def eventually(what: str, read: Callable[[], Awaitable[T]], holds: Callable[[T], bool]) -> T:
