@@ -125,7 +125,7 @@ class Story:
     async def _lose_the_leader(self) -> None:
         with self.stage.step("the leader is killed and its disk is lost: another member takes its place") as step:
             self._writer.longest_gap = 0.0
-            leader = (await self._told()).leader
+            leader = (await self._led()).leader
             lost = await self._cluster.get(PersistentVolumeClaim, leader)
             await self._cluster.delete(PersistentVolumeClaim, leader)
             kill(await self._cluster.get(Pod, leader))
@@ -191,6 +191,11 @@ class Story:
             lambda told: len(told.ready) == size == told.size and told.done,
             timeout=SECONDS,
             what=f"{size} members that serve",
+        )
+
+    async def _led(self) -> Told:
+        return await self._cluster.eventually(
+            self._told, lambda told: told.leader, timeout=SECONDS, what="a member that leads"
         )
 
     async def _told(self) -> Told:

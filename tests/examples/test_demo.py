@@ -21,7 +21,7 @@ def told(demo: str, *folders: str) -> str:
         env={**os.environ, "PYTHONPATH": path},
         capture_output=True,
         text=True,
-        timeout=230,
+        timeout=560,
         check=False,
     )
     assert run.returncode == 0, run.stdout + run.stderr
@@ -40,7 +40,7 @@ def counted(printed: str, what: str) -> int:
     return int(found[1].replace(",", ""))
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(600)
 def test_a_cluster_of_etcd_is_hurt_scaled_backed_up_and_restored() -> None:
     """Every step comes true, and no acknowledged write is lost; the report says what was counted."""
     printed = told("etcd_cluster.py", "operators/etcd/src")
@@ -52,6 +52,7 @@ def test_a_cluster_of_etcd_is_hurt_scaled_backed_up_and_restored() -> None:
 
 
 @pytest.mark.real
+@pytest.mark.timeout(600)
 def test_memcached_is_scaled_and_hurt() -> None:
     """Every step comes true."""
     steps = steps_of(told("memcached.py", "examples/memcached"))
