@@ -23,6 +23,7 @@ HINTS = (
     ". .venv/bin/activate",
     'eval "$(navarch cluster up --nodes 3)"',
     "python examples/memcached/memcached_operator.py &",
+    "kubectl wait --for=create crd/memcacheds.cache.example.com --timeout=5m",
     "kubectl apply -f examples/memcached/cache.yaml",
     "kubectl get memcacheds,pods -o wide",
     "kill %1; navarch cluster down --delete",

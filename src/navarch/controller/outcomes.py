@@ -74,11 +74,11 @@ class Outcomes:
 
     def _tell(self, key: Key, error: Exception, log: Log, delay: float) -> None:
         if _is_everyday(error) or not self._is_new(key, error):
-            log.debug("failed", why=f"{type(error).__name__}: {_text(error)}", again_in=delay)
+            log.debug("failed", why=f"{type(error).__name__}: {_text(error)}", again_in=round(delay, 3))
         elif isinstance(error, NavarchError):
-            log.warning("failed", why=_text(error), again_in=delay)
+            log.warning("failed", why=_text(error), again_in=round(delay, 3))
         else:
-            log.exception("failed", again_in=delay)  # noqa: LOG004 - called while it is being handled
+            log.exception("failed", again_in=round(delay, 3))  # noqa: LOG004 - called while it is being handled
 
     def _is_new(self, key: Key, error: Exception) -> bool:
         said = f"{type(error).__name__}: {_text(error)}"
