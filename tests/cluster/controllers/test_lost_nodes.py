@@ -129,7 +129,7 @@ async def test_node_that_falls_silent_is_lost(cluster: Cluster) -> None:
         )
         await cluster.eventually(
             lambda: cluster.get(Pod, "pod"),
-            lambda pod: [each.status for each in pod.status.conditions if each.type == "Ready"] == ["False"],
+            lambda pod: [each.status for each in pod.status.conditions or () if each.type == "Ready"] == ["False"],
         )
         await cluster.eventually(
             lambda: cluster.list(Event, namespace="default"),
