@@ -20,8 +20,8 @@ from chaos.waiting import until, until_none
 from conformance.controllers.watching import until_gone
 from memcached_operator import Memcached, MemcachedSpec, farewell, operator, reconcile
 from navarch.api import Key, Kind
-from navarch.client import Client, MergePatch, Request, Response, Transport, WebSocket
-from navarch.controller import Context
+from navarch.client import ALL, Client, MergePatch, Request, Response, Transport, WebSocket
+from navarch.controller import Context, ElectionOptions
 from navarch.errors import NotFound
 from navarch.k8s.apps.v1 import Deployment
 from navarch.k8s.coordination.v1 import Lease
@@ -31,6 +31,7 @@ CRD = Kind(
 )
 EXAMPLE = Path(memcached_operator.__file__).parent
 LIMIT = 60.0
+LEASE_SECONDS = ElectionOptions(name="default").lease_seconds
 ASKING = ("/leases", "/selfsubject")
 
 needs_pods = pytest.mark.real
@@ -136,7 +137,11 @@ async def until_nodes(client: Client, name: str, size: int) -> Memcached:
 
 
 async def without_definition(client: Client) -> None:
-    """As on a cluster that has never heard of the operator."""
+    """As on a cluster that has never heard of the operator. What tests before have left waits for its farewell."""
+    unhold = MergePatch({"metadata": {"finalizers": None}})
+    with contextlib.suppress(NotFound):
+        async for left in client.list(Memcached, namespace=ALL):
+            await client.patch(Memcached, left.name, unhold, namespace=left.namespace)
     with contextlib.suppress(NotFound):
         await client.delete(CRD, Memcached.__kind__.resource)
     await until_gone(client, CRD, Memcached.__kind__.resource)
@@ -192,6 +197,17 @@ async def until_served(client: Client) -> None:
     await until_none(look, seconds=LIMIT)
 
 
+async def until_counted(client: Client, name: str, size: int) -> None:
+    """Returns when its Deployment says of all pods that they are there: nobody runs them, so that nothing more happens to it."""
+
+    async def look() -> str | None:
+        found = await client.get(Deployment, name)
+        counts = (found.status.updated_replicas, found.status.unavailable_replicas)
+        return None if counts == (size, size) else f"expected {name} with {size} pods that wait, got {found.status}"
+
+    await until_none(look, seconds=LIMIT)
+
+
 @needs_pods
 async def test_settled_objects_are_left_alone(client: Client, reconciled: collections.Counter[Key]) -> None:
     """A few reconciles and two applies bring an object to rest, and what happens to another does not disturb it."""
@@ -203,6 +219,7 @@ async def test_settled_objects_are_left_alone(client: Client, reconciled: collec
         await until_nodes(client, "first", 3)
         await made(client, "second", 2)
         await until_nodes(client, "second", 2)
+        await until_counted(client, "first", 3)
         before = reconciled[Key(namespace, "first")]
         await client.patch(Memcached, "second", MergePatch({"spec": {"size": 4}}))
         await until_nodes(client, "second", 4)
@@ -233,7 +250,7 @@ async def test_foreign_change_of_the_deployment_is_undone(client: Client) -> Non
 
 @needs_pods
 async def test_only_one_of_two_replicas_works_and_the_other_takes_over(client: Client) -> None:
-    """Nothing is written by the one that stands by; when the leader stops it goes on within two seconds."""
+    """Nothing is written by the one that stands by; when the leader stops it goes on, long before the Lease would end."""
     first, second = Replica(client), Replica(client)
     async with running(first):
         await until_served(client)
@@ -245,7 +262,7 @@ async def test_only_one_of_two_replicas_works_and_the_other_takes_over(client: C
             await until_nodes(client, "cache", 2)
             assert second.writes == [], "expected nothing from the replica that stands by"
             first.stop()
-            await until(lambda: bool(second.writes), "the second replica to go on", seconds=2)
+            await until(lambda: bool(second.writes), "the second replica to go on", seconds=LEASE_SECONDS / 2)
             written = len(first.writes)
             await client.patch(Memcached, "cache", MergePatch({"spec": {"size": 3}}))
             await until_nodes(client, "cache", 3)
