@@ -7,7 +7,7 @@ import re
 import socket
 import ssl
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -48,10 +48,11 @@ class Wire:
         return "\r\n".join([first, "Host: cluster", self.authorization, *headers, "", ""]).encode("latin-1")
 
     def ask(self, line: str, headers: Sequence[str] = (), body: bytes = b"") -> Answer:
-        """One request on a connection of its own."""
+        """One request on a connection of its own; a server that has seen enough may answer before it was sent whole."""
         length = [f"Content-Length: {len(body)}", "Content-Type: application/json"] if body else []
         with self.connected() as connection:
-            connection.sendall(self.head(line, [*length, *headers, "Connection: close"]) + body)
+            with suppress(ConnectionError, ssl.SSLEOFError):
+                connection.sendall(self.head(line, [*length, *headers, "Connection: close"]) + body)
             return answer_in(everything(connection))
 
 
