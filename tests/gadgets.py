@@ -115,5 +115,5 @@ def note(client: Client, name: str) -> Dynamic:
 def compact(cluster: rig.Cluster, revision: str) -> None:
     """Makes etcd forget everything before that revision."""
     body = json.dumps({"revision": revision, "physical": True}).encode()
-    with urllib.request.urlopen(f"{cluster.etcd_url}/v3/kv/compaction", body, timeout=10) as answer:
+    with urllib.request.urlopen(f"{cluster.etcd_url}/v3/kv/compaction", body, timeout=60) as answer:
         assert answer.status == 200, answer.read()

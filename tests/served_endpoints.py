@@ -18,7 +18,7 @@ from scripted import scripted
 __all__ = ["get", "served"]
 
 _LOCAL = Endpoints(health="127.0.0.1:0", metrics="127.0.0.1:0")
-_BOUND = 30.0
+_BOUND = 60.0
 
 
 @contextlib.asynccontextmanager
