@@ -93,7 +93,8 @@ def _told(found: object) -> str:
 
 
 def _has_no_rules(step: Step, difference: Difference) -> bool:
-    return "/clusterroles/" in step.path and '"rules": []' in step.text and "resourceVersion" in difference.where
+    is_emptied = any(said in step.text for said in ('"rules": []', '"path": "/rules", "value": []'))
+    return "/clusterroles/" in step.path and is_emptied and "resourceVersion" in difference.where
 
 
 def _repeats_in_scale(step: Step, difference: Difference) -> bool:

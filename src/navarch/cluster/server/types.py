@@ -20,6 +20,8 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     namespace: str = ""
     dry_run: bool = False
     manager: str = ""
+    now: str = ""
+    """When it came, as objects have it."""
 
 
 class Schema(Protocol):

@@ -32,6 +32,12 @@ class Attributes(msgspec.Struct, frozen=True, kw_only=True):
     dry_run: bool
     user: User
 
+    @property
+    def told_name(self) -> str:
+        """By what a refusal calls the object: what its name begins with, if that was not made up yet, or nothing known."""
+        metadata = (self.value or {}).get("metadata") or {}
+        return self.name or metadata.get("name") or metadata.get("generateName") or "Unknown"
+
 
 class Admission(Protocol):
     """Everything between authorization and storage that may change or refuse a request. Raises `Refusal`."""

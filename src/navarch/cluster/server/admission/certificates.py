@@ -71,4 +71,4 @@ def _check_subject(attributes: Attributes, value: Json) -> None:
 
 
 def _forbidden(attributes: Attributes, why: str) -> Refusal:
-    return forbidden(attributes.resource.group, attributes.resource.plural, attributes.name, why)
+    return forbidden(attributes.resource.group, attributes.resource.plural, attributes.told_name, why)

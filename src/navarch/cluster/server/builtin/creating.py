@@ -24,6 +24,7 @@ __all__ = [
     "qos_class",
     "update_daemon_set",
     "update_namespace",
+    "update_persistent_volume_status",
     "update_service",
 ]
 
@@ -170,6 +171,18 @@ def create_persistent_volume(value: Json, _: Operation) -> None:
         "phase": "Pending",
         "lastPhaseTransitionTime": value["metadata"].get("creationTimestamp"),
     }
+
+
+def update_persistent_volume_status(value: Json, old: Json, operation: Operation) -> None:
+    """When the phase changed is noted, unless whoever changes it says it."""
+    status, before = value.get("status") or {}, old.get("status") or {}
+    since, given = before.get("lastPhaseTransitionTime"), status.get("lastPhaseTransitionTime")
+    if status.get("phase") == before.get("phase"):
+        noted = given or since
+    else:
+        noted = operation.now if given in {None, since} else given
+    if noted:
+        value["status"] = {**status, "lastPhaseTransitionTime": noted}
 
 
 def create_job(value: Json, _: Operation) -> None:

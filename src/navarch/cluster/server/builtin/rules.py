@@ -52,6 +52,8 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     default: Callable[[Json], None] = nothing
     create: Callable[[Json, Operation], None] = nothing
     update: Callable[[Json, Json, Operation], None] = nothing
+    update_status: Callable[[Json, Json, Operation], None] = nothing
+    """What the server itself notes in a status that is written as a subresource."""
     check: Callable[[Json], Iterable[Cause]] = no_causes
     check_update: Callable[[Json, Json], Iterable[Cause]] = no_causes
     check_status: Callable[[Json, Json], Iterable[Cause]] = no_causes

@@ -106,7 +106,7 @@ class StatusStrategy(BuiltinStrategy):
     def prepare_create(self, value: Json, operation: Operation) -> None:
         """A status is never created on its own."""
 
-    def prepare_update(self, value: Json, old: Json, operation: Operation) -> None:  # noqa: ARG002 - the contract's
+    def prepare_update(self, value: Json, old: Json, operation: Operation) -> None:
         """Takes the status, and from the metadata what the server lets through."""
         status, metadata = value.get("status"), value["metadata"]
         value.clear()
@@ -114,6 +114,7 @@ class StatusStrategy(BuiltinStrategy):
         value["metadata"] = _metadata_with_status(metadata, old["metadata"])
         if status is not None:
             value["status"] = status
+        self._rules.update_status(value, old, operation)
 
     def warnings(self, value: Json, old: Json | None) -> list[str]:  # noqa: ARG002 - the contract's
         """Who writes a status does not answer for the rest."""
@@ -137,11 +138,8 @@ def _holder(value: Json, way: tuple[str, ...]) -> tuple[Json | None, str]:
 def _metadata_with_status(metadata: Json, old: Json) -> Json:
     """A write of the status changes labels, annotations, finalizers, owners and managed fields, but no generation."""
     kept = {**metadata}
-    for name in ("generation", "deletionTimestamp", "deletionGracePeriodSeconds"):
-        kept.pop(name, None)
-        if name in old:
-            kept[name] = old[name]
-    return kept
+    kept.pop("generation", None)
+    return {**kept, "generation": old["generation"]} if "generation" in old else kept
 
 
 def count_generation(value: Json, old: Json) -> None:

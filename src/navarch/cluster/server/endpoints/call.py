@@ -60,7 +60,13 @@ class Call(msgspec.Struct):
     @property
     def operation(self) -> Operation:
         """For strategies."""
-        return Operation(user=self.user, namespace=self.info.namespace, dry_run=self.dry_run, manager=self.manager)
+        return Operation(
+            user=self.user,
+            namespace=self.info.namespace,
+            dry_run=self.dry_run,
+            manager=self.manager,
+            now=self.now(),
+        )
 
     def form(self) -> Form:
         """In which form the answer is wanted."""

@@ -24,6 +24,7 @@ __all__ = [
     "create",
     "metadata_of",
     "own",
+    "refuse_uid",
     "refuse_unversioned",
     "store_new",
     "store_update",
@@ -197,8 +198,10 @@ async def _replace(call: Call, value: Json, options: Json) -> Reply:
 async def _create_by_update(call: Call, value: Json, options: Json) -> Reply:
     if not call.resource.create_on_update or call.info.subresource:
         raise not_found(call.resource.group, call.resource.plural, call.info.name)
-    _refuse_uid(call, value["metadata"], call.resource.key(call.info.namespace, call.info.name), "")
-    check_version(value["metadata"].pop("resourceVersion", ""))
+    refuse_uid(call, value["metadata"], call.resource.key(call.info.namespace, call.info.name), "")
+    check_version(value["metadata"].get("resourceVersion", ""))
+    if not call.dry_run:  # which shows what was sent
+        value["metadata"].pop("resourceVersion", None)
     return await store_new(call, value, options)
 
 
@@ -237,14 +240,14 @@ def _check_version(call: Call, found: Found, metadata: Json) -> None:
     """Whoever read an older version, or another object of that name, has to read again."""
     resource, given = call.resource, metadata.get("resourceVersion", "")
     current = found.value["metadata"]
-    _refuse_uid(call, metadata, found.stored.key, current["uid"])
+    refuse_uid(call, metadata, found.stored.key, current["uid"])
     check_version(given)
     refuse_unversioned(call, given)
     if given and given != current["resourceVersion"]:
         raise conflict(resource.group, resource.plural, call.info.name, CHANGED)
 
 
-def _refuse_uid(call: Call, metadata: Json, key: str, uid: str) -> None:
+def refuse_uid(call: Call, metadata: Json, key: str, uid: str) -> None:
     """409 for what is meant for another object of that name."""
     if metadata.get("uid") and metadata["uid"] != uid:
         where = f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0"
@@ -279,10 +282,10 @@ async def store_update(call: Call, found: Found, value: Json, options: Json, *, 
 async def _stored(call: Call, found: Found, value: Json) -> Reply:
     if call.dry_run:
         return call.answer_value(value)
-    value["metadata"].pop("selfLink", None)  # it is never stored; a dry run shows it
     if is_ripe(value):
         await removed(call, found)
         return call.answer_value(value)
+    value["metadata"].pop("selfLink", None)  # it is never stored; who stores nothing shows it
     stored = await call.kernel.registry.update(call.resource, await stored_form(call.resource, value), found.stored)
     return await call.answer(stored)
 

@@ -13,6 +13,5 @@ PODS: Final = frozenset({("", "pods")})
 
 
 def forbid(attributes: Attributes, why: str) -> Refusal:
-    """403 for the object of the request, by what its name begins with if it has none yet."""
-    name = attributes.name or ((attributes.value or {}).get("metadata") or {}).get("generateName") or ""
-    return forbidden(attributes.resource.group, attributes.resource.plural, name, why)
+    """403 for the object of the request."""
+    return forbidden(attributes.resource.group, attributes.resource.plural, attributes.told_name, why)

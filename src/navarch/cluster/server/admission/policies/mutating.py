@@ -120,7 +120,7 @@ def _reason(policy: MutatingPolicy, binding: str, why: str) -> str:
 
 def _refused(attributes: Attributes, faults: list[tuple[str, str]]) -> Refusal:
     """403 with all of them; the first is the message, and gives the reason if it has one."""
-    refusal = forbidden(attributes.resource.group, attributes.resource.plural, attributes.name, "")
+    refusal = forbidden(attributes.resource.group, attributes.resource.plural, attributes.told_name, "")
     refusal.message, reason = faults[0]
     refusal.reason = reason or refusal.reason
     refusal.details = {**(refusal.details or {}), "causes": [{"message": message} for message, _ in faults]}

@@ -102,7 +102,7 @@ def is_never_judged(attributes: Attributes) -> bool:
 def _refused(attributes: Attributes, judgement: _Judgement) -> Refusal:
     bound = f" with binding '{judgement.binding}'" if judgement.binding else ""
     said = f"ValidatingAdmissionPolicy '{judgement.policy}'{bound} denied request: {judgement.fault.message}"
-    refusal = forbidden(attributes.resource.group, attributes.resource.plural, attributes.name, said)
+    refusal = forbidden(attributes.resource.group, attributes.resource.plural, attributes.told_name, said)
     refusal.reason = judgement.fault.reason
     refusal.code = _CODES.get(judgement.fault.reason, 422)
     refusal.details = {**(refusal.details or {}), "causes": [{"message": said}]}

@@ -8,6 +8,7 @@ from typing import Any, Final
 from navarch.api.names import DNS_LABEL
 from navarch.cluster.server.builtin.checks.common import address, choice, label_name, named
 from navarch.cluster.server.builtin.checks.containers import check_containers, check_id, check_resources
+from navarch.cluster.server.builtin.checks.host_ports import check_host_ports
 from navarch.cluster.server.builtin.checks.volumes import check_volumes
 from navarch.cluster.server.causes import forbidden, invalid, required, unsupported
 from navarch.cluster.server.metadata import annotation_faults, label_faults, selector_faults
@@ -43,6 +44,7 @@ def check_pod_spec(spec: Json, path: str) -> Iterator[Cause]:
     """The spec of a pod."""
     yield from check_volumes(spec.get("volumes") or (), f"{path}.volumes")
     yield from check_containers(spec, path)
+    yield from check_host_ports(spec.get("containers") or (), f"{path}.containers")
     if spec.get("resources"):
         yield from check_resources(spec["resources"], f"{path}.resources")
     yield from choice(spec.get("restartPolicy"), f"{path}.restartPolicy", _RESTARTS)

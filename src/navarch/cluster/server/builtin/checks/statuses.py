@@ -5,7 +5,8 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Iterator
 
-from navarch.cluster.server.causes import forbidden, invalid
+from navarch.api.names import DNS_SUBDOMAIN
+from navarch.cluster.server.causes import forbidden, invalid, required, unsupported
 from navarch.cluster.server.request import Json
 from navarch.errors import Cause
 
@@ -14,6 +15,7 @@ __all__ = ["deployment_status", "job_status", "service_status", "stateful_set_st
 _DEPLOYED = ("updatedReplicas", "readyReplicas", "availableReplicas")
 _OF_SET = ("readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas")
 _COUNTED = ("succeeded", "failed")
+_MODES = ("Proxy", "VIP")
 
 
 def deployment_status(value: Json, _old: Json) -> Iterator[Cause]:
@@ -51,9 +53,24 @@ def service_status(value: Json, _old: Json) -> Iterator[Cause]:
         yield forbidden(field, "may only be used when `spec.type` is 'LoadBalancer'")
         return
     for index, each in enumerate(ingress):
-        if each.get("ip") and not _is_address(each["ip"]):
-            said = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
-            yield invalid(f"{field}[{index}].ip", each["ip"], said)
+        yield from _balancer_address(each, f"{field}[{index}]")
+
+
+def _balancer_address(ingress: Json, path: str) -> Iterator[Cause]:
+    address, mode, host = ingress.get("ip", ""), ingress.get("ipMode"), ingress.get("hostname", "")
+    if address and not _is_address(address):
+        yield invalid(f"{path}.ip", address, "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)")
+    if mode is None:
+        if address:
+            yield required(f"{path}.ipMode", "must be specified when `ip` is set")
+    elif not address:
+        yield forbidden(f"{path}.ipMode", "may not be specified when `ip` is not set")
+    elif mode not in _MODES:
+        yield unsupported(f"{path}.ipMode", mode, _MODES)
+    if host:
+        yield from (invalid(f"{path}.hostname", host, said) for said in DNS_SUBDOMAIN.faults(host))
+    if host and _is_address(host):
+        yield invalid(f"{path}.hostname", host, "must be a DNS name, not an IP address")
 
 
 def _is_address(text: str) -> bool:

@@ -18,7 +18,7 @@ from navarch.cluster.server.endpoints.scaling import (
     store_scaled,
     warn_of_fields,
 )
-from navarch.cluster.server.endpoints.write import check_name, check_version
+from navarch.cluster.server.endpoints.write import check_name, check_version, refuse_uid
 from navarch.cluster.server.refusal import bad_request, conflict, invalid
 from navarch.cluster.server.registry import CHANGED
 from navarch.cluster.server.request import Json, Reply
@@ -54,16 +54,18 @@ def _sent(call: Call) -> Json:
 def _check(call: Call, asked: Json, current: Json) -> None:
     metadata, name, resource = asked["metadata"], call.info.name, call.resource
     check_name(call, metadata)
-    check_version(metadata.get("resourceVersion", ""))
-    if metadata.get("resourceVersion") and metadata["resourceVersion"] != current["resourceVersion"]:
-        raise conflict(resource.group, resource.plural, name, CHANGED)
-    if metadata.get("uid") and metadata["uid"] != current["uid"]:
-        why = f"Precondition failed: UID in precondition: {metadata['uid']}, UID in object meta: {current['uid']}"
-        raise conflict(resource.group, resource.plural, name, why)
+    if call.info.verb == "update":
+        refuse_uid(call, metadata, resource.key(call.info.namespace, name), current["uid"])
     replicas = (asked.get("spec") or {}).get("replicas") or 0
     if replicas < 0:
         cause = invalid_cause("spec.replicas", replicas, "must be greater than or equal to 0")
         raise invalid("autoscaling", "Scale", name, [cause])
+    if metadata.get("uid") and metadata["uid"] != current["uid"]:
+        why = f"Precondition failed: UID in precondition: {metadata['uid']}, UID in object meta: {current['uid']}"
+        raise conflict(resource.group, resource.plural, name, why)
+    check_version(metadata.get("resourceVersion", ""))
+    if metadata.get("resourceVersion") and metadata["resourceVersion"] != current["resourceVersion"]:
+        raise conflict(resource.group, resource.plural, name, CHANGED)
 
 
 def _changed(value: Json, replicas: int, managed: list[Json]) -> Json:

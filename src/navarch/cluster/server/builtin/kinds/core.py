@@ -52,6 +52,7 @@ CORE: Final[dict[tuple[str, str], Rules]] = {
         never_empty=("spec", "capacity"),
         default=defaults.default_persistent_volume,
         create=creating.create_persistent_volume,
+        update_status=creating.update_persistent_volume_status,
         check=claims.check_volume,
         check_update=claims.check_volume_update,
     ),
