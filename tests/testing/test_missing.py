@@ -26,3 +26,13 @@ def test_plugin_says_what_is_missing(
     )
     outcome.assert_outcomes(errors=1)
     outcome.stdout.fnmatch_lines([f"*{remedy.replace('[', '[[]')}*"])
+
+
+def test_type_of_the_fixture_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests that name it in an annotation fail when they are collected, before the fixture can say anything."""
+    from navarch import testing
+
+    monkeypatch.delitem(sys.modules, "navarch.testing.cluster", raising=False)
+    monkeypatch.setitem(sys.modules, "navarch.cluster.embedded.kubeconfig", None)
+    with pytest.raises(ImportError, match=r"which is not installed: pip install 'navarch\[cluster\]'"):
+        getattr(testing, "Cluster")  # noqa: B009 - the import is what fails

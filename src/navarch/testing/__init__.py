@@ -16,6 +16,10 @@ __all__ = ["Cluster"]
 def __getattr__(name: str) -> Any:
     if name != "Cluster":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from navarch.testing.cluster import Cluster  # noqa: PLC0415 - see above
-
+    try:
+        from navarch.testing.cluster import Cluster  # noqa: PLC0415 - see above
+    except ModuleNotFoundError as error:
+        raise ImportError(
+            f"navarch.testing.Cluster needs {error.name}, which is not installed: pip install 'navarch[cluster]'"
+        ) from error
     return Cluster
