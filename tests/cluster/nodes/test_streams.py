@@ -31,7 +31,17 @@ async def _all(process: Process) -> tuple[bytes, bytes, int]:
 
 async def test_a_log_is_read_in_parts(machine: Machine) -> None:
     """Everything, the end, since a moment, with times, one stream, a few bytes."""
-    pod = await machine.ended(shell("echo one; echo two >&2; sleep 1.1; echo three; printf four"))
+    wait = "until test -e /data/{}; do sleep 0.05; done"
+    script = f"echo one; {wait.format('one')}; echo two >&2; {wait.format('two')}; echo three; printf four"
+    pod = await machine.run(
+        shell(script, volume_mounts=[{"name": "data", "mountPath": "/data"}]),
+        restart_policy="Never",
+        volumes=[{"name": "data", "emptyDir": {}}],
+    )
+    for word in ("one", "two"):  # what waits in two pipes has no order
+        await machine.said(pod, word)
+        (machine.pod_folder(pod) / "volumes" / "data" / word).touch()
+    await machine.until(lambda pod: pod.status.phase == "Succeeded")
     assert await machine.log(pod) == "one\ntwo\nthree\nfour"
     assert await machine.log(pod, tail=2) == "three\nfour"
     assert await machine.log(pod, tail=0) == ""
