@@ -188,7 +188,7 @@ async def test_nothing_outlives_a_cluster_that_was_killed(tmp_path: Path) -> Non
         sys.executable, "-c", _CLUSTER, str(tmp_path), seconds, env=env, stdout=asyncio.subprocess.PIPE
     )
     assert process.stdout is not None
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(120):
         assert await process.stdout.readline() == b"ready\n"
     await until(lambda: len(sleeping(seconds)) == 2, "both processes", seconds=60)
     process.send_signal(signal.SIGKILL)

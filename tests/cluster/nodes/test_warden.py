@@ -58,7 +58,7 @@ async def _said(folder: Path, seconds: str, *around: str) -> list[str]:
     process = await asyncio.create_subprocess_exec(
         *around, sys.executable, "-c", _SCRIPT, str(folder), seconds, env=env, stdout=asyncio.subprocess.PIPE
     )
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(120):
         output, _ = await process.communicate()
     return output.decode().splitlines()
 
