@@ -79,6 +79,9 @@ class ModelEtcd:
     def start(self, pod: Pod, disk: str) -> None:
         """A container starts; raises `StartError`, or AssertionError for what must never be."""
         notes = pod.annotations
+        bracketed = any("[$(POD_IP)]" in flag for flag in pod.spec.containers[0].command or [])
+        if bracketed != (":" in (pod.status.pod_ip or "")):
+            raise StartError('{"level":"fatal","msg":"error verifying flags, too many colons in address"}')
         if self.failing.get(disk, 0):
             self.failing[disk] -= 1
             raise StartError('{"level":"fatal","msg":"failed to open WAL","error":"read: input/output error"}')

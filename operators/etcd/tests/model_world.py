@@ -58,6 +58,8 @@ class World:
     images: set[str] = field(default_factory=lambda: {"3.5.1", "3.5.2"})
     gone: dict[str, float] = field(default_factory=dict)
     """Nodes that are no more, and since when. Each pod has one of its own."""
+    address: str = "10.0.0.1"
+    """Of every pod."""
     writes: list[str] = field(default_factory=list)
     dies_after: int = 0
     slowness: float = 0.0
@@ -211,9 +213,9 @@ class World:
         if keeps_data(self.cluster) and name not in self.claims:
             return
         self.keeper.check_start(pod.annotations["etcd.version"])
+        pod.status.pod_ip = self.address
         try:
             self.etcd.start(pod, self._disk(pod))
-            pod.status.pod_ip = "10.0.0.1"
             self._state(pod, ContainerState(running=ContainerStateRunning()))
         except StartError as error:
             end = ContainerStateTerminated(exit_code=1, message=str(error))

@@ -25,6 +25,7 @@ __all__ = [
     "EtcdClusterStatus",
     "EtcdSettings",
     "Healing",
+    "IpFamily",
     "IssuedTls",
     "MemberTls",
     "MembersStatus",
@@ -35,6 +36,7 @@ __all__ = [
 ]
 
 GROUP: Final = "etcd.database.coreos.com"
+IpFamily = Literal["", "IPv4", "IPv6"]
 NEWEST: Final = "3.6.8"
 _MINOR: Final = "int({}.replace('v', '').split('.')[1])"
 _CLAIMS: Final = "has({0}.storage) || (has({0}.pod) && has({0}.pod.persistentVolumeClaimSpec))"
@@ -274,6 +276,8 @@ class EtcdClusterStatus(Status):
     """When the data of members was last compared, and no difference found."""
     snapshot_before_upgrade: str = ""
     """The one that was taken before the version was last changed, or why there is none."""
+    ip_family: IpFamily = ""
+    """Of the addresses that members listen at; known from the first pod, or from the service before there is one."""
     leader: str = ""
     selector: str = ""
     next_step: str = ""

@@ -9,9 +9,9 @@ from typing import Final
 from etcd_operator.carrying import InTheWayError, carry_out
 from etcd_operator.etcd import Connect, Etcd
 from etcd_operator.keeper import Keeper
-from etcd_operator.kinds import EtcdCluster, EtcdClusterStatus
+from etcd_operator.kinds import EtcdCluster, EtcdClusterStatus, IpFamily
 from etcd_operator.looking import look
-from etcd_operator.manifests import client_urls, labels_of
+from etcd_operator.manifests import client_urls, family_of, labels_of
 from etcd_operator.manifests.wiring import AUTHORITIES
 from etcd_operator.metrics import RECOVERY, STEPS, MemberCounts
 from etcd_operator.nodes import Nodes
@@ -23,7 +23,7 @@ from etcd_operator.trust import Keyring
 from navarch import Context, Result
 from navarch.client import Client
 from navarch.errors import Conflict, EtcdError, Forbidden, Invalid, NotFound
-from navarch.k8s.core.v1 import PersistentVolumeClaim, Pod
+from navarch.k8s.core.v1 import PersistentVolumeClaim, Pod, Service
 
 __all__ = ["Reconciler"]
 
@@ -65,9 +65,10 @@ class Reconciler:
             tell(cluster, seen, plan)
             self._counts.tell(cluster.namespace, cluster.name, _counted(cluster, seen), ctx.now())
             _announce(ctx, plan, before, cluster.status)
+            refusals = [] if cluster.spec.paused else await surround(cluster, ctx, len(seen.voters))
+            cluster.status.ip_family = await _family(cluster, ctx, pods)
             if cluster.spec.paused:
                 return Result(after=plan.after)
-            refusals = await surround(cluster, ctx, len(seen.voters))
             await self._keeper.keep(cluster, ctx)
             if refusals and not cluster.status.cluster_id:
                 return Result(after=_refused(plan, cluster, ctx, "; ".join(refusals)))
@@ -103,6 +104,15 @@ class Reconciler:
         while True:
             await client.clock.sleep(_TIDY_SECONDS)
             self._counts.forget_gone(client.clock.now())
+
+
+async def _family(cluster: EtcdCluster, ctx: Context, pods: list[Pod]) -> IpFamily:
+    """Once the cluster has formed it stays: all members would be restarted for it."""
+    if cluster.status.cluster_id:
+        return cluster.status.ip_family
+    service = await ctx.get(Service, f"{cluster.name}-client")
+    given = service.spec.cluster_ip if service is not None else None
+    return family_of([*(pod.status.pod_ip or "" for pod in pods), given or ""]) or cluster.status.ip_family
 
 
 async def _of_others(cluster: EtcdCluster, ctx: Context) -> frozenset[str]:

@@ -1,5 +1,6 @@
 """The objects that a cluster consists of, as pure functions of its spec."""
 
+from etcd_operator.manifests.addresses import family_of, url
 from etcd_operator.manifests.budgets import budget
 from etcd_operator.manifests.claims import claim, grown, keeps_data, storage_of
 from etcd_operator.manifests.names import (
@@ -35,6 +36,7 @@ __all__ = [
     "claim",
     "client_host",
     "client_urls",
+    "family_of",
     "grown",
     "host_of",
     "keeps_data",
@@ -54,4 +56,5 @@ __all__ = [
     "settled",
     "storage_of",
     "template_of",
+    "url",
 ]

@@ -8,6 +8,7 @@ from typing import Any, Final, Literal
 
 from etcd_operator.kinds import GROUP, EtcdCluster, PodPolicy
 from etcd_operator.manifests import wiring
+from etcd_operator.manifests.addresses import own_address
 from etcd_operator.manifests.claims import keeps_data
 from etcd_operator.manifests.names import CLIENT_PORT, METRICS_PORT, PEER_PORT, SECURE_PEER_PORT, labels_of, peer_url
 from etcd_operator.manifests.tls import secret_names
@@ -161,7 +162,7 @@ def _flags(cluster: EtcdCluster, name: str) -> list[str]:
 
 def _metrics(cluster: EtcdCluster) -> list[str]:
     own_port = Version.of(cluster.spec.version).has_metrics_port
-    return [f"--listen-metrics-urls=http://$(POD_IP):{METRICS_PORT}"] if own_port else []
+    return [f"--listen-metrics-urls=http://{own_address(cluster)}:{METRICS_PORT}"] if own_port else []
 
 
 def _settings(cluster: EtcdCluster) -> list[str]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from etcd_operator.kinds import GROUP, EtcdCluster
+from etcd_operator.manifests.addresses import own_address, url
 from etcd_operator.manifests.names import CLIENT_PORT, PEER_PORT, SECURE_PEER_PORT, host_of, peer_url
 from etcd_operator.manifests.tls import PEER, SERVER, Files, mode_of, secret_names
 from etcd_operator.versions import Version
@@ -22,7 +23,7 @@ SERVER_FOLDER: Final = "/etc/etcdtls/member/server-tls"
 def client_urls(pods: Iterable[Pod]) -> dict[str, str]:
     """Where those pods that have an address serve clients, each as it was started."""
     return {
-        pod.name: f"{pod.annotations.get(CLIENTS, 'http')}://{pod.status.pod_ip}:{CLIENT_PORT}"
+        pod.name: url(pod.annotations.get(CLIENTS, "http"), pod.status.pod_ip, CLIENT_PORT)
         for pod in pods
         if pod.status.pod_ip
     }
@@ -39,8 +40,8 @@ def notes(cluster: EtcdCluster) -> dict[str, str]:
 def flags(cluster: EtcdCluster, name: str) -> list[str]:
     """Addresses and certificates."""
     return [
-        f"--listen-peer-urls={','.join(_peer_urls(cluster, '$(POD_IP)'))}",
-        f"--listen-client-urls={','.join(_client_urls(cluster, '$(POD_IP)'))}",
+        f"--listen-peer-urls={','.join(_peer_urls(cluster, own_address(cluster)))}",
+        f"--listen-client-urls={','.join(_client_urls(cluster, own_address(cluster)))}",
         f"--initial-advertise-peer-urls={peer_url(cluster, name)}",
         f"--advertise-client-urls={','.join(_client_urls(cluster, host_of(cluster, name)))}",
         *_certificates(cluster),
@@ -81,7 +82,7 @@ def environment(cluster: EtcdCluster, name: str) -> list[EnvVar]:
     """For etcd, and for whoever runs etcdctl beside it."""
     names = secret_names(cluster)
     if not names.server:
-        tool = [EnvVar(name="ETCDCTL_ENDPOINTS", value=f"http://$(POD_IP):{CLIENT_PORT}")]
+        tool = [EnvVar(name="ETCDCTL_ENDPOINTS", value=f"http://{own_address(cluster)}:{CLIENT_PORT}")]
     else:
         tool = [
             EnvVar(name="ETCDCTL_ENDPOINTS", value=f"https://{host_of(cluster, name)}:{CLIENT_PORT}"),

@@ -12,7 +12,7 @@ import aiohttp
 from etcd_operator.backup.faults import BackupError
 from etcd_operator.backup.snapshots import Snapshot
 from etcd_operator.kinds import EtcdCluster
-from etcd_operator.manifests import PROGRAM_PORT, claim, keeps_data, labels_of, member_name, ordinal_of
+from etcd_operator.manifests import PROGRAM_PORT, claim, keeps_data, labels_of, member_name, ordinal_of, url
 from etcd_operator.reaching import Reached, Way
 from etcd_operator.restore.kinds import EtcdRestore
 from etcd_operator.restore.seeds import RESTORE, seed
@@ -114,7 +114,7 @@ async def hand_over(pod: Pod, restore: EtcdRestore, way: Way, fetch: Callable[[]
     if snapshot.sha256 != restore.status.sha256:
         raise BackupError("the snapshot in the store is another one than when the restore began")
     try:
-        await _put(f"{way.scheme}://{pod.status.pod_ip}:{PROGRAM_PORT}/", snapshot, way)
+        await _put(f"{url(way.scheme, pod.status.pod_ip or '', PROGRAM_PORT)}/", snapshot, way)
     except aiohttp.ClientError as error:
         full = isinstance(error, aiohttp.ClientResponseError) and error.status == _FULL
         words = f"the volume of {pod.name} is full" if full else f"{pod.name} did not take the snapshot yet"

@@ -13,6 +13,7 @@ import aiohttp
 import msgspec
 
 from etcd_operator.backup.faults import StoreError
+from etcd_operator.manifests import url
 
 __all__ = ["ClaimFiles", "Connection"]
 
@@ -44,10 +45,9 @@ class Connection:
     @asynccontextmanager
     async def to(cls, address: str, port: int, tls: ssl.SSLContext, host: str) -> AsyncIterator[Connection]:
         """While the block lasts."""
-        bracketed = f"[{address}]" if ":" in address else address
         connector = aiohttp.TCPConnector(ssl=tls, force_close=True)
         async with aiohttp.ClientSession(connector=connector, timeout=_TIMEOUT) as session:
-            yield cls(session, f"https://{bracketed}:{port}/", host)
+            yield cls(session, f"{url('https', address, port)}/", host)
 
     @asynccontextmanager
     async def ask(self, method: str, name: str = "", **fields: Any) -> AsyncIterator[aiohttp.ClientResponse]:
