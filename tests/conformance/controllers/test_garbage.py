@@ -193,9 +193,9 @@ async def test_children_of_custom_kinds_go_too(client: Client) -> None:
 
 
 async def until_none_is_called(client: Client, kind: type[Object], name: str) -> None:
-    """Kubernetes looks for new kinds every half minute."""
+    """Kubernetes looks for new kinds every half minute, and then lists their objects."""
 
     async def names() -> set[str]:
         return {found.name for found in await client.list(kind)}
 
-    await until(names, lambda found: name not in found, f"no {kind.__name__} called {name}", seconds=60)
+    await until(names, lambda found: name not in found, f"no {kind.__name__} called {name}", seconds=120)

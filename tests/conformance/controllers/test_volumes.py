@@ -57,7 +57,8 @@ async def storage(client: Client) -> AsyncIterator[str]:
     await client.delete_all(PersistentVolumeClaim)
     for volume in await client.list(PersistentVolume):
         if volume.spec.storage_class_name == name:
-            await client.delete(PersistentVolume, volume.name)
+            with contextlib.suppress(NotFound):
+                await client.delete(PersistentVolume, volume.name)
 
 
 def claim(name: str, storage: str, size: str = "1Gi", **spec: Any) -> PersistentVolumeClaim:
