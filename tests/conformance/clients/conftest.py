@@ -13,11 +13,13 @@ from kubernetes import config as k8s_config
 
 import rig
 from conformance.clients.mounting import Mount
+from conformance.controllers.watching import until
 from gadgets import installed
 from navarch.client import Client, Config
 from navarch.k8s.authentication.v1 import TokenRequest, TokenRequestSpec
 from navarch.k8s.core.v1 import ServiceAccount
 from navarch.testing.cluster import Cluster
+from rig.waiting import wait_for
 
 
 @pytest.fixture
@@ -27,9 +29,13 @@ def namespace(client: Client) -> str:
 
 
 @pytest.fixture
-async def gadgets(client: Client) -> None:
-    """A custom kind that is served."""
+async def gadgets(client: Client, kubeconfig: str) -> None:
+    """A custom kind that is served, and told of to those who ask for all kinds: the real server does that a moment later."""
     await installed(client)
+    await until(lambda: client.discovery.find("gadgets.test.example.com"), bool, "the kind among all kinds")
+    with k8s_config.new_client_from_config(kubeconfig) as api:
+        groups = k8s.ApisApi(api).get_api_versions
+        wait_for("its group", lambda: "test.example.com" in [each.name for each in groups().groups], seconds=60)
 
 
 @pytest.fixture

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +19,14 @@ from navarch.api import Dynamic, Kind
 from navarch.client import Client, MergePatch
 from navarch.errors import ApiError
 from navarch.k8s.core.v1 import ConfigMap
+from rig import ports
 
 pytestmark = pytest.mark.filterwarnings(  # about connections that kopf leaves behind when its loop ends
     "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
 )
 
 FINALIZER = "kopf.zalando.org/KopfFinalizerMarker"
+LAST_HANDLED = "kopf.zalando.org/last-handled-configuration"
 EVENT = Kind("", "v1", "Event", plural="events")
 
 
@@ -44,6 +48,17 @@ async def becomes(client: Client, name: str, **status: Any) -> Dynamic:
 
     await until_none(look, seconds=LIMIT)
     return found[0]
+
+
+async def handled(client: Client, name: str) -> None:
+    """Waits until kopf has noted in the ship that it is done with it as it is."""
+
+    async def look() -> str | None:
+        found = await client.get(SHIP, name)
+        noted = found["metadata"].get("annotations", {})
+        return None if LAST_HANDLED in noted else f"expected {LAST_HANDLED} in {noted}"
+
+    await until_none(look, seconds=LIMIT)
 
 
 async def test_kopf_handles_the_life_of_an_object(client: Client, harbour: Harbour) -> None:
@@ -93,6 +108,8 @@ async def test_kopf_resumes_what_it_left(client: Client, harbour: Harbour) -> No
         for name in ("argo", "nautilus"):
             await client.create(ship(name, crew=1))
         await harbour.logged(("built", "argo"), ("built", "nautilus"))
+        for name in ("argo", "nautilus"):
+            await handled(client, name)
     await client.patch(SHIP, "nautilus", MergePatch({"spec": {"crew": 2}}))
     with harbour.open():
         await harbour.logged(("met", "argo"), ("refitted", "nautilus"))
@@ -133,7 +150,7 @@ async def test_kopf_keeps_timers_and_daemons(client: Client, harbour: Harbour) -
     def ticks(**_: Any) -> None:
         harbour.log.append("tick")
 
-    @kopf.daemon(ships.GROUP, ships.PLURAL, registry=harbour.registry, cancellation_timeout=5.0)
+    @kopf.daemon(ships.GROUP, ships.PLURAL, registry=harbour.registry, cancellation_timeout=LIMIT)
     async def keeps_watch(stopped: kopf.DaemonStopped, name: str, **_: Any) -> None:
         harbour.log.append(("watching", name))
         harbour.log.append(("stopped", str(await stopped.wait(LIMIT))))
@@ -218,15 +235,23 @@ async def test_kopf_makes_children_and_tells_what_it_does(client: Client, harbou
         await until_none(look, seconds=LIMIT)
 
 
-async def test_kopf_admits_and_changes_objects(client: Client, harbour: Harbour, tmp_path: Path) -> None:
-    """By a server of webhooks that it registers itself, and takes away when it ends."""
+@pytest.fixture
+def webhooks(harbour: Harbour, tmp_path: Path) -> Iterator[None]:
+    """kopf serves webhooks, at a port that nobody else is given."""
     signed = sign("kopf")
     (tmp_path / "tls.crt").write_bytes(signed.pem)
     (tmp_path / "tls.key").write_bytes(signed.key)
     harbour.settings.admission.managed = "kopf.sea.example.com"
-    harbour.settings.admission.server = kopf.WebhookServer(
-        addr="127.0.0.1", certfile=tmp_path / "tls.crt", pkeyfile=tmp_path / "tls.key", cadata=signed.pem
-    )
+    with ports.reserved(1) as [port]:
+        harbour.settings.admission.server = kopf.WebhookServer(
+            addr="127.0.0.1", port=port, certfile=tmp_path / "tls.crt", pkeyfile=tmp_path / "tls.key", cadata=signed.pem
+        )
+        yield
+
+
+@pytest.mark.usefixtures("webhooks")
+async def test_kopf_admits_and_changes_objects(client: Client, harbour: Harbour) -> None:
+    """By a server of webhooks that it registers itself, and takes away when it ends."""
 
     @kopf.on.validate(ships.GROUP, ships.PLURAL, registry=harbour.registry)
     def seaworthy(spec: Any, **_: Any) -> None:
@@ -238,14 +263,15 @@ async def test_kopf_admits_and_changes_objects(client: Client, harbour: Harbour,
         patch.spec["flag"] = "white"
         warnings.append("she had no flag")
 
-    async def look() -> str | None:
+    async def is_flagged(flag: str | None) -> str | None:
         try:
             made = await client.using(dry_run=True).create(ship("argo", crew=1))
         except ApiError as error:
             return str(error)
-        return None if made["spec"].get("flag") == "white" else f"expected a flag, got {made}"
+        return None if made["spec"].get("flag") == flag else f"expected the flag {flag}, got {made}"
 
     with harbour.open():
-        await until_none(look, seconds=LIMIT)
+        await until_none(partial(is_flagged, "white"), seconds=LIMIT)
         with pytest.raises(ApiError, match="nobody is aboard"):
             await client.create(ship("wreck", crew=0))
+    await until_none(partial(is_flagged, None), seconds=LIMIT)

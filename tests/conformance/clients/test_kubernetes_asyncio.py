@@ -18,7 +18,7 @@ from kubernetes_asyncio.dynamic import DynamicClient
 from conformance.clients.mounting import Mount
 from conformance.conftest import Compacting
 
-LIMIT = 60.0
+LIMIT = 60
 GROUP, VERSION, PLURAL = "test.example.com", "v1", "gadgets"
 
 
@@ -115,15 +115,21 @@ async def test_asyncio_client_applies(core: k8s.CoreV1Api, namespace: str) -> No
 async def test_asyncio_client_watches_within_its_time(core: k8s.CoreV1Api, namespace: str) -> None:
     """What is there, then what changes, until the server ends it as it was asked to."""
     await core.create_namespaced_config_map(namespace, config_map("a"))
+
+    def watched(seconds: float) -> watch.Watch:
+        kinds = core.list_namespaced_config_map
+        return watch.Watch().stream(kinds, namespace, label_selector="suite=clients", timeout_seconds=seconds)
+
     seen = []
-    async with watch.Watch().stream(
-        core.list_namespaced_config_map, namespace, label_selector="suite=clients", timeout_seconds=1
-    ) as events:
+    async with watched(LIMIT) as events:
         async for event in events:
             seen.append((event["type"], event["object"].metadata.name))
-            if len(seen) == 1:
-                await core.delete_namespaced_config_map("a", namespace)
+            if len(seen) == 2:
+                break
+            await core.delete_namespaced_config_map("a", namespace)
     assert seen == [("ADDED", "a"), ("DELETED", "a")]
+    async with asyncio.timeout(LIMIT), watched(1) as events:
+        assert [event async for event in events] == []
 
 
 async def test_asyncio_client_goes_on_where_it_was(core: k8s.CoreV1Api, namespace: str) -> None:
@@ -149,7 +155,7 @@ async def test_asyncio_client_is_told_that_a_version_is_gone(
     await compacting(patched.metadata.resource_version)
     with pytest.raises(ApiException) as caught:
         async with watch.Watch().stream(
-            core.list_namespaced_event, namespace, resource_version=old, timeout_seconds=5
+            core.list_namespaced_event, namespace, resource_version=old, timeout_seconds=LIMIT
         ) as events:
             await anext(events)
     assert caught.value.status == 410

@@ -13,7 +13,9 @@ from kubernetes import dynamic, watch
 from kubernetes.dynamic import exceptions
 
 from gadgets import DEFINITION
+from rig.waiting import wait_for
 
+LIMIT = 60
 GROUP, VERSION, PLURAL = "test.example.com", "v1", "gadgets"
 
 
@@ -123,7 +125,7 @@ def test_official_client_installs_a_definition(api: k8s.ApiClient, namespace: st
     def events(version: str) -> Iterator[dict[str, Any]]:
         only = f"metadata.name=gizmos.{GROUP}"
         kinds = definitions.list_custom_resource_definition
-        yield from watch.Watch().stream(kinds, field_selector=only, resource_version=version, timeout_seconds=20)
+        yield from watch.Watch().stream(kinds, field_selector=only, resource_version=version, timeout_seconds=LIMIT)
 
     def established(event: dict[str, Any]) -> bool:
         return any(
@@ -132,7 +134,18 @@ def test_official_client_installs_a_definition(api: k8s.ApiClient, namespace: st
 
     assert any(map(established, events(made.metadata.resource_version))), "expected the definition to be established"
     body = {**gadget("a"), "kind": "Gizmo"}
-    assert custom.create_namespaced_custom_object(GROUP, VERSION, namespace, "gizmos", body)["kind"] == "Gizmo"
+
+    def served() -> dict[str, Any] | None:
+        """The real server says that it is established a moment before it is."""
+        try:
+            made: dict[str, Any] = custom.create_namespaced_custom_object(GROUP, VERSION, namespace, "gizmos", body)
+        except k8s.ApiException as error:
+            if error.status != 404:
+                raise
+            return None
+        return made
+
+    assert wait_for("gizmos to be served", served, seconds=LIMIT)["kind"] == "Gizmo"
     deleted = definitions.read_custom_resource_definition(f"gizmos.{GROUP}").metadata.resource_version
     definitions.delete_custom_resource_definition(f"gizmos.{GROUP}")
     assert any(event["type"] == "DELETED" for event in events(deleted)), "expected it to go, with its objects"
@@ -200,7 +213,7 @@ def test_dynamic_client_watches(learned: dynamic.DynamicClient, namespace: str) 
     events = maps.watch(
         namespace=namespace,
         label_selector="suite=clients",
-        timeout=20,
+        timeout=LIMIT,
         allow_watch_bookmarks=True,
         send_initial_events=True,
         resource_version_match="NotOlderThan",

@@ -17,7 +17,7 @@ from kubernetes.leaderelection.resourcelock.leaselock import LeaseLock
 from conformance.conftest import Compacting
 from navarch.client import Client
 
-LIMIT = 60.0
+LIMIT = 60
 MINE = "suite=clients"
 
 
@@ -38,14 +38,18 @@ def taken(events: Iterator[dict[str, Any]], count: int) -> list[tuple[str, str]]
 def test_official_client_watches_within_its_time(core: k8s.CoreV1Api, namespace: str) -> None:
     """What is there, then what changes; the server ends it when it was asked to."""
     core.create_namespaced_config_map(namespace, config_map("a"))
-    watching = watch.Watch()
-    events = watching.stream(core.list_namespaced_config_map, namespace, label_selector=MINE, timeout_seconds=1)
+
+    def watched(seconds: int) -> Iterator[dict[str, Any]]:
+        kinds = core.list_namespaced_config_map
+        return iter(watch.Watch().stream(kinds, namespace, label_selector=MINE, timeout_seconds=seconds))
+
+    events = watched(LIMIT)
     seen = taken(events, 1)
     core.patch_namespaced_config_map("a", namespace, {"data": {"k": "v"}})
     core.delete_namespaced_config_map("a", namespace)
     seen += taken(events, 2)
     assert seen == [("ADDED", "a"), ("MODIFIED", "a"), ("DELETED", "a")]
-    assert list(events) == [], "expected the watch to end after the seconds it was given"
+    assert list(watched(1)) == [], "expected the watch to end after the seconds it was given"
 
 
 def test_official_client_goes_on_where_it_was(core: k8s.CoreV1Api, namespace: str) -> None:
@@ -77,7 +81,7 @@ async def test_official_client_is_told_that_a_version_is_gone(
         patched = core.patch_namespaced_event("a", namespace, {"message": message})
     await compacting(patched.metadata.resource_version)
     with pytest.raises(k8s.ApiException) as caught:
-        list(watch.Watch().stream(core.list_namespaced_event, namespace, resource_version=old, timeout_seconds=5))
+        list(watch.Watch().stream(core.list_namespaced_event, namespace, resource_version=old, timeout_seconds=LIMIT))
     assert caught.value.status == 410
 
 

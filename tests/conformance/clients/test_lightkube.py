@@ -155,7 +155,7 @@ def test_lightkube_watches(light: Client) -> None:
     light.delete(ConfigMap, "a")
     assert [kind for kind, _ in islice(events, 2)] == ["MODIFIED", "DELETED"]
     events.close()
-    later = light.watch(ConfigMap, labels=MINE, resource_version=made.metadata.resourceVersion, server_timeout=5)
+    later = light.watch(ConfigMap, labels=MINE, resource_version=made.metadata.resourceVersion, server_timeout=60)
     assert [kind for kind, _ in islice(later, 2)] == ["MODIFIED", "DELETED"]
     later.close()
 
