@@ -27,6 +27,7 @@ from navarch.cluster.server.request import User
 from navarch.errors import ConfigError, NavarchError
 from navarch.etcd import EtcdClient, EtcdOptions, EtcdTls
 from navarch.k8s.core.v1 import ConfigMap
+from rig import programs
 
 WRITERS = 20
 WRITES = 50
@@ -158,16 +159,19 @@ async def kill_after(running: Running, acknowledged: set[str], count: int) -> No
     ("store", "kills"),
     [
         pytest.param("file", 1, id="file"),
-        pytest.param("etcd", 1, id="etcd"),
         pytest.param("file", KILLS, id="file, again and again", marks=pytest.mark.real),
         pytest.param("etcd", KILLS, id="etcd, again and again", marks=pytest.mark.real),
     ],
 )
 @pytest.mark.timeout(600)
 async def test_nothing_acknowledged_is_lost_when_the_cluster_is_killed(
-    folder: ClusterFolder, store: Store, kills: int
+    folder: ClusterFolder, store: Store, kills: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With -9 in the middle of a thousand writes; the next one serves all that was acknowledged, and takes more."""
+    """With -9 in the middle of a thousand writes; the next one serves all that was acknowledged, and takes more.
+
+    Not with the etcd from PyPI: before 3.5.3 a crash under load may lose a write (etcd-io/etcd#13766).
+    """
+    monkeypatch.setenv("PATH", os.pathsep.join([str(programs.ETCD.path.parent), os.environ["PATH"]]))
     rng, kept = random.Random(9), set[str]()
     for number in range(kills):
         running, acknowledged = start(folder, store=store, nodes=0), set[str]()
