@@ -54,9 +54,9 @@ def test_killed_build_kills_go_and_is_repeated(fake_go: FakeGo, tmp_path: Path) 
     code = "from rig import build, programs; build.build((programs.ETCD,))"
     environment = {**os.environ, "PYTHONPATH": str(folders.SOURCE.parent)}
     with subprocess.Popen([sys.executable, "-c", code], env=environment, stderr=subprocess.DEVNULL) as builder:
-        pid = wait_for("go to start", lambda: _number(tmp_path / "pid"), seconds=20)
+        pid = wait_for("go to start", lambda: _number(tmp_path / "pid"), seconds=60)
         builder.send_signal(signal.SIGKILL)
-    wait_for("go to die", lambda: not Path(f"/proc/{pid}/cmdline").exists(), seconds=20)
+    wait_for("go to die", lambda: not Path(f"/proc/{pid}/cmdline").exists(), seconds=60)
     assert not programs.ETCD.path.exists()
     fake_go.install()
     build.build((programs.ETCD,), progress=lambda line: None)
@@ -70,7 +70,7 @@ def test_simultaneous_builds_take_turns(fake_go: FakeGo) -> None:
     for builder in builders:
         builder.start()
     for builder in builders:
-        builder.join(30)
+        builder.join(60)
     assert len(fake_go.calls) == len(programs.ALL)
 
 

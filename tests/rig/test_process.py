@@ -38,7 +38,7 @@ def test_ended_process_is_not_alive() -> None:
     identity = process.identify(child.pid)
     assert isinstance(identity, Identity)
     child.kill()
-    wait_for("the child to become a zombie", lambda: not identity.alive(), seconds=10)
+    wait_for("the child to become a zombie", lambda: not identity.alive(), seconds=60)
     child.communicate()
     assert process.identify(child.pid) is None
 
@@ -47,7 +47,7 @@ def test_daemon_that_ignores_sigterm_is_killed(tmp_path: Path) -> None:
     """Stopping is bounded: what does not end by itself is killed and reaped."""
     daemon = Daemon("stubborn", [sys.executable, "-c", STUBBORN], tmp_path / "log")
     daemon.start()
-    wait_for("the daemon", lambda: "ready" in daemon.tail(), seconds=10, daemon=daemon)
+    wait_for("the daemon", lambda: "ready" in daemon.tail(), seconds=60, daemon=daemon)
     daemon.stop(grace=0.1)
     assert daemon.exit_code() == -9
 
@@ -58,7 +58,7 @@ def test_daemon_outlives_the_thread_that_started_it(tmp_path: Path) -> None:
     starter = threading.Thread(target=daemon.start)
     starter.start()
     starter.join()
-    wait_for("the daemon", lambda: "ready" in daemon.tail(), seconds=10, daemon=daemon)
+    wait_for("the daemon", lambda: "ready" in daemon.tail(), seconds=60, daemon=daemon)
     assert daemon.exit_code() is None
     daemon.stop(grace=0)
 

@@ -21,6 +21,10 @@ pytestmark = pytest.mark.real
 
 Leftovers = Callable[[Path], list[str]]
 
+STREAMED = (
+    "/api/v1/namespaces?watch=true&sendInitialEvents=true&allowWatchBookmarks=true"
+    "&resourceVersionMatch=NotOlderThan&timeoutSeconds=1"
+)
 OWNER = """
 import json, sys, rig
 with rig.running() as cluster:
@@ -65,16 +69,16 @@ def test_cluster_is_complete_when_it_is_handed_over(cluster: rig.Cluster) -> Non
 def test_controllers_work(cluster: rig.Cluster) -> None:
     """A deployment gets its pods, so the controller manager runs."""
     cluster.kubectl("create", "deployment", "web", "--image=web", "--replicas=2")
-    wait_for("two pods", lambda: cluster.kubectl("get", "pods", "--selector=app=web").count("web-") == 2, seconds=30)
+    wait_for("two pods", lambda: cluster.kubectl("get", "pods", "--selector=app=web").count("web-") == 2, seconds=60)
 
 
 def test_lists_can_be_streamed(cluster: rig.Cluster) -> None:
     """The API server streams a list and ends it with a bookmark, which it refuses on an old etcd."""
-    streamed = cluster.get(
-        "/api/v1/namespaces?watch=true&sendInitialEvents=true&allowWatchBookmarks=true"
-        "&resourceVersionMatch=NotOlderThan&timeoutSeconds=1"
+    wait_for(
+        "a bookmark, in the second for which each of the watches lasts",
+        lambda: b"k8s.io/initial-events-end" in (cluster.get(STREAMED) or b""),
+        seconds=60,
     )
-    assert b"k8s.io/initial-events-end" in (streamed or b"")
 
 
 def test_kubectl_failure_is_an_error_with_its_complaint(cluster: rig.Cluster) -> None:
@@ -95,19 +99,16 @@ def test_restarted_apiserver_keeps_its_state() -> None:
     with rig.running() as cluster:
         cluster.kubectl("create", "configmap", "kept")
         cluster.restart("kube-apiserver")
-        assert cluster.get("/api/v1/namespaces/default/configmaps/kept")
+        wait_for("what is kept", lambda: cluster.get("/api/v1/namespaces/default/configmaps/kept"), seconds=60)
         with cluster.suspended("kube-apiserver"):
             assert cluster.get("/readyz") is None
-        assert cluster.get("/readyz") == b"ok"
+        wait_for("the server to answer again", lambda: cluster.get("/readyz") == b"ok", seconds=60)
 
 
 def test_old_etcd_refuses_streamed_lists() -> None:
     """The old etcd is there to test clients with: lists work, streamed ones do not."""
     with rig.running(etcd=tools.old_etcd()) as cluster:
-        refused = cluster.get(
-            "/api/v1/namespaces?watch=true&sendInitialEvents=true&allowWatchBookmarks=true"
-            "&resourceVersionMatch=NotOlderThan&timeoutSeconds=1"
-        )
+        refused = cluster.get(STREAMED)
     assert b"initial-events-end" not in (refused or b"")
 
 
@@ -133,7 +134,7 @@ def test_sigkill_of_the_owner_leaves_nothing(leftovers: Leftovers) -> None:
         folder = Path(owner.stdout.readline().strip())
         assert len(leftovers(folder)) > 3
         owner.send_signal(signal.SIGKILL)
-    wait_for("everything to be gone", lambda: not leftovers(folder), seconds=30)
+    wait_for("everything to be gone", lambda: not leftovers(folder), seconds=60)
 
 
 def test_named_cluster_runs_until_it_is_taken_down(

@@ -53,6 +53,7 @@ def start_pod(cluster: rig.Cluster, name: str, *arguments: str, **container: Any
 def test_logs_hold_every_line(cluster: rig.Cluster) -> None:
     """A thousand printed lines are a thousand lines of log."""
     start_pod(cluster, "lines", "lines", "1000")
+    wait_for("the last line", lambda: "line 999\n" in cluster.kubectl("logs", "lines"), seconds=60)
     assert cluster.kubectl("logs", "lines").splitlines() == [f"line {number}" for number in range(1000)]
 
 
@@ -92,7 +93,7 @@ def test_port_forward_reaches_the_pod(cluster: rig.Cluster) -> None:
     ):
         assert process.stdout is not None
         assert "Forwarding from 127.0.0.1" in process.stdout.readline()
-        with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
+        with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
             connection.sendall(b"ping")
             assert connection.recv(4) == b"ping"
         process.terminate()
@@ -137,7 +138,7 @@ def test_sigkill_of_the_owner_ends_every_container(leftovers: Leftovers) -> None
         assert owner.stdout is not None
         folder = Path(owner.stdout.readline().strip())
         owner.send_signal(signal.SIGKILL)
-    wait_for("everything to be gone", lambda: not leftovers(folder), seconds=30)
+    wait_for("everything to be gone", lambda: not leftovers(folder), seconds=60)
 
 
 def _setting(name: str) -> str:
