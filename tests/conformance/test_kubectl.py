@@ -59,7 +59,8 @@ def _namespace(kubectl: Kubectl, name: str, place: str, request: pytest.FixtureR
             _told(kubectl, "apply", "--server-side", "-f", "namespace.yaml", "-n", name)
             yield
             return
-        _told(kubectl, "wait", "--for=create", "serviceaccount/default", "configmap/kube-root-ca.crt", "-n", name)
+        made = ("serviceaccount/default", "configmap/kube-root-ca.crt")
+        _told(kubectl, "wait", "--for=create", *made, "--timeout=55s", "-n", name)
         cluster: rig.Cluster = request.getfixturevalue("rig_cluster")
         with cluster.suspended("kube-controller-manager"):
             yield

@@ -77,11 +77,11 @@ class Server:
             version = next(version["name"] for version in spec["versions"] if version["storage"])
             home = "/namespaces/default" if spec["scope"] == "Namespaced" else ""
             path = f"/apis/{spec['group']}/{version}{home}/{spec['names']['plural']}"
-            wait_for(f"{path} to be served", lambda: self.ask("GET", path)[0] == 200, seconds=30)
+            wait_for(f"{path} to be served", lambda: self.ask("GET", path)[0] == 200, seconds=60)
             yield path
         finally:
             self.ask("DELETE", f"{CRDS}/{name}")
-            wait_for(f"{name} to be gone", lambda: self.ask("GET", f"{CRDS}/{name}")[0] == 404, seconds=30)
+            wait_for(f"{name} to be gone", lambda: self.ask("GET", f"{CRDS}/{name}")[0] == 404, seconds=60)
 
 
 @pytest.fixture(scope="module")
@@ -217,12 +217,18 @@ def tighten(
 ) -> None:
     """Replaces the schema of a CRD, and waits until the server uses it."""
     name = f"{CRDS}/{definition['metadata']['name']}"
-    _, current = server.ask("GET", name)
-    current["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"] = spec
-    code, answer = server.ask("PUT", name, current)
-    assert code == 200, answer
+
+    def replaced() -> bool:
+        """The server writes the status of a new CRD itself, and may come in between."""
+        _, current = server.ask("GET", name)
+        current["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"] = spec
+        code, answer = server.ask("PUT", name, current)
+        assert code in {200, 409}, answer
+        return code == 200
+
+    wait_for("the schema to be replaced", replaced, seconds=60)
     probe = stored | {"spec": stored["spec"] | {"low": 10}}
-    wait_for("the new schema", lambda: server.ask("PUT", path + STRICT, probe)[0] == 422, seconds=30)
+    wait_for("the new schema", lambda: server.ask("PUT", path + STRICT, probe)[0] == 422, seconds=60)
 
 
 def as_definition(rule: str, default: Any) -> dict[str, Any]:
