@@ -40,7 +40,7 @@ async def _said_by_a_pod(cluster: Cluster) -> list[str]:
     container = Container(name="main", image="python", command=["sh", "-c", script])
     await cluster.create(Pod(name="asking", spec=PodSpec(containers=[container], restart_policy="Never")))
     pod = await cluster.eventually(
-        lambda: cluster.get(Pod, "asking"), lambda found: found.status.phase in {"Succeeded", "Failed"}, timeout=60
+        lambda: cluster.get(Pod, "asking"), lambda found: found.status.phase in {"Succeeded", "Failed"}, timeout=120
     )
     state = (pod.status.container_statuses or [])[0].state
     assert state is not None

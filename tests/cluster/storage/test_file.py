@@ -22,7 +22,7 @@ from navarch.cluster.storage.framing import DamagedError
 from navarch.cluster.storage.protocol import ChangedError, CompactedError, StorageError, Stored
 
 KILLS = 20
-SECONDS = 60.0
+SECONDS = 240.0
 
 
 @asynccontextmanager

@@ -28,9 +28,12 @@ async def served(http_cluster: Cluster) -> Cluster:
     """A cluster with a pod that runs."""
     container = {"name": "main", "image": "busybox", "args": ["-c", "sleep 1000"]}
     spec = {"containers": [container], "terminationGracePeriodSeconds": 0, "automountServiceAccountToken": False}
-    await http_cluster.eventually(lambda: _created(http_cluster, spec), bool)
+    await http_cluster.eventually(lambda: _created(http_cluster, spec), bool, timeout=120)
     await http_cluster.eventually(
-        lambda: http_cluster.get(Pod, "web"), lambda pod: pod.status.phase == "Running", what="a pod that runs"
+        lambda: http_cluster.get(Pod, "web"),
+        lambda pod: pod.status.phase == "Running",
+        timeout=120,
+        what="a pod that runs",
     )
     return http_cluster
 
