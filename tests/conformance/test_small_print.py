@@ -94,3 +94,14 @@ async def _phase(client: Client, name: str, status: dict[str, Any]) -> str | Non
     found = await client.patch(PersistentVolume, name, MergePatch({"status": status}), subresource="status")
     since = found.status.last_phase_transition_time
     return None if since is None else since.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+async def test_who_gives_up_all_fields_manages_none(client: Client) -> None:
+    """Neither a last one nor an empty one is left to him."""
+    for name, given in (("one", {"data": {"a": "b"}}), ("none", {"data": {}})):
+        empty = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}}
+        ours = client.using(manager="bob")
+        assert (await ours.apply(Dynamic({**empty, **given})))["metadata"]["managedFields"]
+        left = await ours.apply(Dynamic(empty))
+        assert "managedFields" not in left["metadata"]
+        assert "data" not in left

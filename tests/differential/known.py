@@ -117,7 +117,12 @@ def _has_prefix(_step: Step, difference: Difference) -> bool:
     return " metadata.generateName: " in str(difference.real)
 
 
+def _is_no_scale(step: Step, difference: Difference) -> bool:
+    return step.path.endswith("/scale") and "no kind is registered for the type v1.Scale" in str(difference.real)
+
+
 KNOWN: tuple[Known, ...] = (
+    Known("a Scale of a custom object that is no JSON object is refused for its missing name", _is_no_scale),
     Known("a Service is not created by a write of its status", _creates_by_status),
     Known("of several misfits in what is applied, all are told", _is_one_of_many_misfits),
     Known(

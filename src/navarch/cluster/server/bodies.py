@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from navarch.api.json_patch import copy_json
 from navarch.cluster.server.decoding import (
     LIMIT_BYTES,
     decode_json,
@@ -51,21 +52,27 @@ def decode_object(request: ApiRequest, resource: ResourceType, warnings: list[st
     refuse_unfit(resource, value)
     is_such = (value.get("apiVersion"), value["kind"]) == (resource.api_version, resource.kind)
     schema = resource.schema if is_such else None
+    found = [*doubled, *(() if is_such else _unknown_of_all(resource, value))]
     ordered = partial(_as_read, request.body) if is_joined else None
-    warnings += strict_faults(request, value, schema, _refusal(resource), found=doubled, ordered=ordered)
+    warnings += strict_faults(request, value, schema, _refusal(resource, value["kind"]), found=found, ordered=ordered)
     refuse_other_version(value, resource)
     return value
 
 
-def _refusal(resource: ResourceType) -> Callable[[str], Refusal]:
-    kind = resource.kind
+def _unknown_of_all(resource: ResourceType, value: Json) -> list[str]:
+    """What is unknown of an object of another kind: all have the same metadata."""
+    unknown = resource.schema.unknown_fields(copy_json(value))
+    return [f'unknown field "{path}"' for path in unknown if path.startswith("metadata.")]
+
+
+def _refusal(resource: ResourceType, kind: str) -> Callable[[str], Refusal]:
     return lambda why: bad_request(f'{kind} in version "{resource.version}" cannot be handled as a {kind}: {why}')
 
 
 def refuse_unfit(resource: ResourceType, value: Json) -> None:
     """400 for what could not be decoded into the types of the kind."""
     if faults := resource.schema.faults(value):
-        raise _refusal(resource)(faults[0].message)
+        raise _refusal(resource, resource.kind)(faults[0].message)
 
 
 def strict_faults(

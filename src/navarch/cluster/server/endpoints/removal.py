@@ -146,7 +146,7 @@ def _marked(call: Call, value: Json, deletion: _Deletion) -> Json:
         if known is not None or "deletionTimestamp" not in metadata:
             ends = call.kernel.clock.now() + timedelta(seconds=grace)
             metadata["deletionTimestamp"] = format_time(truncate_to_seconds(ends))
-        if known is None and metadata.get("generation"):
+        if "deletionTimestamp" not in value["metadata"] and metadata.get("generation"):
             metadata["generation"] += 1
     marked = {**value, "metadata": metadata}
     if call.resource.mark_deleted is not None:

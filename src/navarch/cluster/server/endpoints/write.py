@@ -262,7 +262,8 @@ async def store_update(call: Call, found: Found, value: Json, options: Json, *, 
     An object that was only waiting for its last finalizer goes with it.
     """
     strategy, old = strategy_of(call), await seen_value(call.resource, found)
-    _keep_managers(old, value)
+    if not owned:
+        _keep_managers(old, value)
     forgets = not owned and value["metadata"].get("managedFields") == []
     strategy.default(value)
     if forgets:
