@@ -30,7 +30,7 @@ from navarch.testing import Cluster
 from rig import programs
 from workload import is_ready, workload
 
-pytestmark = [pytest.mark.real, pytest.mark.cluster(nodes=3), pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.real, pytest.mark.cluster(nodes=3), pytest.mark.timeout(600)]
 KILLS = 4
 
 
