@@ -14,7 +14,7 @@ from etcd_operator.restore.kinds import ClusterReference, EtcdRestore, EtcdResto
 from navarch import Context, Retry
 from navarch.errors import AlreadyExists
 
-__all__ = ["Keeping"]
+__all__ = ["Keeping", "under_way"]
 
 
 class Keeping:
@@ -32,7 +32,7 @@ class Keeping:
             scheduled=_health(cluster, own.get(_scheduled_name(cluster))),
             newest=f"{newest.status.object} of {newest.status.last_success_date}" if newest else "",
             can_save=wanted is not None,
-            restoring=_under_way(restores),
+            restoring=under_way(restores, formed=bool(cluster.status.cluster_id)),
             emptying=any(each.status.phase in {"Emptying", "Seeding"} for each in restores),
             begun_from=any(each.name == _start_name(cluster) and _has_begun(each) for each in ctx.owned(EtcdRestore)),
             **_saving(wanted, own.get(_upgrade_name(cluster))),
@@ -142,9 +142,11 @@ def _is_of(backup: EtcdBackup, cluster: EtcdCluster) -> bool:
     return there and taken is not None and (made is None or taken >= made)
 
 
-def _under_way(restores: Iterable[EtcdRestore]) -> str:
+def under_way(restores: Iterable[EtcdRestore], *, formed: bool) -> str:
+    """What the first of them says that is not done. Once the cluster has formed, one that others join brings nothing more."""
+    done = {"Joining", "Done"} if formed else {"Done"}
     for each in sorted(restores, key=lambda restore: restore.name):
-        if each.status.phase != "Done":
+        if each.status.phase not in done:
             return f"{each.name}: {each.status.reason or 'it has not begun yet'}"
     return ""
 

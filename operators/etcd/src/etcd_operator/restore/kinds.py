@@ -52,6 +52,8 @@ class EtcdRestoreStatus(Status):
     """Where the data is that the cluster had before, in the same store."""
     seed: str = ""
     """The member that the others learn from."""
+    resumed: bool = False
+    """The cluster goes on from it. Whoever pauses it after that has his reasons."""
 
 
 class EtcdRestore(Resource[EtcdRestoreSpec, EtcdRestoreStatus], group=GROUP, version="v1beta2"):

@@ -15,12 +15,10 @@ from etcd_operator.backup.store import Store
 from etcd_operator.backup.stores import Stores
 from etcd_operator.backup.trial import Trial
 from etcd_operator.kinds import EtcdCluster, PodPolicy
-from etcd_operator.manifests.pods import VERSION
 from etcd_operator.reaching import Reach
 from etcd_operator.restore.kinds import EtcdRestore, Phase
 from etcd_operator.restore.revisions import unseen
-from etcd_operator.restore.seeding import emptied, hand_over, released, resumed, seed_name, seeded, started
-from etcd_operator.restore.seeds import begins_at
+from etcd_operator.restore.seeding import emptied, hand_over, is_gone, released, resume, seed_name, seeded, started
 from etcd_operator.trust import FaultError
 from etcd_operator.versions import Version
 from navarch import Context, Result, Retry
@@ -64,8 +62,7 @@ class RestoreReconciler:
             case "Seeding":
                 await self._seed(restore, cluster, ctx)
             case _:
-                await resumed(cluster, ctx)
-                _finish(restore, cluster, ctx)
+                await self._join(restore, cluster, ctx)
 
     async def _prepare(self, restore: EtcdRestore, cluster: EtcdCluster, ctx: Context) -> None:
         """Nothing of the cluster is touched before this has succeeded."""
@@ -116,14 +113,30 @@ class RestoreReconciler:
 
     async def _seed(self, restore: EtcdRestore, cluster: EtcdCluster, ctx: Context) -> None:
         pod = await started(cluster, restore, ctx, self._image)
-        revision = begins_at(restore, pod.annotations.get(VERSION, cluster.spec.version))
-        if await seeded(self._reach.cluster(cluster, ctx), revision):
+        if pod is None:
+            restore.status.reason = f"{restore.status.seed} is made anew, as it is asked for now"
+            return
+        if await seeded(self._reach.cluster(cluster, ctx), restore):
             await released(cluster, restore, ctx)
             _enter(restore, ctx, "Joining", f"{restore.status.seed} serves the snapshot; the others join it")
             return
         with tempfile.TemporaryDirectory(prefix="etcd-restore-") as folder:
             way = await self._reach.way(cluster, ctx)
             await hand_over(pod, restore, way, lambda: self._fetched(restore, cluster, ctx, Path(folder)))
+
+    async def _join(self, restore: EtcdRestore, cluster: EtcdCluster, ctx: Context) -> None:
+        """Where all is lost again before the cluster has formed, it begins with the snapshot again: nobody has more. After
+        that there may be a newer backup, and whoever lost the data is asked.
+        """
+        if not restore.status.resumed:
+            await resume(cluster, ctx)
+            restore.status.resumed = True
+        elif _may_begin_again(cluster) and await is_gone(cluster, restore, ctx) and await _is_alone(restore, ctx):
+            status, now = restore.status, ctx.now()
+            status.resumed, status.next_revision = False, unseen(now, status.etcd_revision, status.next_revision)
+            _enter(restore, ctx, "Emptying", f"nothing is left of {status.seed}: it begins with the snapshot again")
+        else:
+            _finish(restore, cluster, ctx)
 
     async def _fetched(self, restore: EtcdRestore, cluster: EtcdCluster, ctx: Context, folder: Path) -> Snapshot:
         async with self._opened(restore, cluster, ctx) as (store, name):
@@ -136,6 +149,19 @@ async def _cluster(restore: EtcdRestore, ctx: Context) -> EtcdCluster:
     if found is None:
         raise BackupError(f"there is no EtcdCluster {name}; create it with `paused: true`")
     return found
+
+
+def _may_begin_again(cluster: EtcdCluster) -> bool:
+    return not cluster.status.cluster_id and not cluster.spec.paused
+
+
+async def _is_alone(restore: EtcdRestore, ctx: Context) -> bool:
+    """Whether nobody restores the same cluster beside it."""
+    others = await ctx.client.list(EtcdRestore, namespace=restore.namespace)
+    into = restore.spec.etcd_cluster
+    return not any(
+        each.spec.etcd_cluster == into and each.name != restore.name and each.status.phase != "Done" for each in others
+    )
 
 
 def _refuse_older(snapshot: Snapshot, cluster: EtcdCluster) -> None:
@@ -151,7 +177,8 @@ def _enter(restore: EtcdRestore, ctx: Context, phase: Phase, words: str) -> None
 
 def _finish(restore: EtcdRestore, cluster: EtcdCluster, ctx: Context) -> None:
     ready = len(cluster.status.members.ready)
-    restore.status.reason = f"{ready} of {cluster.spec.size} members serve"
+    paused = f"; {cluster.name} is paused, and nobody joins" if cluster.spec.paused else ""
+    restore.status.reason = f"{ready} of {cluster.spec.size} members serve{paused}"
     if cluster.status.cluster_id and ready == cluster.spec.size:
         _enter(restore, ctx, "Done", f"revision {restore.status.etcd_revision} and what came after is served")
         restore.status.succeeded = True

@@ -12,7 +12,9 @@ import aiohttp
 from etcd_operator.backup.faults import BackupError
 from etcd_operator.backup.snapshots import Snapshot
 from etcd_operator.kinds import EtcdCluster
+from etcd_operator.looking import pod_seen
 from etcd_operator.manifests import PROGRAM_PORT, claim, keeps_data, labels_of, member_name, ordinal_of, url
+from etcd_operator.manifests.pods import TEMPLATE
 from etcd_operator.reaching import Reached, Way
 from etcd_operator.restore.kinds import EtcdRestore
 from etcd_operator.restore.seeds import RESTORE, seed
@@ -20,10 +22,10 @@ from etcd_operator.trust import FaultError
 from navarch import Context
 from navarch.api import OwnerReference
 from navarch.client import MergePatch
-from navarch.errors import AlreadyExists, EtcdAccessError, EtcdError
+from navarch.errors import AlreadyExists, EtcdAccessError, EtcdError, NotFound
 from navarch.k8s.core.v1 import PersistentVolumeClaim, Pod
 
-__all__ = ["emptied", "hand_over", "released", "resumed", "seed_name", "seeded", "started"]
+__all__ = ["emptied", "hand_over", "is_gone", "released", "resume", "seed_name", "seeded", "started"]
 
 W = TypeVar("W", Pod, PersistentVolumeClaim)
 _GRACE: Final = 2
@@ -61,16 +63,22 @@ async def _paused(cluster: EtcdCluster, ctx: Context, *, paused: bool) -> None:
     await ctx.client.patch(EtcdCluster, cluster.name, patch, namespace=cluster.namespace)
 
 
-async def started(cluster: EtcdCluster, restore: EtcdRestore, ctx: Context, image: str) -> Pod:
-    """The first member's pod, made if it is not there."""
-    found = await ctx.get(Pod, restore.status.seed)
-    if found is not None:
-        if found.annotations.get(RESTORE) != restore.metadata.uid:
-            raise BackupError(f"{found.name} is there, and is not of this restore")
-        return found
-    if keeps_data(cluster):
-        await _owned(claim(cluster, restore.status.seed), cluster, ctx)
-    return await _owned(seed(cluster, restore, image), cluster, ctx)
+async def started(cluster: EtcdCluster, restore: EtcdRestore, ctx: Context, image: str) -> Pod | None:
+    """The first member's pod, made if it is not there. None while one goes that cannot start, and is not what is asked for
+    any more.
+    """
+    found, wanted = await ctx.get(Pod, restore.status.seed), seed(cluster, restore, image)
+    if found is None:
+        if keeps_data(cluster):
+            await _owned(claim(cluster, restore.status.seed), cluster, ctx)
+        return await _owned(wanted, cluster, ctx)
+    if found.annotations.get(RESTORE) != restore.metadata.uid:
+        raise BackupError(f"{found.name} is there, and is not of this restore")
+    if not pod_seen(found).running and found.annotations.get(TEMPLATE) != wanted.annotations.get(TEMPLATE):
+        if found.metadata.deletion_timestamp is None:
+            await ctx.delete(Pod, found.name)
+        return None
+    return found
 
 
 async def _owned(new: W, cluster: EtcdCluster, ctx: Context) -> W:
@@ -91,8 +99,8 @@ async def _owned(new: W, cluster: EtcdCluster, ctx: Context) -> W:
         return await ctx.client.get(type(new), new.name, namespace=cluster.namespace)
 
 
-async def seeded(members: AbstractAsyncContextManager[Reached], revision: int) -> bool:
-    """Whether etcd serves what the snapshot had, as that revision or later; it is the only member that there is."""
+async def seeded(members: AbstractAsyncContextManager[Reached], restore: EtcdRestore) -> bool:
+    """Whether etcd serves what the snapshot had; it is the only member that there is."""
     try:
         async with members as reached:
             status = await reached.etcd.maintenance.status(reached.endpoints[0])
@@ -103,7 +111,7 @@ async def seeded(members: AbstractAsyncContextManager[Reached], revision: int) -
         raise BackupError(words) from None
     except (EtcdError, FaultError):
         return False
-    return status.leader != 0 and status.header.revision >= revision
+    return status.leader != 0 and status.header.revision >= restore.status.etcd_revision
 
 
 async def hand_over(pod: Pod, restore: EtcdRestore, way: Way, fetch: Callable[[], Awaitable[Snapshot]]) -> None:
@@ -146,7 +154,24 @@ async def released(cluster: EtcdCluster, restore: EtcdRestore, ctx: Context) -> 
             await ctx.delete(PersistentVolumeClaim, old.name)
 
 
-async def resumed(cluster: EtcdCluster, ctx: Context) -> None:
+async def resume(cluster: EtcdCluster, ctx: Context) -> None:
     """The operator goes on from the first member: after this, claims may be those of new members."""
-    if cluster.spec.paused:
-        await _paused(cluster, ctx, paused=False)
+    await _paused(cluster, ctx, paused=False)
+
+
+async def is_gone(cluster: EtcdCluster, restore: EtcdRestore, ctx: Context) -> bool:
+    """Whether nothing is left of the first member, and of no other: no pod, and no claim."""
+    if await ctx.list(Pod, labels=labels_of(cluster)):
+        return False
+    return not await _left(Pod, cluster, restore, ctx) and not await _left(PersistentVolumeClaim, cluster, restore, ctx)
+
+
+async def _left(kind: type[W], cluster: EtcdCluster, restore: EtcdRestore, ctx: Context) -> bool:
+    """Whatever is remembered of it; and whatever became of the labels."""
+    if await ctx.client.list(kind, namespace=cluster.namespace, labels=labels_of(cluster)):
+        return True
+    try:
+        await ctx.client.get(kind, restore.status.seed, namespace=cluster.namespace)
+    except NotFound:
+        return False
+    return True

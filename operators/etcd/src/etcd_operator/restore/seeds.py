@@ -11,7 +11,7 @@ from etcd_operator.restore.kinds import EtcdRestore
 from etcd_operator.versions import Version
 from navarch.k8s.core.v1 import Container, EnvVar, Pod, VolumeMount
 
-__all__ = ["RESTORE", "begins_at", "seed"]
+__all__ = ["RESTORE", "seed"]
 
 RESTORE: Final = f"{GROUP}/restore"
 _INCOMING: Final = "/var/etcd/incoming"
@@ -29,11 +29,6 @@ def seed(cluster: EtcdCluster, restore: EtcdRestore, image: str) -> Pod:
         _own("install", restore, image),
     ]
     return made
-
-
-def begins_at(restore: EtcdRestore, version: str) -> int:
-    """The revision that a cluster of that version has when it begins with the snapshot."""
-    return restore.status.next_revision if Version.of(version).raises_revisions else restore.status.etcd_revision
 
 
 def _receiving(cluster: EtcdCluster, restore: EtcdRestore, image: str) -> Container:
@@ -87,8 +82,9 @@ def _raising(restore: EtcdRestore, version: str) -> list[str]:
     """Whoever watched the cluster before, or remembers what it had, is told to list anew, instead of waiting for revisions
     that come a second time.
     """
-    rise = begins_at(restore, version) - restore.status.etcd_revision
-    return [f"--bump-revision={rise}", "--mark-compacted"] if rise > 0 else []
+    if not Version.of(version).raises_revisions:
+        return []
+    return [f"--bump-revision={restore.status.next_revision - restore.status.etcd_revision}", "--mark-compacted"]
 
 
 def _mount() -> VolumeMount:

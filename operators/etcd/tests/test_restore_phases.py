@@ -1,0 +1,102 @@
+"""What restores do to a cluster whose pods never run: phases that somebody or something gets into the way of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from clusters import NAME, SECONDS, example
+from etcd_operator.backup import EtcdBackup
+from etcd_operator.kinds import EtcdCluster
+from etcd_operator.manifests import claim
+from etcd_operator.operator import etcd_operator
+from etcd_operator.places import LocalSource
+from etcd_operator.restore import EtcdRestore, EtcdRestoreSpec
+from etcd_operator.restore.keeping import under_way
+from etcd_operator.restore.kinds import ClusterReference, Phase
+from navarch.client import MergePatch
+from navarch.k8s.core.v1 import PersistentVolumeClaim, Pod
+from navarch.operator.crds import prepare_crds
+from navarch.testing import Cluster
+
+SEED = f"{NAME}-0"
+
+
+async def restoring(cluster: Cluster, phase: str, **status: Any) -> None:
+    """A restore that has got as far as that; its first member has a claim."""
+    await prepare_crds(cluster.client, [EtcdCluster, EtcdBackup, EtcdRestore], "install")
+    await cluster.create(example(3, paused=True))
+    await cluster.create(claim(example(3), SEED))
+    spec = EtcdRestoreSpec(local=LocalSource(path="some/etcd.db"), etcd_cluster=ClusterReference(name=NAME))
+    await cluster.create(EtcdRestore(name="back", spec=spec))
+    known = {"phase": phase, "seed": SEED, "sha256": "0", "etcdRevision": 7, "nextRevision": 1007, **status}
+    await cluster.client.patch(EtcdRestore, "back", MergePatch({"status": known}), subresource="status")
+
+
+async def ask(cluster: Cluster, **fields: Any) -> None:
+    await cluster.client.patch(EtcdCluster, NAME, MergePatch({"spec": fields}))
+
+
+async def told(cluster: Cluster) -> EtcdRestore:
+    return await cluster.get(EtcdRestore, "back")
+
+
+async def test_a_cluster_that_somebody_pauses_while_others_join_stays_paused(cluster: Cluster) -> None:
+    """It is resumed once, and the restore says what it waits for."""
+    await restoring(cluster, "Joining")
+    async with cluster.run(etcd_operator()):
+        await cluster.eventually(
+            lambda: cluster.get(EtcdCluster, NAME), lambda found: not found.spec.paused, timeout=SECONDS
+        )
+        await cluster.eventually(lambda: told(cluster), lambda found: found.status.resumed, timeout=SECONDS)
+        await ask(cluster, paused=True)
+        await cluster.eventually(
+            lambda: told(cluster), lambda found: "is paused" in found.status.reason, timeout=SECONDS
+        )
+        assert (await cluster.get(EtcdCluster, NAME)).spec.paused
+
+
+async def test_a_first_member_that_cannot_start_is_made_anew_with_another_version(cluster: Cluster) -> None:
+    """While nobody has the old one's image, and nobody need delete its pod."""
+    await restoring(cluster, "Seeding")
+    async with cluster.run(etcd_operator()):
+        old = await seed_with(cluster, "3.5.1")
+        await ask(cluster, version="3.5.2")
+        assert (await seed_with(cluster, "3.5.2")).metadata.uid != old.metadata.uid
+
+
+async def test_a_cluster_that_loses_everything_while_others_join_begins_with_the_snapshot_again(
+    cluster: Cluster,
+) -> None:
+    """At a revision that nobody has seen of the first try; while there is a claim, its data is waited for."""
+    await restoring(cluster, "Joining", resumed=True)
+    await ask(cluster, paused=False)
+    async with cluster.run(etcd_operator()):
+        await cluster.eventually(
+            lambda: told(cluster), lambda found: "0 of 3" in found.status.reason, timeout=SECONDS, what="who waits"
+        )
+        assert not await cluster.list(Pod)
+        await cluster.delete(PersistentVolumeClaim, SEED)
+        again = await seed_with(cluster, "3.5.1")
+        assert again.metadata.owner_references
+        assert (await told(cluster)).status.next_revision > 1007
+        assert (await cluster.get(EtcdCluster, NAME)).spec.paused
+
+
+def test_a_restore_whose_cluster_has_formed_is_not_waited_for() -> None:
+    """If that one loses its data again while others join, the next restore need not wait for it; before, it is the one."""
+    restore = EtcdRestore(name="back", spec=EtcdRestoreSpec(etcd_cluster=ClusterReference(name=NAME)))
+    awaited: dict[Phase, bool] = {"": True, "Seeding": True, "Joining": False, "Done": False}
+    for phase, waits in awaited.items():
+        restore.status.phase = phase
+        assert bool(under_way([restore], formed=True)) == waits
+    restore.status.phase = "Joining"
+    assert under_way([restore], formed=False)
+
+
+async def seed_with(cluster: Cluster, version: str) -> Pod:
+    """The first member's pod, once it has that version."""
+
+    async def found() -> list[Pod]:
+        return [pod for pod in await cluster.list(Pod) if pod.annotations.get("etcd.version") == version]
+
+    return (await cluster.eventually(found, bool, timeout=SECONDS, what=f"a first member with {version}"))[0]
