@@ -297,6 +297,10 @@ class Live:
             raise NotFound(f"there is no {name} in {namespace}", code=404)
         return found
 
+    async def list(self, kind: Any, *, namespace: str, labels: Mapping[str, str]) -> list[Any]:
+        assert namespace
+        return [each for each in self._ctx.really(kind).values() if labels.items() <= each.labels.items()]
+
 
 class Ctx:
     """What the operator does in Kubernetes."""

@@ -8,7 +8,16 @@ from typing import Any
 
 import pytest
 
-from etcd_operator.kinds import AuthPolicy, EtcdCluster, EtcdClusterSpec, Healing, IssuedTls, Storage, TlsPolicy
+from etcd_operator.kinds import (
+    AuthPolicy,
+    EtcdCluster,
+    EtcdClusterSpec,
+    EtcdSettings,
+    Healing,
+    IssuedTls,
+    Storage,
+    TlsPolicy,
+)
 from model_world import World
 from navarch.api import Quantity
 
@@ -238,6 +247,21 @@ async def test_what_was_seen_long_ago_is_not_acted_upon() -> None:
         await world.look_once()
     assert all(write.startswith("status") for write in world.writes[before:])
     world.slowness = 0.0
+    await world.live()
+    is_as_asked(world)
+
+
+async def test_no_pod_is_restarted_beside_one_that_goes_unnoticed() -> None:
+    """Nobody tells the operator that a pod is being deleted, which serves a moment longer: the roll-out waits."""
+    world = new_world()
+    await world.live()
+    world.lose_sight()
+    world.lose_pod("example-1")
+    world.ask(options=EtcdSettings(snapshot_count=5000))
+    for _ in range(5):
+        await world.look_once()
+    assert not [write for write in world.writes if write.startswith("delete")]
+    world.stale = None
     await world.live()
     is_as_asked(world)
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from http import HTTPStatus
 from typing import Any
 
 from etcd_operator.etcd import Etcd
 from etcd_operator.keeper import Keeper
 from etcd_operator.kinds import EtcdCluster
-from etcd_operator.manifests import claim, grown, keeps_data, peer_url, pod, secure_peer_url, settled
+from etcd_operator.manifests import claim, grown, keeps_data, labels_of, peer_url, pod, secure_peer_url, settled
 from etcd_operator.manifests.claims import chosen
 from etcd_operator.steps import (
     AddMember,
@@ -77,6 +77,19 @@ async def _stays(cluster: EtcdCluster, ctx: Context, name: str) -> None:
         raise Conflict(f"{name} is ending", code=HTTPStatus.CONFLICT)
 
 
+async def _others_stay(cluster: EtcdCluster, ctx: Context, name: str) -> None:
+    """Raises `Conflict` if another pod is gone, or about to go, that the cache still has: two at once may be one too many."""
+    kept = {"app": labels_of(cluster)["app"]}  # as in the cache: whoever has lost another label is still there
+    there = {pod.metadata.uid for pod in _staying(await ctx.client.list(Pod, namespace=cluster.namespace, labels=kept))}
+    unknown = [pod.name for pod in _staying(ctx.owned(Pod)) if pod.metadata.uid not in there and pod.name != name]
+    if unknown:
+        raise Conflict(f"{', '.join(sorted(unknown))} went unnoticed", code=HTTPStatus.CONFLICT)
+
+
+def _staying(pods: Iterable[Pod]) -> list[Pod]:
+    return [pod for pod in pods if pod.metadata.deletion_timestamp is None]
+
+
 async def _in_kubernetes(
     step: StartMember | Settle | DeletePod | DeleteClaim | ChooseSurvivor | GrowClaim,
     cluster: EtcdCluster,
@@ -90,6 +103,7 @@ async def _in_kubernetes(
             if found is not None:
                 await ctx.patch(found, settled(name, peer_url(cluster, name)))
         case DeletePod(name):
+            await _others_stay(cluster, ctx, name)
             await ctx.delete(Pod, name)
         case DeleteClaim(name):
             await ctx.delete(PersistentVolumeClaim, name)
