@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import rig
 from differential.custom import CUSTOM, DEFINITIONS
-from differential.engines import Embedded, Engine, real
+from differential.engines import Embedded, Engine, UnansweredError, real
 from differential.generating import kinds_of
 from differential.known import known_as
 from differential.performing import Performance, differences_between
@@ -29,12 +29,15 @@ class Pair:
     real: Engine
 
     async def difference(self, steps: Sequence[Step], namespace: str, *, watches: bool = True) -> Difference | None:
-        """The first difference that is not listed; None if the servers agree.
+        """The first difference that is not listed; None if the servers agree, or the real one has no answer.
 
         After the steps all kinds are listed, and, if `watches`, watched from the beginning.
         """
         performances = [Performance(engine, namespace) for engine in (self.embedded, self.real)]
-        asked = await asyncio.gather(*(_perform(each, steps, watches=watches) for each in performances))
+        try:
+            asked = await asyncio.gather(*(_perform(each, steps, watches=watches) for each in performances))
+        except UnansweredError:
+            return None
         await asyncio.gather(*(performance.give_back() for performance in performances))
         embedded, others = (performance.outcomes for performance in performances)
         for found in differences_between(embedded, others):

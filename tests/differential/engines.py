@@ -32,6 +32,10 @@ class Answer:
     body: Any
 
 
+class UnansweredError(Exception):
+    """The server has closed the connection instead: its handler broke down."""
+
+
 class Engine(Protocol):
     """A server."""
 
@@ -78,6 +82,12 @@ class Real:
         self._session = session
 
     async def ask(self, step: Step) -> Answer:
+        try:
+            return await self._asked(step)
+        except aiohttp.ServerDisconnectedError as error:
+            raise UnansweredError(str(step)) from error
+
+    async def _asked(self, step: Step) -> Answer:
         query = f"?{urlencode(step.query)}" if step.query else ""
         url = URL(f"{self._url}{quote(step.path)}{query}", encoded=True)
         headers = {"Accept": step.accept, "Content-Type": step.media_type}

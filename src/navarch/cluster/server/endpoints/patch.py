@@ -142,10 +142,10 @@ async def _apply_new(call: Call, desired: Json, options: Json) -> Reply:
     """An apply creates what is not there, unless it says that it means something that was."""
     value = _merged(call, None, desired)
     metadata = metadata_of(value)
-    check_identity(call, metadata)
     if metadata.get("uid"):
         why = f"uid mismatch: the provided object specified uid {metadata['uid']}, and no existing object was found"
         raise conflict(call.resource.group, call.resource.plural, call.info.name, why)
+    check_identity(call, metadata)
     check_version(metadata.pop("resourceVersion", ""))
     return await store_new(call, value, options, owned=True)
 
