@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -83,7 +84,7 @@ def _is_of_another_kind(_step: Step, difference: Difference) -> bool:
 
 
 def _has_wrong_address(_step: Step, difference: Difference) -> bool:
-    told = _told(difference.real).removeprefix('Service "a" is invalid: ')
+    told = re.sub(r'^Service "\w*" is invalid: ', "", _told(difference.real))
     return difference.where in _WORDS and told.startswith("spec.clusterIPs[0]")
 
 
@@ -114,7 +115,16 @@ def _is_too_large(step: Step, difference: Difference) -> bool:
 
 
 def _has_prefix(_step: Step, difference: Difference) -> bool:
-    return " metadata.generateName: " in str(difference.real)
+    return any(said in _told(difference.real) for said in (" metadata.generateName: ", "metadata.generateName ("))
+
+
+def _is_for_two_families(_step: Step, difference: Difference) -> bool:
+    return "not configured for dual-stack services" in str(difference.real)
+
+
+def _selects_by_what_versions_share(step: Step, difference: Difference) -> bool:
+    told = "spec.selectableFields: Invalid value: \"\": may only be set when validations.schema is included"
+    return "/customresourcedefinitions" in step.path and told in str(difference.real)
 
 
 def _is_no_scale(step: Step, difference: Difference) -> bool:
@@ -135,6 +145,11 @@ KNOWN: tuple[Known, ...] = (
     Known("an object of another kind is refused for that, whatever else is wrong", _is_of_another_kind),
     Known("a list that may be old is new", _lists_what_was),
     Known("the prefix of a name is checked when the object is created", _has_prefix),
+    Known("a headless Service without a selector may get one", _is_for_two_families),
+    Known(
+        "versions with the same selectable fields and different schemas are taken, where Kubernetes looks for a common one",
+        _selects_by_what_versions_share,
+    ),
     Known("a Service without a name is refused for that alone", _allocates_for_nobody),
     Known("a strategic merge patch that does not fit is told in the words of JSON", _is_told_by_the_converter),
     Known("a Service with a wrong IP is refused for what else is wrong, too", _has_wrong_address),
