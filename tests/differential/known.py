@@ -123,7 +123,7 @@ def _is_for_two_families(_step: Step, difference: Difference) -> bool:
 
 
 def _selects_by_what_versions_share(step: Step, difference: Difference) -> bool:
-    told = "spec.selectableFields: Invalid value: \"\": may only be set when validations.schema is included"
+    told = 'spec.selectableFields: Invalid value: "": may only be set when validations.schema is included'
     return "/customresourcedefinitions" in step.path and told in str(difference.real)
 
 
