@@ -114,8 +114,9 @@ def _is_too_large(step: Step, difference: Difference) -> bool:
     return is_told if step.media_type == PATCHES["apply"] else is_refused and step.media_type == PATCHES["strategic"]
 
 
-def _has_prefix(_step: Step, difference: Difference) -> bool:
-    return any(said in _told(difference.real) for said in (" metadata.generateName: ", "metadata.generateName ("))
+def _has_prefix(step: Step, difference: Difference) -> bool:
+    is_changed = step.method != "POST" and '"generateName": "Bad_"' in step.text
+    return is_changed and difference.where in _WORDS
 
 
 def _is_for_two_families(_step: Step, difference: Difference) -> bool:
