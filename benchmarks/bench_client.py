@@ -64,7 +64,7 @@ def _lists(report: Report, cluster: rig.Cluster, size: float) -> None:
     report.rows += _process_rows(claim, runs, cpu=0.7, memory=0.5)
     report.rows.append(row(f"{claim}: wall time", "s", least(runs["ours"], "wall"), wall, 1.2, beside="download"))
     every = _list_runs(cluster, "read", claim)
-    report.rows += _process_rows(f"{claim} and read a field of each", every, cpu=0.7, memory=1.0)
+    report.rows += _process_rows(f"{claim} and read a field of each", every, cpu=0.7, memory=0.5)
 
 
 def _list_runs(cluster: rig.Cluster, job: str, claim: str) -> dict[str, list[Run]]:
