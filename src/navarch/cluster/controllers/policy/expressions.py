@@ -1,37 +1,20 @@
-"""What the types of the objects say of the expressions of ValidatingAdmissionPolicies, for their status."""
+"""The status of ValidatingAdmissionPolicies: what the types of the objects say of their expressions."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Final
 
-from navarch.api import Kind
-from navarch.client import Client
-from navarch.cluster.controllers.policy.schemas import resolved
 from navarch.controller.context import Context
-from navarch.errors import NotFound
 from navarch.k8s.admissionregistration.v1 import (
-    ExpressionWarning,
-    NamedRuleWithOperations,
     TypeChecking,
     ValidatingAdmissionPolicy,
     ValidatingAdmissionPolicyStatus,
-    Variable,
 )
 from navarch.operator import Operator
 
 __all__ = ["declare"]
 
 _MANAGER: Final = "validatingadmissionpolicy-status"
-_MOST_KINDS: Final = 10
-_FAILED: Final = "compilation failed: "
-
-
-class _Typed(NamedTuple):
-    """A kind that the policy is about, and what its expressions can speak of then."""
-
-    named: str
-    environment: Mapping[str, Any]
 
 
 def declare(operator: Operator) -> None:
@@ -39,103 +22,15 @@ def declare(operator: Operator) -> None:
 
     @operator.controller(ValidatingAdmissionPolicy, name=_MANAGER)
     async def check(policy: ValidatingAdmissionPolicy, ctx: Context) -> None:
+        from navarch.cluster.controllers.policy.type_checking import warnings  # noqa: PLC0415 - few clusters have policies
+
         generation = policy.metadata.generation or 0
         if generation <= (policy.status.observed_generation or 0):
             return
-        warnings = [*_warnings(policy, await _types(policy, ctx.client))]
+        found = await warnings(policy, ctx.client)
         desired = ValidatingAdmissionPolicy(name=policy.name)
         desired.status = ValidatingAdmissionPolicyStatus(
             observed_generation=generation,
-            type_checking=TypeChecking(expression_warnings=warnings) if warnings else TypeChecking(),
+            type_checking=TypeChecking(expression_warnings=found) if found else TypeChecking(),
         )
         await ctx.client.using(manager=_MANAGER).apply(desired, force=True, subresource="status")
-
-
-def _warnings(policy: ValidatingAdmissionPolicy, types: list[_Typed]) -> Iterator[ExpressionWarning]:
-    for index, validation in enumerate(policy.spec.validations or ()):
-        path = f"spec.validations[{index}]"
-        texts = {"expression": validation.expression, "messageExpression": validation.message_expression}
-        for field, text in texts.items():
-            said = "\n".join(each for typed in types if (each := _said(text, typed))) if text else ""
-            if said:
-                yield ExpressionWarning(field_ref=f"{path}.{field}", warning=said)
-
-
-def _said(text: str, typed: _Typed) -> str:
-    from navarch.schema import cel  # noqa: PLC0415 - few clusters have policies
-
-    try:
-        cel.compile(text, typed.environment)
-    except cel.CelError as error:
-        return f"{typed.named}: {error.told.removeprefix(_FAILED)}\n"
-    return ""
-
-
-async def _types(policy: ValidatingAdmissionPolicy, client: Client) -> list[_Typed]:
-    """One for each kind that the policy names; one that is not served, or has no schema, is left out."""
-    given = policy.spec.param_kind
-    params: Any = None
-    if given is not None:
-        params = await _type_of(client, given.api_version or "", given.kind or "")
-    found: list[_Typed] = []
-    for kind in await _kinds(policy, client):
-        own = await _type_of(client, kind.api_version, kind.kind)
-        if own is not None:
-            environment = _environment(own, params, has_params=given is not None)
-            named = f"{kind.api_version}, Kind={kind.kind}"
-            found.append(
-                _Typed(named if kind.group else f"/{named}", _knowing(environment, policy.spec.variables or ()))
-            )
-    return found
-
-
-def _environment(own: Any, params: Any, *, has_params: bool) -> dict[str, Any]:
-    from navarch.schema import cel  # noqa: PLC0415 - as above
-    from navarch.schema.cel.admission_types import NAMESPACE, REQUEST_VARIABLES  # noqa: PLC0415
-
-    known = {**REQUEST_VARIABLES, "object": own, "oldObject": own, "namespaceObject": NAMESPACE}
-    return {**known, "params": params or cel.DYN} if has_params else known
-
-
-def _knowing(environment: dict[str, Any], variables: list[Variable] | tuple[()]) -> dict[str, Any]:
-    """The same with the policy's own variables, of which each knows those before it."""
-    from navarch.schema import cel  # noqa: PLC0415 - as above
-    from navarch.schema.cel.types import object_of  # noqa: PLC0415
-
-    known: dict[str, Any] = {}
-    for each in variables:
-        so_far = {**environment, "variables": object_of("kubernetes.variables", dict(known))}
-        try:
-            known[each.name] = cel.compile(each.expression, so_far).result_type
-        except cel.CelError:
-            known[each.name] = cel.DYN
-    return {**environment, "variables": object_of("kubernetes.variables", known)}
-
-
-async def _kinds(policy: ValidatingAdmissionPolicy, client: Client) -> list[Kind]:
-    """At most ten, sorted; a rule with a wildcard among its groups or versions names none."""
-    constraints = policy.spec.match_constraints
-    wanted = {each for rule in (constraints.resource_rules if constraints else None) or () for each in _named(rule)}
-    served = await client.discovery.all() if wanted else ()
-    kinds = {each.kind for each in served if (each.kind.group, each.kind.version, each.kind.plural) in wanted}
-    return sorted(kinds, key=lambda each: (each.group, each.version, each.kind))[:_MOST_KINDS]
-
-
-def _named(rule: NamedRuleWithOperations) -> Iterator[tuple[str, str, str]]:
-    groups, versions = rule.api_groups or [], rule.api_versions or []
-    if "*" in "".join((*groups, *versions)):
-        return
-    for group in groups:
-        for version in versions:
-            yield from ((group, version, each) for each in rule.resources or () if not {"*", "/"} & {*each})
-
-
-async def _type_of(client: Client, api_version: str, kind: str) -> Any:
-    """The type of a kind, as its schema has it; None if there is none."""
-    from navarch.schema import cel  # noqa: PLC0415 - as above
-
-    try:
-        schema = resolved(await client.discovery.schemas(api_version), api_version, kind)
-    except NotFound:
-        return None
-    return None if schema is None else cel.type_of_schema(schema, resource=True, name=kind)
