@@ -12,7 +12,7 @@ from navarch.api import Dynamic
 from navarch.cluster.embedded import EmbeddedCluster
 from navarch.cluster.storage.file import FileStorage
 from navarch.errors import Forbidden, NotFound
-from navarch.k8s.core.v1 import ConfigMap, Namespace, Service, ServiceAccount
+from navarch.k8s.core.v1 import ConfigMap, Endpoints, Namespace, Service, ServiceAccount
 from navarch.k8s.rbac.v1 import ClusterRole, ClusterRoleBinding, RoleRef, Subject
 from navarch.k8s.scheduling.v1 import PriorityClass
 
@@ -30,6 +30,17 @@ async def test_fresh_cluster_has_what_a_control_plane_has() -> None:
             "system-node-critical",
         ]
         assert len(await client.list(ClusterRole)) == 69
+
+
+async def test_users_are_warned_and_the_cluster_is_not(caplog: pytest.LogCaptureFixture) -> None:
+    """Its own controllers write Endpoints, which are deprecated: no user could heed that. Whoever else does is told."""
+    async with EmbeddedCluster() as cluster:
+        await cluster.part_as("system:kube-controller-manager", "system:masters").create(Endpoints(name="its-own"))
+        assert not caplog.messages
+        await cluster.client().create(Endpoints(name="yours"))
+        assert caplog.messages == [
+            "API server: v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"
+        ]
 
 
 async def test_clusters_share_nothing() -> None:

@@ -41,7 +41,7 @@ class _Cluster(Protocol):
     @property
     def authority(self) -> Authority: ...
 
-    def client_as(self, name: str, *groups: str) -> Client: ...
+    def part_as(self, name: str, *groups: str) -> Client: ...
 
 
 class Beside:
@@ -96,7 +96,7 @@ class Beside:
         if folder is None:
             folder = self._temporary = Path(tempfile.mkdtemp(prefix="navarch-"))
         authority = self._cluster.authority.pair
-        self._machinery = Machinery(self._cluster.client_as, self._equipment, self._block, folder, authority)
+        self._machinery = Machinery(self._cluster.part_as, self._equipment, self._block, folder, authority)
         await self._machinery.run()
 
     async def stop(self) -> None:

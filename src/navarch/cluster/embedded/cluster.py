@@ -180,6 +180,10 @@ class EmbeddedCluster:
         """
         return self.client_with(self.token_of(name, *groups), namespace)
 
+    def part_as(self, name: str, *groups: str) -> Client:
+        """The same for a part of the cluster itself, which is warned of nothing: no user could heed it."""
+        return self._client(self.token_of(name, *groups), warned=False)
+
     def token_of(self, name: str, *groups: str) -> str:
         """A new token that proves this user."""
         token = secrets.token_urlsafe(32)
@@ -190,7 +194,10 @@ class EmbeddedCluster:
 
     def client_with(self, token: str, namespace: str = "default") -> Client:
         """A client of whoever the token proves."""
+        return self._client(token, namespace)
+
+    def _client(self, token: str, namespace: str = "default", *, warned: bool = True) -> Client:
         from navarch.client import Client, Options  # noqa: PLC0415 - a server that is reached over HTTPS needs none
 
-        transport = InProcessTransport(self.server, token, self.clock)
+        transport = InProcessTransport(self.server, token, self.clock, warned=warned)
         return Client(transport, Options(namespace=namespace), clock=self.clock, rng=random.Random(self._rng.random()))  # noqa: S311 - jitter

@@ -23,12 +23,13 @@ __all__ = ["InProcessTransport", "warning_header"]
 
 
 class InProcessTransport:
-    """Carries requests to `server`, with a bearer token for whoever asks."""
+    """Carries requests to `server`, with a bearer token for whoever asks; its warnings go to those who want them."""
 
-    def __init__(self, server: ApiServer, token: str, clock: Clock) -> None:
+    def __init__(self, server: ApiServer, token: str, clock: Clock, *, warned: bool = True) -> None:
         self._server = server
         self._token = token
         self._clock = clock
+        self._warned = warned
         self._closed = False
 
     @property
@@ -38,7 +39,8 @@ class InProcessTransport:
 
     async def send(self, request: Request) -> Response:
         """See `Transport`. The time limit holds for the answer; a watch may last."""
-        return InProcessResponse(await self._answer(request, _asked(request, self._token)))
+        reply = await self._answer(request, _asked(request, self._token))
+        return InProcessResponse(reply, reply.warnings if self._warned else ())
 
     async def _answer(self, request: Request, asked: ApiRequest) -> Reply:
         if self._closed:
@@ -93,15 +95,16 @@ class _NoSocket:
 class InProcessResponse:
     """A reply as the client sees it."""
 
-    def __init__(self, reply: Reply) -> None:
+    def __init__(self, reply: Reply, warnings: Sequence[str] = ()) -> None:
         self._reply = reply
+        self._warnings = warnings
         self.status = reply.status
         named = [(name, value) for name, joined in reply.headers.items() for value in joined.split("\n")]
         self.headers: Mapping[str, str] = CIMultiDict([("Content-Type", reply.content_type), *named])
 
     def warnings(self) -> Sequence[str]:
         """See `Response`."""
-        return [warning_header(text) for text in self._reply.warnings]
+        return [warning_header(text) for text in self._warnings]
 
     async def read(self) -> bytes:
         """See `Response`."""
