@@ -1,10 +1,12 @@
-"""What docs/observing.md says of traces and of the fields of a record is so."""
+"""What docs/observing.md says of traces, of metrics and of the fields of a record is so."""
 
 from __future__ import annotations
 
 import json
 import logging
 import re
+import subprocess
+import sys
 from types import ModuleType
 from typing import Any
 
@@ -39,6 +41,14 @@ async def test_spans_are_those_of_the_table(controllers: ModuleType) -> None:
         assert set(re.findall(r"`(\S+)`", attributes)) == set(spans[name].attributes or {}), name
     assert spans["reconcile"].links[0].context == spans["watch event"].context
     assert spans["PATCH"].parent == spans["reconcile"].context
+
+
+def test_metric_of_the_page_is_shown() -> None:
+    """Where those of the runtime are. In a process of its own: the registry is the whole process's."""
+    (source,) = [block for block in blocks("observing.md", "python") if "REGISTRY" in block]
+    look = "from navarch.observe.metrics import Metrics; print(Metrics(REGISTRY).exposition()[0].decode())"
+    run = subprocess.run([sys.executable, "-c", f"{source}\n{look}"], capture_output=True, text=True, check=True)
+    assert 'backups_total{result="success"} 1.0' in run.stdout
 
 
 async def publish_one(controllers: ModuleType) -> None:

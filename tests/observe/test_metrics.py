@@ -8,7 +8,7 @@ import weakref
 from dataclasses import dataclass
 
 import pytest
-from prometheus_client import Counter
+from prometheus_client import REGISTRY, CollectorRegistry, Counter
 from prometheus_client.parser import text_string_to_metric_families
 
 from navarch._base.clock import ManualClock
@@ -243,11 +243,20 @@ def test_metrics_that_nobody_holds_are_gone() -> None:
 
 def test_users_own_metrics_are_shown_beside_ours() -> None:
     """With prometheus_client as they know it; and the process's own figures."""
-    metrics = Metrics()
-    Counter("backups", "How many backups were made", registry=metrics.registry).inc()
+    own = CollectorRegistry()
+    Counter("backups", "How many backups were made", registry=own).inc()
+    metrics = Metrics(own)
+    metrics.add(ControllerMetrics("memcached", 7))
     found = scraped(metrics)
     assert found["backups_total", ()] == 1
+    assert found["controller_runtime_max_concurrent_reconciles", ("memcached",)] == 7
     assert found["process_resident_memory_bytes", ()] > 0
+
+
+def test_name_that_both_registries_have_is_shown_once() -> None:
+    """The global one has the process's figures too; a scrape with a name twice would be refused as a whole."""
+    text = Metrics(REGISTRY).exposition()[0].decode().splitlines()
+    assert [line for line in text if line.startswith("# TYPE python_info ")] == ["# TYPE python_info gauge"]
 
 
 def test_openmetrics_is_given_to_whom_asks_for_it() -> None:

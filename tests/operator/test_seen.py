@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import aiohttp
 import pytest
+from prometheus_client import CollectorRegistry, Gauge
 
 from gadgets import Gadget
 from navarch.client import Client, Options, Request, Response, WebSocket
@@ -48,9 +49,11 @@ async def asked(caplog: pytest.LogCaptureFixture, purpose: str, path: str) -> tu
 
 
 async def test_metrics_and_health_are_served(caplog: pytest.LogCaptureFixture) -> None:
-    """Under the names that dashboards know; readiness fails while a watch is stale."""
+    """Under the names that dashboards know, and beside them the user's own; readiness fails while a watch is stale."""
     caplog.set_level(logging.INFO)
-    endpoints = Endpoints(health="127.0.0.1:0", metrics="127.0.0.1:0")
+    own = CollectorRegistry()
+    Gauge("gadgets_painted", "How many gadgets have been painted", registry=own).set(7)
+    endpoints = Endpoints(health="127.0.0.1:0", metrics="127.0.0.1:0", registry=own)
     world, tested, seen = World(), elected(endpoints=endpoints), list[str]()
     blind = Blind(world)
 
@@ -68,6 +71,7 @@ async def test_metrics_and_health_are_served(caplog: pytest.LogCaptureFixture) -
             'workqueue_adds_total{controller="gadget",name="gadget"} 1',
             'leader_election_master_status{name="tested"} 1',
             'rest_client_requests_total{code="200",',
+            "gadgets_painted 7",
         ):
             assert expected in metrics, metrics
         assert (await asked(caplog, "health", "/readyz"))[0] == 200

@@ -19,10 +19,12 @@ Value = float | Histogram
 class Metrics:
     """The parts that one endpoint shows. Belongs to the event loop that its parts belong to.
 
-    Numbers of two parts that have the same names and labels are shown as one: counts are added together.
+    Numbers of two parts that have the same names and labels are shown as one: counts are added together. What `own`
+    collects, a registry of whoever runs the operator, is shown too; a name that both have is its.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, own: CollectorRegistry | None = None) -> None:
+        self._own = own
         self._parts: dict[int, Part] = {}
 
     def add(self, part: Part) -> None:
@@ -34,11 +36,8 @@ class Metrics:
         self._parts.pop(id(part), None)
 
     @cached_property
-    def registry(self) -> CollectorRegistry:
-        """prometheus_client's registry, for metrics of one's own: `Counter("backups", "…", registry=metrics.registry)`.
-
-        Has the process's own figures too (memory, CPU, open files, garbage collection).
-        """
+    def _runtime(self) -> CollectorRegistry:
+        """The parts, and the process's own figures (memory, CPU, open files, garbage collection)."""
         from prometheus_client import (  # noqa: PLC0415 - see above
             CollectorRegistry,
             GCCollector,
@@ -53,12 +52,23 @@ class Metrics:
         registry.register(_Collector(self._parts))
         return registry
 
+    @cached_property
+    def _shown(self) -> CollectorRegistry:
+        """All there is, each name once: prometheus_client's global registry has the process's figures as well."""
+        if self._own is None:
+            return self._runtime
+        from prometheus_client import CollectorRegistry  # noqa: PLC0415 - see above
+
+        both = CollectorRegistry()
+        both.register(_Once(self._own, self._runtime))
+        return both
+
     def exposition(self, accept: str = "") -> tuple[bytes, str]:
         """Everything as text, and its content type; OpenMetrics if `accept`, an Accept header, asks for that."""
         from prometheus_client.exposition import choose_encoder  # noqa: PLC0415 - see above
 
         encode, content_type = choose_encoder(accept)
-        return encode(self.registry), content_type
+        return encode(self._shown), content_type
 
 
 class _Collector:
@@ -74,6 +84,25 @@ class _Collector:
     def collect(self) -> Iterator[Metric]:
         for family, values in _joined(self._parts.values()).items():
             yield _metric(family, values)
+
+
+class _Once:
+    """What several registries collect, without names that came before."""
+
+    def __init__(self, *registries: CollectorRegistry) -> None:
+        self._registries = registries
+
+    def describe(self) -> Iterable[Metric]:
+        """Nothing is claimed beforehand, as above."""
+        return ()
+
+    def collect(self) -> Iterator[Metric]:
+        shown: set[str] = set()
+        for registry in self._registries:
+            for metric in registry.collect():
+                if metric.name not in shown:
+                    shown.add(metric.name)
+                    yield metric
 
 
 def _joined(parts: Iterable[Part]) -> dict[Family, dict[tuple[str, ...], Value]]:

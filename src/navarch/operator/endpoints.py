@@ -20,6 +20,7 @@ from navarch.operator.certificate import ServingCertificate
 
 if TYPE_CHECKING:
     from aiohttp import web
+    from prometheus_client import CollectorRegistry
 
     from navarch.operator.scrapers import Scrapers
 
@@ -65,7 +66,8 @@ class Endpoints:
     By default both listen on this machine only. A kubelet probes the pod's own address: use `health=":8081"` in a pod.
     Metrics may leave the machine only with `token_review`: each scrape then needs a token whose owner may `get` the
     non-resource URL `/metrics`. `certificate` and `key`, files in PEM, make the metrics HTTPS; they are read again when
-    they change. Raises `ConfigError` for no address, and for options that contradict each other.
+    they change. `registry` has metrics of your own, which are shown beside the runtime's: prometheus_client's `REGISTRY`,
+    or another one. Raises `ConfigError` for no address, and for options that contradict each other.
     """
 
     health: str | None = "127.0.0.1:8081"
@@ -73,6 +75,7 @@ class Endpoints:
     certificate: Path | None = None
     key: Path | None = None
     token_review: bool = False
+    registry: CollectorRegistry | None = None
 
     def __post_init__(self) -> None:
         health, metrics = self.health_address, self.metrics_address

@@ -65,7 +65,8 @@ class Process:
         self._client = client
         self._clock = client.clock
         self._cache = cache
-        self._metrics, self._lag = Metrics(), LoopMetrics()
+        self._metrics = Metrics(operator.endpoints.registry if operator.endpoints else None)
+        self._lag = LoopMetrics()
         self._election = Election(client, operator.election, client.clock, client.rng) if operator.election else None
         self._recorder = Recorder(client, operator.name, self._instance(), client.clock, client.rng)
         workshop = Workshop(operator, self._writing(), cache, self._recorder, self._metrics)
