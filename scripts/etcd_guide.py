@@ -168,7 +168,6 @@ def _environment(folder: str) -> Mapping[str, str]:
         "ETCDCTL_COMMAND_TIMEOUT": "60s",
         "ETCD_OPERATOR_HEALTH": anywhere,
         "ETCD_OPERATOR_METRICS": anywhere,
-        "ETCD_OPERATOR_RUNTIME_METRICS": anywhere,
     }
 
 

@@ -78,12 +78,7 @@ def small(name: str = NAME, size: int = 1, **fields: Any) -> EtcdCluster:
 async def deployed(folder: Path) -> AsyncIterator[Cluster]:
     """A cluster with a node that has the operator's image, which is this machine's Python, and the manifests on it."""
     images = folder / "images.json"
-    anywhere = "127.0.0.1:0"
-    environment = {
-        "PYTHONPATH": ":".join(SOURCES),
-        "ETCD_OPERATOR_METRICS": anywhere,
-        "ETCD_OPERATOR_RUNTIME_METRICS": anywhere,
-    }
+    environment = {"PYTHONPATH": ":".join(SOURCES), "ETCD_OPERATOR_METRICS": "127.0.0.1:0"}
     image = {"name": "etcd-operator", "version": "0.1.0", "argv": [sys.executable], "env": environment}
     images.write_bytes(msgspec.json.encode([image]))
     async with over_https(Equipment(nodes=1, images=images)) as cluster:

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from prometheus_client import start_http_server
+from prometheus_client import REGISTRY
 
 from etcd_operator.manifests import PYTHON_IMAGE
 from etcd_operator.operator import etcd_operator
@@ -15,42 +15,34 @@ from navarch import Endpoints
 from navarch.errors import ConfigError
 
 _HEALTH: Final = "127.0.0.1:8081"
-_RUNTIME: Final = "127.0.0.1:8080"
-_NUMBERS: Final = "127.0.0.1:8082"
+_METRICS: Final = "127.0.0.1:8080"
+_LOCAL: Final = frozenset({"127.0.0.1", "localhost", "[::1]"})
 
 
 def main() -> None:
     """Runs until it is told to stop.
 
     ETCD_OPERATOR_BACKUPS is the folder for backups that are local, ETCD_OPERATOR_PYTHON_IMAGE an image with a Python, such
-    as the operator's own. ETCD_OPERATOR_HEALTH, ETCD_OPERATOR_RUNTIME_METRICS and ETCD_OPERATOR_METRICS say where probes,
-    the runtime's numbers and its own are served.
+    as the operator's own. ETCD_OPERATOR_HEALTH and ETCD_OPERATOR_METRICS say where probes and numbers are served.
     """
     endpoints = _endpoints()
-    _serve_numbers(os.environ.get("ETCD_OPERATOR_METRICS", _NUMBERS))
     folder = os.environ.get("ETCD_OPERATOR_BACKUPS")
     image = os.environ.get("ETCD_OPERATOR_PYTHON_IMAGE") or PYTHON_IMAGE
     etcd_operator(endpoints=endpoints, backups=Path(folder) if folder else None, python_image=image).run()
 
 
 def _endpoints() -> Endpoints:
+    """Whoever reads the numbers from another machine has to show a token."""
+    metrics = os.environ.get("ETCD_OPERATOR_METRICS", _METRICS)
     try:
         return Endpoints(
             health=os.environ.get("ETCD_OPERATOR_HEALTH", _HEALTH),
-            metrics=os.environ.get("ETCD_OPERATOR_RUNTIME_METRICS", _RUNTIME),
+            metrics=metrics,
+            token_review=metrics.rpartition(":")[0] not in _LOCAL,
+            registry=REGISTRY,
         )
     except ConfigError as error:
         sys.exit(str(error))
-
-
-def _serve_numbers(address: str) -> None:
-    host, _, port = address.rpartition(":")
-    try:
-        start_http_server(int(port), addr=host or "0.0.0.0")  # noqa: S104 - whoever leaves the host out means all
-    except (OSError, ValueError, OverflowError) as error:
-        sys.exit(
-            f"expected a free address for metrics such as {_NUMBERS} in ETCD_OPERATOR_METRICS, got {address!r}: {error}"
-        )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Numbers beside those of the runtime, in prometheus_client's own registry."""
+"""Numbers beside those of the runtime, in prometheus_client's global registry, which the endpoint is given."""
 
 from __future__ import annotations
 
