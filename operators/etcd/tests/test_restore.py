@@ -17,6 +17,7 @@ from etcd_operator.operator import etcd_operator
 from etcd_operator.restore import EtcdRestore, EtcdRestoreSpec
 from etcd_operator.restore.kinds import ClusterReference, EtcdRestoreStatus
 from etcds import built_etcd, machines
+from navarch.client import Watch
 from navarch.errors import EtcdCompactedError
 from navarch.etcd import WatchRequest
 from navarch.k8s.core.v1 import Pod
@@ -82,6 +83,41 @@ async def test_a_cluster_goes_back_to_its_snapshot_and_what_it_had_is_kept(clust
         await serves(cluster, 3)
         assert await get(cluster, NAME, b"/a") == b"first"
         assert check(tmp_path / "default" / done.safety_copy).revision == later
+
+
+@pytest.mark.cluster(nodes=1)
+async def test_two_restores_at_once_take_turns(cluster: Cluster, tmp_path: Path) -> None:
+    """Never are both at work, and the cluster has what the second of them brought; what the first one did is kept."""
+    async with cluster.run(etcd_operator(backups=tmp_path)):
+        await cluster.apply(example(1))
+        await serves(cluster, 1)
+        wanted = {}
+        for name in ("one", "two"):
+            await put(cluster, NAME, b"/a", name.encode())
+            place = LocalSource(path=f"{name}/etcd.db")
+            await backed_up(cluster, local=place)
+            spec = EtcdRestoreSpec(local=place, etcd_cluster=ClusterReference(name=NAME))
+            wanted[name] = EtcdRestore(name=name, spec=spec)
+            await cluster.delete(EtcdBackup, "once")
+        async with cluster.client.watch(EtcdRestore) as changes:
+            for each in wanted.values():
+                await cluster.apply(each)
+            at_work = await seen_at_work(changes, {*wanted})
+        first, second = at_work[0], at_work[-1]
+        assert at_work == [first] * at_work.count(first) + [second] * at_work.count(second)
+        assert {first, second} == {*wanted}
+        assert await get(cluster, NAME, b"/a") == second.encode()
+
+
+async def seen_at_work(changes: Watch[EtcdRestore], names: set[str]) -> list[str]:
+    """Who was seen to have members started, in order, until all have succeeded."""
+    at_work, left = [], {*names}
+    async with asyncio.timeout(SECONDS):
+        while left:
+            found = (await anext(changes)).object
+            at_work += [found.name] if found.status.phase in {"Seeding", "Joining"} else []
+            left -= {found.name} if found.status.succeeded else set()
+    return at_work
 
 
 @pytest.mark.real  # too long for the fast suite

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
 
 from clusters import NAME, SECONDS, example
 from etcd_operator.backup import EtcdBackup
@@ -13,6 +16,9 @@ from etcd_operator.places import LocalSource
 from etcd_operator.restore import EtcdRestore, EtcdRestoreSpec
 from etcd_operator.restore.keeping import under_way
 from etcd_operator.restore.kinds import ClusterReference, Phase
+from etcd_operator.restore.turns import RESTORING, ahead
+from navarch import Context
+from navarch.api import OwnerReference
 from navarch.client import MergePatch
 from navarch.k8s.core.v1 import PersistentVolumeClaim, Pod
 from navarch.operator.crds import prepare_crds
@@ -80,6 +86,67 @@ async def test_a_cluster_that_loses_everything_while_others_join_begins_with_the
         assert again.metadata.owner_references
         assert (await told(cluster)).status.next_revision > 1007
         assert (await cluster.get(EtcdCluster, NAME)).spec.paused
+
+
+async def test_a_restore_waits_for_the_one_that_is_at_work(cluster: Cluster) -> None:
+    """It touches nothing until then; what is deleted is waited for no more."""
+    await restoring(cluster, "Seeding")
+    async with cluster.run(etcd_operator()):
+        pod = await seed_with(cluster, "3.5.1")
+        await cluster.create(again())
+        await cluster.eventually(
+            lambda: cluster.get(EtcdRestore, "again"), lambda it: "back is under way" in it.status.reason
+        )
+        assert (await cluster.get(Pod, pod.name)).metadata.uid == pod.metadata.uid
+        await cluster.delete(EtcdRestore, "back")
+        await cluster.eventually(lambda: cluster.get(EtcdRestore, "again"), lambda it: "no folder" in it.status.reason)
+
+
+@pytest.mark.parametrize("phase", ["Emptying", "Seeding", "Joining"])
+async def test_who_waits_for_whom(cluster: Cluster, phase: str) -> None:
+    """Everybody for those that stop and start members; the operator's own restores for no members that join."""
+    await restoring(cluster, phase, resumed=True)
+    owner = OwnerReference(api_version="v1", kind="EtcdCluster", name=NAME, uid="1", controller=True)
+    own, theirs = again(), again()
+    own.metadata.owner_references = [owner]
+    ctx = cast(Context, SimpleNamespace(client=cluster.client))
+    for each in (own, theirs):
+        each.metadata.namespace = "default"
+    assert [it.name for it in await ahead(theirs, ctx)] == ["back"]
+    assert [it.name for it in await ahead(own, ctx)] == ([] if phase == "Joining" else ["back"])
+
+
+async def test_a_restore_that_was_slower_begins_again_after_the_other(cluster: Cluster) -> None:
+    """Both had their snapshots: what this one copied is not what the cluster has by then."""
+    await restoring(cluster, "Seeding")
+    await cluster.create(again())
+    await cluster.client.patch(
+        EtcdRestore, "again", MergePatch({"status": {"phase": "Emptying"}}), subresource="status"
+    )
+    first = (await told(cluster)).metadata.uid
+    await cluster.client.patch(EtcdCluster, NAME, MergePatch({"metadata": {"annotations": {RESTORING: first}}}))
+    async with cluster.run(etcd_operator()):
+        await cluster.eventually(
+            lambda: cluster.get(EtcdRestore, "again"),
+            lambda it: not it.status.phase and "back is under way" in it.status.reason,
+        )
+        assert (await cluster.get(EtcdCluster, NAME)).annotations[RESTORING] == first
+
+
+async def test_a_restore_whose_cluster_another_one_took_is_over(cluster: Cluster) -> None:
+    """It does not say that it has succeeded."""
+    await restoring(cluster, "Joining", resumed=True)
+    await cluster.client.patch(EtcdCluster, NAME, MergePatch({"metadata": {"annotations": {RESTORING: "another"}}}))
+    async with cluster.run(etcd_operator()):
+        over = await cluster.eventually(lambda: told(cluster), lambda it: it.status.phase == "Done")
+    assert not over.status.succeeded
+    assert "another restore" in over.status.reason
+
+
+def again() -> EtcdRestore:
+    """A second one into the same cluster."""
+    spec = EtcdRestoreSpec(local=LocalSource(path="other/etcd.db"), etcd_cluster=ClusterReference(name=NAME))
+    return EtcdRestore(name="again", spec=spec)
 
 
 def test_a_restore_whose_cluster_has_formed_is_not_waited_for() -> None:

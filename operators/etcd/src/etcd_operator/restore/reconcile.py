@@ -19,6 +19,7 @@ from etcd_operator.reaching import Reach
 from etcd_operator.restore.kinds import EtcdRestore, Phase
 from etcd_operator.restore.revisions import unseen
 from etcd_operator.restore.seeding import emptied, hand_over, is_gone, released, resume, seed_name, seeded, started
+from etcd_operator.restore.turns import ahead, has_turn, is_over
 from etcd_operator.trust import FaultError
 from etcd_operator.versions import Version
 from navarch import Context, Result, Retry
@@ -57,8 +58,7 @@ class RestoreReconciler:
             case "":
                 await self._prepare(restore, cluster, ctx)
             case "Emptying":
-                if await emptied(cluster, ctx):
-                    _enter(restore, ctx, "Seeding", f"{restore.status.seed} begins with the snapshot")
+                await self._empty(restore, cluster, ctx)
             case "Seeding":
                 await self._seed(restore, cluster, ctx)
             case _:
@@ -66,6 +66,8 @@ class RestoreReconciler:
 
     async def _prepare(self, restore: EtcdRestore, cluster: EtcdCluster, ctx: Context) -> None:
         """Nothing of the cluster is touched before this has succeeded."""
+        if others := await ahead(restore, ctx):
+            raise BackupError(f"{others[0].name} is under way and goes first; deleted, it would not be waited for")
         with tempfile.TemporaryDirectory(prefix="etcd-restore-") as folder:
             async with self._opened(restore, cluster, ctx) as (store, name):
                 snapshot = await Archive(store).fetch(name, Path(folder) / "snapshot.db")
@@ -77,6 +79,13 @@ class RestoreReconciler:
         restore.status.next_revision = unseen(ctx.now(), snapshot.revision, now.revision if now else 0)
         restore.status.seed = await seed_name(cluster, ctx)
         _enter(restore, ctx, "Emptying", f"the snapshot is good, revision {snapshot.revision}; members are stopped")
+
+    async def _empty(self, restore: EtcdRestore, cluster: EtcdCluster, ctx: Context) -> None:
+        """Where another restore was faster, what the cluster has is not what was copied: it begins again after that one."""
+        if not await has_turn(cluster, restore, ctx):
+            restore.status.phase, restore.status.reason = "", f"another restore of {cluster.name} goes first"
+        elif await emptied(cluster, ctx):
+            _enter(restore, ctx, "Seeding", f"{restore.status.seed} begins with the snapshot")
 
     def _opened(
         self, restore: EtcdRestore, cluster: EtcdCluster, ctx: Context
@@ -128,7 +137,9 @@ class RestoreReconciler:
         """Where all is lost again before the cluster has formed, it begins with the snapshot again: nobody has more. After
         that there may be a newer backup, and whoever lost the data is asked.
         """
-        if not restore.status.resumed:
+        if is_over(cluster, restore):
+            _enter(restore, ctx, "Done", f"{cluster.name} was given to another restore before all had joined")
+        elif not restore.status.resumed:
             await resume(cluster, ctx)
             restore.status.resumed = True
         elif _may_begin_again(cluster) and await is_gone(cluster, restore, ctx) and await _is_alone(restore, ctx):
