@@ -32,15 +32,24 @@ def test_a_backup_by_schedule_waits_for_its_hour_in_its_time_zone() -> None:
     """From when it was made, and then from the last one that counts."""
     made = backup(schedule="0 2 * * *", time_zone="Europe/Berlin")
     assert due_at(made, NOON) == datetime(2026, 7, 2, 0, tzinfo=UTC)
-    assert due_at(succeeded(made, datetime(2026, 12, 1, 5, tzinfo=UTC)), NOON) == datetime(2026, 12, 2, 1, tzinfo=UTC)
+    winter = datetime(2026, 12, 1, 5, tzinfo=UTC)
+    assert due_at(succeeded(made, winter), winter) == datetime(2026, 12, 2, 1, tzinfo=UTC)
 
 
 def test_an_hour_that_was_missed_is_made_up_for_once() -> None:
     """While no operator ran."""
     made = succeeded(backup(schedule="@hourly"), NOON)
-    due = due_at(made, NOON + timedelta(days=3))
-    assert due == NOON + timedelta(hours=1)
-    assert due_at(succeeded(made, NOON + timedelta(days=3)), NOON) == NOON + timedelta(days=3, hours=1)
+    later = NOON + timedelta(days=3)
+    assert due_at(made, later) == NOON + timedelta(hours=1)
+    assert due_at(succeeded(made, later), later) == later + timedelta(hours=1)
+
+
+@pytest.mark.parametrize("policy", [{"schedule": "@hourly"}, {"backup_interval_in_second": 3600}])
+def test_a_clock_that_was_ahead_does_not_put_backups_off(policy: dict[str, Any]) -> None:
+    """The last one is from a day that has not come yet; two clocks may differ a little."""
+    made = backup(**policy)
+    assert due_at(succeeded(made, NOON + timedelta(days=400)), NOON) == NOON
+    assert due_at(succeeded(made, NOON + timedelta(seconds=2)), NOON) != NOON
 
 
 def test_a_backup_that_failed_is_due_at_once() -> None:

@@ -20,6 +20,7 @@ import aiohttp
 import pytest
 
 from etcd_operator.backup import Archive
+from etcd_operator.backup.archive import series_name
 from etcd_operator.backup.claims.files import ClaimFiles, Connection
 from etcd_operator.backup.claims.pods import keys_for
 from etcd_operator.backup.faults import DamagedError, StoreError
@@ -90,19 +91,21 @@ async def test_a_snapshot_comes_back_from_a_claim_and_old_ones_go(tmp_path: Path
     async with running(tmp_path) as (port, keys, _), reached(port, keys) as connection:
         files = ClaimFiles("backups", connection)
         archive = Archive(files)
-        await files.put("some/etcd.db_v0.partial", b"half")
-        for number in range(3):
-            await archive.put(snapshot, f"some/etcd.db_v{number}", NOW + timedelta(hours=number), "structure")
-        await archive.tidy("some/etcd.db_v")
-        kept = await archive.thin("some/etcd.db_v", NOW, most=2, oldest=timedelta())
-        back = await archive.fetch("some/etcd.db_v2", tmp_path / "back.db")
+        times = [NOW - timedelta(hours=number) for number in (2, 1, 0)]
+        names = [series_name("some/etcd.db", 7, taken) for taken in times]
+        for own, taken in zip(names, times, strict=True):
+            await archive.put(snapshot, own, taken, "structure")
+        await files.put(f"{names[1]}.partial", b"half")
+        await archive.tidy("some/etcd.db")
+        kept = await archive.thin("some/etcd.db", NOW, most=2, oldest=timedelta())
+        back = await archive.fetch(names[2], tmp_path / "back.db")
         assert (back.sha256, back.revision, back.version) == (snapshot.sha256, 7, "3.5.1")
         assert set(await files.names("")) == {
             f"{each.object}{ending}" for each in kept for ending in ("", ".manifest.json")
         }
-        a_snapshot(tmp_path / "claim" / "some" / "etcd.db_v2", revision=8)
+        a_snapshot(tmp_path / "claim" / names[2], revision=8)
         with pytest.raises(DamagedError, match="another one than its manifest says"):
-            await archive.fetch("some/etcd.db_v2", tmp_path / "other.db")
+            await archive.fetch(names[2], tmp_path / "other.db")
 
 
 async def test_nobody_is_let_in_who_is_not_the_operator(tmp_path: Path) -> None:

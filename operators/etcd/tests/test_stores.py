@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from etcd_operator.backup import Archive, Stores
+from etcd_operator.backup.archive import series_name
 from etcd_operator.backup.faults import BackupError, PlaceError
 from etcd_operator.places import AbsSource, GcsSource, Place, PvcSource, S3Source, at, object_of, path_of
 from navarch.k8s.core.v1 import Secret
@@ -59,11 +60,13 @@ async def test_a_snapshot_comes_back_as_it_went_and_old_ones_go(cluster: Cluster
     """With its manifest, and nothing else is left."""
     snapshot = a_snapshot(tmp_path / "snapshot.db")
     async with opened(cluster, kind, kind.right) as (store, archive, name):
-        for number in range(3):
-            await archive.put(snapshot, f"{name}_v{number}", NOW + timedelta(hours=number), "structure")
-        kept = await archive.thin(f"{name}_v", NOW, most=2, oldest=timedelta())
-        assert [each.object for each in kept] == ["some/etcd.db_v1", "some/etcd.db_v2"]
-        back = await archive.fetch(f"{name}_v2", tmp_path / "back.db")
+        times = [NOW - timedelta(hours=number) for number in (2, 1, 0)]
+        names = [series_name(name, snapshot.revision, taken) for taken in times]
+        for own, taken in zip(names, times, strict=True):
+            await archive.put(snapshot, own, taken, "structure")
+        kept = await archive.thin(name, NOW, most=2, oldest=timedelta())
+        assert [each.object for each in kept] == names[1:]
+        back = await archive.fetch(names[2], tmp_path / "back.db")
         assert (back.sha256, back.revision, back.version) == (snapshot.sha256, 7, "3.5.1")
         assert set(store.objects) == {
             f"bucket/{each.object}{ending}" for each in kept for ending in ("", ".manifest.json")
@@ -108,7 +111,7 @@ async def test_a_service_account_signs_for_itself(cluster: Cluster, tmp_path: Pa
     """With the key that is in its Secret."""
     snapshot = a_snapshot(tmp_path / "snapshot.db")
     async with opened(cluster, GOOGLE, service_account()) as (_, archive, name):
-        await archive.put(snapshot, name, NOW, "structure")
+        await archive.put(snapshot, series_name(name, snapshot.revision, NOW), NOW, "structure")
         assert [each.sha256 for each in await archive.series(name)] == [snapshot.sha256]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import hashlib
+import re
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -17,9 +18,21 @@ from etcd_operator.backup.snapshots import Snapshot, check
 from etcd_operator.backup.store import PARTIAL, Store, explained
 from etcd_operator.backup.trial import Verified
 
-__all__ = ["Archive", "Manifest"]
+__all__ = ["Archive", "Manifest", "series_name"]
 
 _ENDING: Final = ".manifest.json"
+_BEHIND: Final = re.compile(r"_v\d+_\d{8}T\d{6}\.\d{6}Z")
+"""What stands behind the name of a series in those of its snapshots. Whatever is beside them is somebody else's: a safety
+copy, or another series whose name begins alike."""
+
+
+def series_name(name: str, revision: int, taken: datetime) -> str:
+    """The name of one of many.
+
+    >>> series_name("some/etcd.db", 1234, datetime(2026, 1, 1, 2))
+    'some/etcd.db_v1234_20260101T020000.000000Z'
+    """
+    return f"{name}_v{revision}_{taken:%Y%m%dT%H%M%S.%fZ}"
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,6 +84,8 @@ class Archive:
             await self._store.put(manifest.object + _ENDING + PARTIAL, msgspec.json.encode(manifest))
 
     async def _let_count(self, manifest: Manifest) -> None:
+        """A snapshot without a manifest can be restored, and one with that of another cannot: the old one goes first."""
+        await self._forget(manifest.object + _ENDING)
         with explained("giving the snapshot its name"):
             size = await self._store.rename(manifest.object + PARTIAL, manifest.object)
         if size != manifest.size:
@@ -112,7 +127,7 @@ class Archive:
                 file.write(piece)
 
     async def _manifest(self, name: str) -> Manifest | None:
-        if not await self._names(name + _ENDING):
+        if name + _ENDING not in await self._names(name + _ENDING):
             return None
         return await self._read(name + _ENDING)
 
@@ -124,13 +139,22 @@ class Archive:
         except msgspec.DecodeError:
             raise DamagedError("the manifest of the snapshot cannot be read") from None
 
+    async def unused(self, name: str) -> str:
+        """The name, with a number behind it if there is one of that name already."""
+        taken, number, free = {*await self._names(name)}, 1, name
+        while free in taken or free + _ENDING in taken:
+            number += 1
+            free = f"{name}-{number}"
+        return free
+
     async def series(self, name: str) -> list[Manifest]:
-        """The good ones whose names begin so, oldest first."""
+        """The good ones of a series, oldest first; each by the name that it has now, wherever it was put."""
         found = []
         for each in await self._names(name):
-            if each.endswith(_ENDING):
+            own = each.removesuffix(_ENDING)
+            if own != each and _is_of(name, own):
                 try:
-                    found.append(await self._read(each))
+                    found.append(msgspec.structs.replace(await self._read(each), object=own))
                 except DamagedError:
                     continue
         return sorted(found, key=lambda manifest: manifest.taken)
@@ -140,16 +164,18 @@ class Archive:
             return await self._store.names(start)
 
     async def tidy(self, name: str) -> None:
-        """Deletes what was begun under names that begin so, and never finished, if it can: it would take up room for ever."""
+        """Deletes what was begun of a series, and never finished, if it can: it would take up room for ever."""
         try:
             for each in await self._names(name):
-                if each.endswith(PARTIAL):
+                if each.endswith(PARTIAL) and _is_of(name, each.removesuffix(PARTIAL).removesuffix(_ENDING)):
                     await self._forget(each)
         except StoreError:
             return
 
     async def thin(self, name: str, now: datetime, *, most: int, oldest: timedelta) -> list[Manifest]:
-        """Deletes those that are too many or too old, by their time, and never the newest good one; those that stay."""
+        """Deletes those of a series that are too many or too old, by their time, and never the newest good one; those that
+        stay.
+        """
         series = await self.series(name)
         going = surplus(series, now, most=most, oldest=oldest)
         for manifest in going:
@@ -159,8 +185,17 @@ class Archive:
         return [manifest for manifest in series if manifest not in going]
 
 
+def _is_of(series: str, name: str) -> bool:
+    return name.startswith(series) and _BEHIND.fullmatch(name, len(series)) is not None
+
+
 def surplus(series: Sequence[Manifest], now: datetime, *, most: int, oldest: timedelta) -> list[Manifest]:
-    """What may go of a series, oldest first. 0 keeps all."""
-    old = series[:-1]
-    many = set(range(len(series) - most)) if most else set()
-    return [each for place, each in enumerate(old) if place in many or (oldest and now - each.taken > oldest)]
+    """What may go of a series, oldest first. 0 keeps all.
+
+    What is said to be from the future was taken by a clock that was wrong, before all that is known to be right: it would
+    be the newest for ever, and whatever is made from now on would go at once.
+    """
+    ordered = sorted(series, key=lambda each: (each.taken <= now, each.taken))
+    many = set(range(len(ordered) - most)) if most else set()
+    old = enumerate(ordered[:-1])
+    return [each for place, each in old if place in many or (oldest and now - each.taken > oldest)]

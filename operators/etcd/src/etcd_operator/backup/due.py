@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from typing import Final
 
 from etcd_operator.backup.faults import PlaceError
 from etcd_operator.backup.kinds import EtcdBackup
@@ -12,10 +13,18 @@ from navarch.errors import InvalidValueError
 
 __all__ = ["due_at", "following"]
 
+_SKEW: Final = timedelta(minutes=1)
+"""So far apart the clocks of two machines may be."""
+
 
 def due_at(backup: EtcdBackup, now: datetime) -> datetime | None:
-    """When the next one is due; None if never. Raises `PlaceError` for a schedule that cannot be read."""
+    """When the next one is due; None if never. Raises `PlaceError` for a schedule that cannot be read.
+
+    What was taken in the future was taken by a clock that was wrong: none would be made until it was right.
+    """
     status, policy = backup.status, backup.spec.backup_policy
+    if policy.is_repeated and status.last_success_date is not None and status.last_success_date > now + _SKEW:
+        return now
     if policy.schedule:
         since = status.last_success_date or backup.metadata.creation_timestamp or now
         moved = status.path not in {"", path_of(backup.spec)}

@@ -11,7 +11,7 @@ from typing import Final
 
 from prometheus_client import Gauge
 
-from etcd_operator.backup.archive import Archive, Manifest
+from etcd_operator.backup.archive import Archive, Manifest, series_name
 from etcd_operator.backup.claims import Visit
 from etcd_operator.backup.due import due_at, following
 from etcd_operator.backup.faults import BackupError
@@ -77,8 +77,8 @@ class BackupReconciler:
             verified = await self._trial.verified(snapshot)
             if not backup.spec.backup_policy.is_repeated:
                 return await archive.put(snapshot, name, taken, verified), 1
-            await archive.tidy(f"{name}_v")
-            own = f"{name}_v{snapshot.revision}_{taken:%Y%m%dT%H%M%S.%fZ}"
+            await archive.tidy(name)
+            own = series_name(name, snapshot.revision, taken)
             made = await archive.put(snapshot, own, taken, verified)
         return made, await _thinned(archive, name, backup, ctx)
 
@@ -114,7 +114,7 @@ async def _thinned(archive: Archive, name: str, backup: EtcdBackup, ctx: Context
     policy = backup.spec.backup_policy
     oldest = timedelta(seconds=policy.max_age_in_second)
     try:
-        return len(await archive.thin(f"{name}_v", ctx.now(), most=policy.max_backups, oldest=oldest))
+        return len(await archive.thin(name, ctx.now(), most=policy.max_backups, oldest=oldest))
     except BackupError as error:
         ctx.event("OldBackupsStay", str(error), type="Warning")
         return backup.status.kept + 1

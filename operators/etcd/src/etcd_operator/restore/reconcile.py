@@ -115,10 +115,14 @@ class RestoreReconciler:
             raise BackupError(words) from None
 
     async def _safe(self, now: Snapshot | None, store: Store, name: str, ctx: Context) -> str:
-        """The name of what the cluster has now, in the same store; empty if there is nothing."""
+        """The name of what the cluster has now, in the same store; empty if there is nothing. No other copy is overwritten: of
+        what an earlier restore has put there, it may be the only one.
+        """
         if now is None:
             return ""
-        return (await Archive(store).put(now, name, ctx.now(), await self._trial.verified(now))).object
+        archive = Archive(store)
+        verified = await self._trial.verified(now)
+        return (await archive.put(now, await archive.unused(name), ctx.now(), verified)).object
 
     async def _seed(self, restore: EtcdRestore, cluster: EtcdCluster, ctx: Context) -> None:
         pod = await started(cluster, restore, ctx, self._image)
