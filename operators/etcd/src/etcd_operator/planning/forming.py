@@ -42,11 +42,15 @@ def asleep(cluster: EtcdCluster, seen: Observation) -> Plan | None:
 
 
 def from_snapshot(cluster: EtcdCluster, seen: Observation) -> Plan | None:
-    """A cluster that is to begin with given data never begins without it."""
+    """A cluster that is to begin with given data never begins without it, and begins with it once.
+
+    Whose members have answered before has begun, whatever became of the restore that it began with: its identity may have
+    been taken back by another one.
+    """
     if cluster.status.cluster_id or cluster.spec.restore_from is None:
         return None
-    if seen.kept.begun_from:
-        if seen.voices or seen.pods or seen.claims:
+    if seen.kept.begun_from or cluster.status.current_version:
+        if seen.voices or seen.pods or seen.claims or seen.kept.restoring:
             return None
         return stuck(
             "Forming", "the member that began with the snapshot is gone: delete the cluster, and create it again"

@@ -1,0 +1,58 @@
+"""Clusters that are to begin with a snapshot: they begin with it once, and never without it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from etcd_operator.kept import Kept
+from etcd_operator.kinds import Beginning, EtcdCluster
+from etcd_operator.observation import ClaimSeen, Observation, PodSeen
+from etcd_operator.places import LocalSource
+from etcd_operator.planning import decide
+from etcd_operator.steps import Remember, Restore, StartMember
+from observed import NOW, a_cluster, healthy
+
+NOTHING = Observation(now=NOW)
+
+
+def given(current: str = "") -> EtcdCluster:
+    """A cluster that has no identity, with the version that somebody was last heard to have."""
+    cluster = a_cluster(restore_from=Beginning(local=LocalSource(path="some/etcd.db")))
+    cluster.status.cluster_id, cluster.status.current_version = "", current
+    return cluster
+
+
+def test_a_new_cluster_begins_with_what_is_given() -> None:
+    """Also if the restore is deleted before its first member has ever answered, whatever that has left."""
+    left = replace(NOTHING, claims={"c-0": ClaimSeen(name="c-0")}, pods={"c-0": PodSeen(name="c-0")})
+    for seen in (NOTHING, left):
+        assert decide(given(), seen).step == Restore("given")
+
+
+def test_a_cluster_that_has_begun_does_not_go_back_to_what_was_given() -> None:
+    """Another restore has stopped it, and was deleted; that of the beginning was long before. Its members have its data."""
+    cluster = given("3.5.21")
+    seen = replace(NOTHING, claims=healthy(cluster).claims)
+    step = decide(cluster, seen).step
+    assert isinstance(step, StartMember)
+    assert step.start.how == "return"
+
+
+def test_a_cluster_that_has_begun_goes_on_from_another_restore() -> None:
+    """Its first member answers, or is started again: nobody waits for the one of the beginning, which is gone."""
+    cluster = given("3.5.21")
+    joining = Kept(restoring="back: 0 of 3 members serve")
+    one = healthy(cluster, 1)
+    assert decide(cluster, replace(one, kept=joining)).step == Remember(1)
+    stopped = replace(NOTHING, claims=one.claims, kept=joining)
+    assert isinstance(decide(cluster, stopped).step, StartMember)
+
+
+def test_a_cluster_that_is_being_restored_is_not_said_to_be_gone() -> None:
+    """Without claims nothing of it is there meanwhile: whoever deleted the cluster then would stop its restore."""
+    cluster = given("3.5.21")
+    plan = decide(cluster, replace(NOTHING, kept=Kept(restoring="back: it begins", emptying=True, begun_from=True)))
+    assert (plan.step, plan.stuck) == (None, False)
+    assert "is being restored" in plan.words
+    gone = decide(cluster, NOTHING)
+    assert (gone.step, gone.stuck) == (None, True)
