@@ -35,3 +35,10 @@ def test_links_lead_to_files_and_headings_that_exist(name: str) -> None:
         target = (page.parent / path) if path else page
         assert target.exists(), f"{name} links to {link}, which is not there"
         assert not anchor or anchor in anchors(target), f"{name} links to {link}, and {target.name} has no such heading"
+
+
+def test_every_page_is_in_the_readme() -> None:
+    """Nobody finds a page that no list has."""
+    readme = (ROOT / "README.md").read_text()
+    missing = [str(page.relative_to(ROOT)) for page in ROOT.glob("docs/*.md") if f"(docs/{page.name})" not in readme]
+    assert not missing, f"expected the README to link to {missing}"
