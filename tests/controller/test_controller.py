@@ -173,10 +173,11 @@ async def test_thread_that_was_cut_off_keeps_its_key_until_it_ends(caplog: pytes
     """It cannot be stopped: nobody else may work on its object, and it can read and write no more."""
     world, tested, working = World(PassingClock()), operator(), Working()
     release = threading.Event()
-    refused: list[str] = []
+    begun, refused = list[Context](), list[str]()
 
     @tested.controller(Gadget, timeout=0.05, concurrency=2)
     def reconcile(gadget: Gadget, ctx: Context) -> None:
+        begun.append(ctx)
         working.begin(gadget.name)
         if gadget.name == "stuck" and not release.wait(60):
             return
@@ -189,6 +190,8 @@ async def test_thread_that_was_cut_off_keeps_its_key_until_it_ends(caplog: pytes
     await world.create("stuck")
     async with world.run(tested):
         await world.eventually(lambda: any("failed" in record.getMessage() for record in caplog.records), "a report")
+        # On a machine that stalls the first to be cut off may not have had its thread yet.
+        await world.eventually(lambda: begun and begun[0]._closed, "one to be cut off that has begun")
         await world.user.patch(Gadget, "stuck", MergePatch({"spec": {"size": 2}}))
         await world.create("other")
         await world.eventually(lambda: working.begun["other"], "the other one")
