@@ -25,7 +25,7 @@ from faulty_server import (
 )
 from navarch import errors
 from navarch.api import Dynamic, Kind
-from navarch.client import WatchOptions
+from navarch.client import Client, WatchOptions
 from scripted import config_map, event
 
 KIND = Kind("", "v1", "ConfigMap", plural="configmaps")
@@ -89,8 +89,14 @@ async def test_refused_connection_names_the_address(reaching: Any) -> None:
     assert address in str(caught.value)
 
 
-async def test_unknown_host_is_named(reaching: Any) -> None:
+async def test_unknown_host_is_named(reaching: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """As nobody who could answer."""
+
+    def unknown(*_: object, **__: object) -> list[Any]:
+        """As a resolver that knows all names; one that cannot be reached may take longer than the call has."""
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", unknown)
     async with reaching("http://does-not-exist.invalid") as client:
         with pytest.raises(errors.ConnectError, match=r"nobody answered at http://does-not-exist\.invalid"):
             await client.get(KIND, "a")
@@ -166,6 +172,12 @@ async def test_watch_that_gets_no_headers_has_a_limit(reaching: Any) -> None:
 BIG = {"blob": "x" * 10_000_000}
 
 
+async def first_event(client: Client) -> Any:
+    """Of a watch that is left in good order: one that is dropped is closed when somebody collects it."""
+    async with client.watch(KIND, resource_version="1") as watch:
+        return await anext(watch)
+
+
 @pytest.mark.parametrize("verb", ["get", "list", "watch"])
 async def test_object_of_ten_megabytes_comes_through(verb: str, reaching: Any) -> None:
     """As one object, in a list and as one event of a watch."""
@@ -179,7 +191,7 @@ async def test_object_of_ten_megabytes_comes_through(verb: str, reaching: Any) -
         calls: dict[str, Any] = {
             "get": lambda: client.get(KIND, "a"),
             "list": lambda: client.list(KIND),
-            "watch": lambda: anext(client.watch(KIND, resource_version="1")),
+            "watch": lambda: first_event(client),
         }
         async with asyncio.timeout(60):
             found = await calls[verb]()
