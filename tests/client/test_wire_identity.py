@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from certificates import Signed, sign
-from faulty_server import Faulty, chunked, faulty, http, says, says_and_ends, says_json, says_nothing
+from faulty_server import Faulty, chunked, ended, faulty, http, says, says_and_ends, says_json, says_nothing
 from navarch import errors
 from navarch.api import Kind
 from navarch.client import Impersonation, WatchOptions
@@ -181,12 +181,12 @@ async def proxied(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, se
     writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
 
     async def carry(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
-        while data := await source.read(65536):
-            target.write(data)
+        with contextlib.suppress(ConnectionError):  # a reset is an end like any other
+            while data := await source.read(65536):
+                target.write(data)
         target.close()
 
-    with contextlib.suppress(ConnectionError):
-        await asyncio.gather(carry(reader, back), carry(there, writer))
+    await asyncio.gather(carry(reader, back), carry(there, writer))
 
 
 @contextlib.asynccontextmanager
@@ -194,8 +194,10 @@ async def proxy(port: int) -> AsyncIterator[tuple[str, list[str]]]:
     """The proxy's address, and what it was asked."""
     seen: list[str] = []
     server = await asyncio.start_server(lambda reader, writer: proxied(reader, writer, seen, port), "127.0.0.1", 0)
-    async with server:
+    try:
         yield f"127.0.0.1:{server.sockets[0].getsockname()[1]}", seen
+    finally:
+        await ended(server)
 
 
 async def test_proxy_carries_the_connection_and_sees_no_token(ca: Signed, server_tls: Any, reaching: Any) -> None:

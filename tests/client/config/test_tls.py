@@ -13,6 +13,7 @@ from cryptography.hazmat.primitives import serialization
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from faulty_server import ended
 from navarch.client.config import Config, diagnose_certificate, tls
 from navarch.client.config.validity import validity
 from navarch.errors import ConfigError
@@ -48,14 +49,19 @@ def shake(pki: Any, tmp_path: Path) -> Shake:
         await writer.wait_closed()
 
     async def connect(client_side: ssl.SSLContext, name: str) -> str:
-        async with await asyncio.start_server(greet, "127.0.0.1", 0, ssl=server_side) as server:
-            port = server.sockets[0].getsockname()[1]
-            reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=client_side, server_hostname=name)
-            try:
-                return (await asyncio.wait_for(reader.read(), 10)).decode()
-            finally:
-                writer.close()
-                await writer.wait_closed()
+        server = await asyncio.start_server(greet, "127.0.0.1", 0, ssl=server_side)
+        try:
+            return await greeting(server.sockets[0].getsockname()[1], client_side, name)
+        finally:
+            await ended(server)
+
+    async def greeting(port: int, client_side: ssl.SSLContext, name: str) -> str:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=client_side, server_hostname=name)
+        try:
+            return (await asyncio.wait_for(reader.read(), 60)).decode()
+        finally:
+            writer.close()
+            await writer.wait_closed()
 
     return connect
 
