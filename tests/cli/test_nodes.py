@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from cli.programs import Program
+from navarch._base.clock import ManualClock
 from navarch.api import Dynamic
 from navarch.cli.draining import Drain, Drained, DrainOptions
 from navarch.cli.joining import joined
@@ -100,12 +101,21 @@ async def test_drain_respects_budgets(cluster: Cluster) -> None:
     (pod,) = await ready_pods(cluster, "web", 1)
     node = pod.spec.node_name or ""
     await _until_counted(cluster)
-    with pytest.raises(ConfigError, match=rf"empty within 2 s, got left over: default/{pod.name}: .*budget"):
-        await drain(cluster.client, node, timeout=2)
+    clock = ManualClock()
+    by_hand = Client(cluster.client._caller.transport, cluster.client.options, clock=clock)
+    async with asyncio.timeout(SECONDS), asyncio.TaskGroup() as group:
+        group.create_task(_stays(by_hand, node, rf"within 2 s, got left over: default/{pod.name}: .*budget"))
+        await clock.until_sleeping(2)  # the whole drain, and the pause after the first refusal
+        await clock.advance(2)
     async with asyncio.TaskGroup() as group:
         draining = group.create_task(drain(cluster.client, node, timeout=SECONDS))
         await cluster.client.scale(Deployment, "web", 2)
     assert draining.result().evicted == (f"default/{pod.name}",)
+
+
+async def _stays(client: Client, node: str, why: str) -> None:
+    with pytest.raises(ConfigError, match=why):
+        await drain(client, node, timeout=2)
 
 
 async def _until_counted(cluster: Cluster) -> None:
