@@ -40,4 +40,4 @@ def _print_version(asked: bool) -> None:
 def _root(
     version: bool = typer.Option(False, "--version", callback=_print_version, is_eager=True, help="Show the version."),
 ) -> None:
-    """Navarch, the Operator Framework for Python."""
+    """Navarch, the Operator Framework for Python. An operator is a program: `python my_operator.py`. Here are clusters to try it on."""

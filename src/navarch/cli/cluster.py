@@ -27,6 +27,7 @@ cluster.add_typer(image, name="image")
 
 _JOIN_SECONDS: Final = 30.0
 _STATUS_SECONDS: Final = 3.0
+"""A cluster that takes longer to say what nodes it has is shown without them."""
 _ENDED: Final = {
     (True, False): "is down",
     (True, True): "is down and removed",
@@ -34,23 +35,27 @@ _ENDED: Final = {
     (False, True): "was not running, and is removed",
 }
 """What became of a cluster: by whether it ran, and whether what it held was to be removed."""
-"""A cluster that takes longer to say what nodes it has is shown without them."""
 
 
 @cluster.command()
 def up(
     name: Name = "default",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; the one it had, or any that is free.")] = 0,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0: the one it had, or any that is free.")] = 0,
     store: Annotated[
-        Store | None, typer.Option(help="What keeps a new cluster's objects: a file, if nothing else is said.")
+        Store | None, typer.Option(help="Where a new cluster keeps its objects; in a file, unless given.")
     ] = None,
     nodes: Annotated[
         int | None,
-        typer.Option(min=0, max=100, help="How many nodes, whose pods are processes: as many as before, or one."),
+        typer.Option(
+            min=0, max=100, help="How many nodes, whose pods are processes; as many as before, or one, unless given."
+        ),
     ] = None,
-    wait: Annotated[bool, typer.Option("--wait/--no-wait", help="Return when its nodes are ready.")] = True,
+    wait: Annotated[bool, typer.Option("--wait/--no-wait", help="Wait until its nodes are ready.")] = True,
 ) -> None:
-    """Start a cluster in the background; what it held before is there again, unless it was in memory."""
+    """Start a cluster in the background; what it held before is there again, unless it was in memory.
+
+    For kubectl in this shell: eval "$(navarch cluster up)"
+    """
     folder, console, began = folder_of(name), notes(), None
     if (served := folder.running()) is not None:
         console.print(f"cluster {name!r} is already up at {served.url}")
@@ -73,7 +78,7 @@ def down(
     name: Name = "default",
     delete: Annotated[bool, typer.Option("--delete", help="Remove what it holds, too.")] = False,
 ) -> None:
-    """Stop a cluster. What it holds stays for the next start."""
+    """Stop a cluster. What it holds is kept for the next `up`, unless it is in memory."""
     folder, console = existing(name), notes()
     served = folder.running()
     if served is not None:
@@ -112,11 +117,11 @@ def kubeconfig(
 @cluster.command()
 def load(
     files: Annotated[
-        list[str], typer.Argument(metavar="FILE...", help="Manifests, folders of them, or - for the standard input.")
+        list[str], typer.Argument(metavar="FILE", help="Manifests, folders of them, or - for the standard input.")
     ],
     name: Name = "default",
     output: Output = "table",
-    force: Annotated[bool, typer.Option(help="Take over fields that others have set.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Take over fields that others have set.")] = False,
 ) -> None:
     """Apply manifests in an order that works: namespaces, CRDs until they are served, the rest."""
     from navarch.cli import loading, manifests  # noqa: PLC0415 - much is imported there

@@ -34,7 +34,7 @@ def add(
     program: Annotated[
         list[str],
         typer.Argument(
-            metavar="-- PROGRAM [ARGS]...",
+            metavar="-- PROGRAM [ARGS]",
             help="What runs; the container's own arguments come behind. $(POD_IP), $(POD_NAME) and $(POD_NAMESPACE) "
             "in arguments are the pod's.",
         ),

@@ -65,14 +65,16 @@ def drain(
     *,
     name: Name = "default",
     output: Output = "table",
-    force: Annotated[bool, typer.Option(help="Evict pods, too, that no controller would make again.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Evict pods, too, that no controller would make again.")
+    ] = False,
     delete_emptydir_data: Annotated[
         bool, typer.Option("--delete-emptydir-data", help="Evict pods, too, that have emptyDir volumes.")
     ] = False,
     grace_period: Annotated[
-        int | None, typer.Option(min=0, help="Seconds that pods have to end; theirs, if not said.")
+        int | None, typer.Option(min=0, help="Seconds that pods have to end; their own, unless given.")
     ] = None,
-    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds until it is given up.")] = 300.0,
+    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds after which it gives up.")] = 300.0,
 ) -> None:
     """Empty a node, and let it take no more pods. Budgets are respected; pods of DaemonSets stay."""
     from navarch.cli.draining import Drain, DrainOptions  # noqa: PLC0415 - much is imported there
