@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from etcd_operator.kinds import EtcdCluster, EtcdClusterSpec, EtcdClusterStatus, PodPolicy, Storage
-from navarch.api import Quantity
+from navarch.api import OwnerReference, Quantity
 from navarch.k8s.core.v1 import PersistentVolumeClaim, Pod, PodSecurityContext
 from navarch.testing import Cluster
 from workload import is_ready
 
+T = TypeVar("T", Pod, PersistentVolumeClaim)
 NAME = "example"
 SECONDS = 120.0
 
@@ -24,6 +25,15 @@ def example(size: int, **fields: Any) -> EtcdCluster:
 def of_this_user(size: int, **fields: Any) -> EtcdCluster:
     """The same, whose pods run as whoever runs the tests: nobody else need be able to run this machine's Python."""
     return example(size, pod=PodPolicy(security_context=PodSecurityContext()), **fields)
+
+
+def owned_by(owner: EtcdCluster, made: T) -> T:
+    """The same, as something of that cluster."""
+    reference = OwnerReference(
+        api_version=owner.api_version, kind=owner.kind, name=owner.name, uid=owner.metadata.uid or ""
+    )
+    made.metadata.owner_references = [reference]
+    return made
 
 
 async def serves(cluster: Cluster, size: int) -> EtcdCluster:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
+from unittest.mock import AsyncMock
 
 import pytest
 from obstore.store import MemoryStore
@@ -12,6 +15,10 @@ from etcd_operator.backup.archive import Archive, series_name
 from etcd_operator.backup.faults import StoreError
 from etcd_operator.backup.snapshots import Snapshot
 from etcd_operator.backup.store import Bucket
+from etcd_operator.places import S3Source
+from etcd_operator.restore import EtcdRestore, EtcdRestoreSpec, being_restored
+from etcd_operator.restore.kinds import ClusterReference
+from navarch import Context
 from snapshot_files import a_snapshot
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -51,6 +58,24 @@ async def test_retention_leaves_the_safety_copies_of_restores(bucket: Bucket, sn
     _, last = await put(bucket, snapshot, -1, 0)
     assert await thinned(bucket, oldest=timedelta(days=1)) == [last]
     assert [name for name in await bucket.names(NAME) if name.startswith(copy)] == [copy, f"{copy}.manifest.json"]
+
+
+async def test_retention_leaves_what_a_restore_has_yet_to_read(bucket: Bucket, snapshot: Snapshot) -> None:
+    """It is fetched a second time when the members are stopped: without it, the cluster would stay as it is then."""
+    old, older, new = await put(bucket, snapshot, -2, -1, 0)
+    restores = [
+        EtcdRestore(name=phase or "new", spec=restores_from(name)) for name, phase in ((old, ""), (older, "Done"))
+    ]
+    restores[1].status.phase = "Done"
+    client = SimpleNamespace(list=AsyncMock(return_value=restores))
+    spared = await being_restored("default", cast(Context, SimpleNamespace(client=client)))
+    kept = await Archive(bucket).thin(NAME, NOW, most=1, oldest=FOREVER, spared=spared)
+    assert [each.object for each in kept] == [old, new]
+    assert older not in await bucket.names(NAME)
+
+
+def restores_from(name: str) -> EtcdRestoreSpec:
+    return EtcdRestoreSpec(etcd_cluster=ClusterReference(name="c"), s3=S3Source(path=f"bucket/{name}"))
 
 
 async def test_retention_leaves_another_series_whose_name_begins_alike(bucket: Bucket, snapshot: Snapshot) -> None:

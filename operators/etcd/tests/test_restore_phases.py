@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from clusters import NAME, SECONDS, example
+from clusters import NAME, SECONDS, example, owned_by
 from etcd_operator.backup import EtcdBackup
 from etcd_operator.kinds import EtcdCluster
 from etcd_operator.manifests import claim
@@ -24,14 +24,14 @@ from navarch.k8s.core.v1 import PersistentVolumeClaim, Pod
 from navarch.operator.crds import prepare_crds
 from navarch.testing import Cluster
 
-SEED = f"{NAME}-0"
+SEED, KEPT = f"{NAME}-0", f"{NAME}-2"
 
 
 async def restoring(cluster: Cluster, phase: str, **status: Any) -> None:
     """A restore that has got as far as that; its first member has a claim."""
     await prepare_crds(cluster.client, [EtcdCluster, EtcdBackup, EtcdRestore], "install")
-    await cluster.create(example(3, paused=True))
-    await cluster.create(claim(example(3), SEED))
+    made = await cluster.create(example(3, paused=True))
+    await cluster.create(owned_by(made, claim(example(3), SEED)))
     spec = EtcdRestoreSpec(local=LocalSource(path="some/etcd.db"), etcd_cluster=ClusterReference(name=NAME))
     await cluster.create(EtcdRestore(name="back", spec=spec))
     known = {"phase": phase, "seed": SEED, "sha256": "0", "etcdRevision": 7, "nextRevision": 1007, **status}
@@ -131,6 +131,16 @@ async def test_a_restore_that_was_slower_begins_again_after_the_other(cluster: C
             lambda it: not it.status.phase and "back is under way" in it.status.reason,
         )
         assert (await cluster.get(EtcdCluster, NAME)).annotations[RESTORING] == first
+
+
+async def test_what_somebody_has_kept_of_an_earlier_cluster_is_not_touched(cluster: Cluster) -> None:
+    """A claim with the labels of the cluster that is not its own: nothing begins before it is gone, which is said."""
+    await restoring(cluster, "")
+    await cluster.create(claim(example(3), KEPT))
+    async with cluster.run(etcd_operator()):
+        await cluster.eventually(lambda: told(cluster), lambda it: KEPT in it.status.reason)
+        await cluster.delete(PersistentVolumeClaim, KEPT)
+        await cluster.eventually(lambda: told(cluster), lambda it: "no folder" in it.status.reason)
 
 
 async def test_a_restore_whose_cluster_another_one_took_is_over(cluster: Cluster) -> None:

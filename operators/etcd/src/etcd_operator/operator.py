@@ -11,7 +11,7 @@ from etcd_operator.kinds import EtcdCluster
 from etcd_operator.manifests import PYTHON_IMAGE
 from etcd_operator.reaching import Reach
 from etcd_operator.reconcile import Reconciler
-from etcd_operator.restore import EtcdRestore, Keeping, RestoreReconciler
+from etcd_operator.restore import EtcdRestore, Keeping, RestoreReconciler, being_restored
 from etcd_operator.rights import RIGHTS
 from etcd_operator.trust import Keyring
 from navarch import Cached, Endpoints, Operator
@@ -57,7 +57,7 @@ def etcd_operator(
     reconciler = Reconciler(connect or Connections(), keyring, Keeping(stores))
     operator.controller(EtcdCluster, owns=owns, timeout=60)(reconciler.reconcile)
     operator.background(reconciler.forget_gone)
-    snapshots = BackupReconciler(stores, reach, trial)
+    snapshots = BackupReconciler(stores, reach, trial, being_restored)
     operator.controller(EtcdBackup, reads=(pods,), timeout=_BACKUP_SECONDS)(snapshots.reconcile)
     restores = RestoreReconciler(stores, reach, trial, python_image)
     operator.controller(EtcdRestore, reads=(pods,), timeout=_BACKUP_SECONDS)(restores.reconcile)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import ssl
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from etcd_operator.gateways import reachable
 from etcd_operator.kinds import EtcdCluster
-from etcd_operator.manifests import client_urls, labels_of, secret_names
+from etcd_operator.manifests import client_urls, is_of, labels_of, secret_names
 from etcd_operator.trust import FaultError, Keyring, Keys
 from navarch import Context
 from navarch.errors import ConfigError
@@ -25,6 +25,10 @@ class Reached:
 
     etcd: EtcdClient
     endpoints: tuple[str, ...]
+    identity: str = ""
+    """Of the cluster that they are members of, if that is known. The address of one that is gone may be that of a member of
+    another one by now.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +52,20 @@ class Reach:
 
     @asynccontextmanager
     async def cluster(self, cluster: EtcdCluster, ctx: Context) -> AsyncIterator[Reached]:
-        """All its members that have an address, as root if it has users."""
+        """All its members that have an address, as root if it has users. What has its labels alone is no member of it."""
         pods = await ctx.client.list(Pod, namespace=cluster.namespace, labels=labels_of(cluster))
+        async with self.pods(cluster, [pod for pod in pods if is_of(cluster, pod)], ctx) as reached:
+            yield reached
+
+    @asynccontextmanager
+    async def pods(self, cluster: EtcdCluster, pods: Sequence[Pod], ctx: Context) -> AsyncIterator[Reached]:
+        """Those of its members, in the same way."""
         keys = await self._keyring.keys(cluster, ctx)
         urls = reachable(client_urls(pods), keys)
         if client_urls(pods) and not urls:
             raise FaultError("; ".join(keys.faults))
         async with _opened(tuple(urls.values()), keys) as reached:
-            yield reached
+            yield replace(reached, identity=cluster.status.cluster_id)
 
     async def way(self, cluster: EtcdCluster, ctx: Context) -> Way:
         """As members are reached."""

@@ -172,12 +172,14 @@ class Archive:
         except StoreError:
             return
 
-    async def thin(self, name: str, now: datetime, *, most: int, oldest: timedelta) -> list[Manifest]:
-        """Deletes those of a series that are too many or too old, by their time, and never the newest good one; those that
-        stay.
+    async def thin(
+        self, name: str, now: datetime, *, most: int, oldest: timedelta, spared: frozenset[str] = frozenset()
+    ) -> list[Manifest]:
+        """Deletes those of a series that are too many or too old, by their time, and never the newest good one, or what is
+        spared; those that stay.
         """
         series = await self.series(name)
-        going = surplus(series, now, most=most, oldest=oldest)
+        going = [each for each in surplus(series, now, most=most, oldest=oldest) if each.object not in spared]
         for manifest in going:
             with explained("deleting an old backup"):
                 await self._store.delete(manifest.object + _ENDING)

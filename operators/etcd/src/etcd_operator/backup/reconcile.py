@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -24,6 +25,7 @@ from etcd_operator.places import path_of
 from etcd_operator.reaching import Reach, Reached
 from etcd_operator.trust import FaultError
 from navarch import Condition, Context, Result, Retry
+from navarch.errors import ApiError, Forbidden
 
 __all__ = ["BackupReconciler"]
 
@@ -37,13 +39,18 @@ _LAST: Final = Gauge(
 )
 
 
-class BackupReconciler:
-    """Brings `EtcdBackup`s about: once for each spec, or again and again."""
+Awaited = Callable[[str, Context], Awaitable[frozenset[str]]]
+"""The names of those snapshots that somebody in a namespace still has to read, in whichever store."""
 
-    def __init__(self, stores: Stores, reach: Reach, trial: Trial) -> None:
+
+class BackupReconciler:
+    """Brings `EtcdBackup`s about: once for each spec, or again and again. What is `awaited` stays, however old it is."""
+
+    def __init__(self, stores: Stores, reach: Reach, trial: Trial, awaited: Awaited) -> None:
         self._stores = stores
         self._reach = reach
         self._trial = trial
+        self._awaited = awaited
 
     async def reconcile(self, backup: EtcdBackup, ctx: Context) -> Result | None:
         """Makes one if it is due. What does not work is said, and tried again with growing delays."""
@@ -51,12 +58,14 @@ class BackupReconciler:
         try:
             due = due_at(backup, ctx.now())
             if due is None or due > ctx.now():
-                return _awaited(backup, ctx, due)
+                return _not_yet(backup, ctx, due)
             made, kept = await self._make(backup, ctx)
         except TimeoutError:
             raise _failed(backup, ctx, "it took longer than backupPolicy.timeoutInSecond allows") from None
         except BackupError as error:
             raise _failed(backup, ctx, str(error)) from None
+        except Forbidden as error:
+            raise _failed(backup, ctx, f"Kubernetes does not let it happen: {error}") from None
         following_one = following(backup.spec.backup_policy, made.taken)
         _tell(backup, ctx, made, kept, following_one)
         return _again(following_one, ctx)
@@ -80,7 +89,19 @@ class BackupReconciler:
             await archive.tidy(name)
             own = series_name(name, snapshot.revision, taken)
             made = await archive.put(snapshot, own, taken, verified)
-        return made, await _thinned(archive, name, backup, ctx)
+        return made, await self._thinned(archive, name, backup, ctx)
+
+    async def _thinned(self, archive: Archive, name: str, backup: EtcdBackup, ctx: Context) -> int:
+        """How many stay. Old ones that cannot be deleted do not make the new one count less."""
+        policy = backup.spec.backup_policy
+        oldest = timedelta(seconds=policy.max_age_in_second)
+        try:
+            spared = await self._awaited(backup.namespace, ctx)
+            kept = await archive.thin(name, ctx.now(), most=policy.max_backups, oldest=oldest, spared=spared)
+        except (BackupError, ApiError) as error:
+            ctx.event("OldBackupsStay", str(error), type="Warning")
+            return backup.status.kept + 1
+        return len(kept)
 
     async def _take(self, backup: EtcdBackup, cluster: EtcdCluster | None, ctx: Context, path: Path) -> Snapshot:
         try:
@@ -109,18 +130,7 @@ def _visit(backup: EtcdBackup, cluster: EtcdCluster | None, ctx: Context) -> Vis
     return Visit(ctx=ctx, owner=backup, policy=policy, seconds=seconds, longest=longest, makes_claims=True)
 
 
-async def _thinned(archive: Archive, name: str, backup: EtcdBackup, ctx: Context) -> int:
-    """How many stay. Old ones that cannot be deleted do not make the new one count less."""
-    policy = backup.spec.backup_policy
-    oldest = timedelta(seconds=policy.max_age_in_second)
-    try:
-        return len(await archive.thin(name, ctx.now(), most=policy.max_backups, oldest=oldest))
-    except BackupError as error:
-        ctx.event("OldBackupsStay", str(error), type="Warning")
-        return backup.status.kept + 1
-
-
-def _awaited(backup: EtcdBackup, ctx: Context, due: datetime | None) -> Result | None:
+def _not_yet(backup: EtcdBackup, ctx: Context, due: datetime | None) -> Result | None:
     """Nothing is due; if nothing was ever made, the condition says when the first one will be."""
     if backup.status.last_success_date is None:
         words = f"the first one is due at {due:%Y-%m-%d %H:%M:%SZ}" if due else "its schedule never comes"

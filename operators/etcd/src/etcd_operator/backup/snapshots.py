@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final
@@ -13,7 +12,6 @@ from etcd_operator.backup.bolt import revision_of
 from etcd_operator.backup.faults import BackupError, DamagedError
 from etcd_operator.reaching import Reached
 from navarch.errors import EtcdError
-from navarch.etcd import EtcdClient
 
 __all__ = ["Snapshot", "check", "take"]
 
@@ -36,7 +34,7 @@ async def take(reached: Reached, path: Path) -> Snapshot:
     """A snapshot of the member that knows most; raises `BackupError`."""
     etcd = reached.etcd
     try:
-        endpoint, version = await _best(etcd, reached.endpoints)
+        endpoint, version = await _best(reached)
         with _opened(path) as file:
             async for piece in etcd.maintenance.snapshot(endpoint):
                 file.write(piece)
@@ -45,16 +43,19 @@ async def take(reached: Reached, path: Path) -> Snapshot:
     return await asyncio.to_thread(check, path, version=version)
 
 
-async def _best(etcd: EtcdClient, endpoints: Sequence[str]) -> tuple[str, str]:
-    said = await asyncio.gather(*map(etcd.maintenance.status, endpoints), return_exceptions=True)
+async def _best(reached: Reached) -> tuple[str, str]:
+    said = await asyncio.gather(*map(reached.etcd.maintenance.status, reached.endpoints), return_exceptions=True)
     answers = [
-        (status.header.revision, endpoint, status.version)
-        for endpoint, status in zip(endpoints, said, strict=True)
+        (status.header.revision, endpoint, status.version, f"{status.header.cluster_id:x}")
+        for endpoint, status in zip(reached.endpoints, said, strict=True)
         if not isinstance(status, BaseException)
     ]
     if not answers:
         raise BackupError("no member answers")
-    _, endpoint, version = max(answers)
+    own = [each for each in answers if reached.identity in {"", each[3]}]
+    if not own:
+        raise BackupError(f"who answers is of another cluster, {answers[0][3]}, and not of {reached.identity}")
+    _, endpoint, version, _ = max(own)
     return endpoint, version
 
 

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from etcd_operator.kinds import EtcdCluster
 from etcd_operator.manifests.tls import peers_are_secure
+from navarch.api import Object
 
 __all__ = [
     "CLIENT_PORT",
@@ -16,6 +17,7 @@ __all__ = [
     "SECURE_PEER_PORT",
     "client_host",
     "host_of",
+    "is_of",
     "labels_of",
     "member_name",
     "ordinal_of",
@@ -34,6 +36,11 @@ SECURE_PEER_PORT: Final = 2382
 def labels_of(cluster: EtcdCluster) -> dict[str, str]:
     """The labels of everything of a cluster, and of nothing else; CoreOS' own."""
     return {"app": "etcd", "etcd_cluster": cluster.name}
+
+
+def is_of(cluster: EtcdCluster, found: Object) -> bool:
+    """Whether the cluster owns it. An earlier one of its name, or somebody else, may have left what has its labels."""
+    return cluster.metadata.uid in {each.uid for each in found.metadata.owner_references or ()}
 
 
 def member_name(cluster: EtcdCluster, taken: Iterable[str]) -> str:

@@ -3,5 +3,6 @@
 from etcd_operator.restore.keeping import Keeping
 from etcd_operator.restore.kinds import EtcdRestore, EtcdRestoreSpec
 from etcd_operator.restore.reconcile import RestoreReconciler
+from etcd_operator.restore.turns import being_restored
 
-__all__ = ["EtcdRestore", "EtcdRestoreSpec", "Keeping", "RestoreReconciler"]
+__all__ = ["EtcdRestore", "EtcdRestoreSpec", "Keeping", "RestoreReconciler", "being_restored"]

@@ -18,13 +18,24 @@ from etcd_operator.kinds import EtcdCluster, PodPolicy
 from etcd_operator.reaching import Reach
 from etcd_operator.restore.kinds import EtcdRestore, Phase
 from etcd_operator.restore.revisions import unseen
-from etcd_operator.restore.seeding import emptied, hand_over, is_gone, released, resume, seed_name, seeded, started
+from etcd_operator.restore.seeding import (
+    emptied,
+    hand_over,
+    is_gone,
+    left_by_others,
+    released,
+    resume,
+    seed_name,
+    seeded,
+    started,
+)
 from etcd_operator.restore.turns import ahead, has_turn, is_over
 from etcd_operator.trust import FaultError
 from etcd_operator.versions import Version
 from navarch import Context, Result, Retry
+from navarch.errors import Forbidden, NotFound
 
-__all__ = ["RestoreReconciler"]
+__all__ = ["RestoreReconciler", "cluster_of"]
 
 _SOON: Final = 0.3
 _CLAIM_SECONDS: Final = 300.0
@@ -46,11 +57,14 @@ class RestoreReconciler:
         if restore.status.phase == "Done":
             return None
         try:
-            await self._go_on(restore, await _cluster(restore, ctx), ctx)
+            await self._go_on(restore, await cluster_of(restore, ctx), ctx)
         except (BackupError, FaultError) as error:
             restore.status.reason = str(error)
             ctx.event("RestoreWaits", str(error), type="Warning")
             raise Retry(str(error)) from None
+        except Forbidden as error:
+            restore.status.reason = f"Kubernetes does not let it happen: {error}"
+            raise Retry(restore.status.reason) from None
         return Result(after=_SOON)
 
     async def _go_on(self, restore: EtcdRestore, cluster: EtcdCluster, ctx: Context) -> None:
@@ -68,6 +82,9 @@ class RestoreReconciler:
         """Nothing of the cluster is touched before this has succeeded."""
         if others := await ahead(restore, ctx):
             raise BackupError(f"{others[0].name} is under way and goes first; deleted, it would not be waited for")
+        if strangers := await left_by_others(cluster, ctx):
+            words = f"there is something of another cluster of this name: {', '.join(strangers)}"
+            raise BackupError(f"{words}; unless it goes by itself, delete its pods and claims")
         with tempfile.TemporaryDirectory(prefix="etcd-restore-") as folder:
             async with self._opened(restore, cluster, ctx) as (store, name):
                 snapshot = await Archive(store).fetch(name, Path(folder) / "snapshot.db")
@@ -129,7 +146,7 @@ class RestoreReconciler:
         if pod is None:
             restore.status.reason = f"{restore.status.seed} is made anew, as it is asked for now"
             return
-        if await seeded(self._reach.cluster(cluster, ctx), restore):
+        if await seeded(pod, self._reach.pods(cluster, [pod], ctx), restore):
             await released(cluster, restore, ctx)
             _enter(restore, ctx, "Joining", f"{restore.status.seed} serves the snapshot; the others join it")
             return
@@ -158,12 +175,13 @@ class RestoreReconciler:
             return await Archive(store).fetch(name, folder / "snapshot.db")
 
 
-async def _cluster(restore: EtcdRestore, ctx: Context) -> EtcdCluster:
+async def cluster_of(restore: EtcdRestore, ctx: Context) -> EtcdCluster:
+    """As the server knows it: a cache that is behind may not know yet that it has data, of which a copy is to be kept."""
     name = restore.spec.etcd_cluster.name
-    found = await ctx.get(EtcdCluster, name)
-    if found is None:
-        raise BackupError(f"there is no EtcdCluster {name}; create it with `paused: true`")
-    return found
+    try:
+        return await ctx.client.get(EtcdCluster, name, namespace=restore.namespace)
+    except NotFound:
+        raise BackupError(f"there is no EtcdCluster {name}; create it with `paused: true`") from None
 
 
 def _may_begin_again(cluster: EtcdCluster) -> bool:

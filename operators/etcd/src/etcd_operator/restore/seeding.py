@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import BinaryIO, Final, TypeVar
@@ -13,7 +13,7 @@ from etcd_operator.backup.faults import BackupError
 from etcd_operator.backup.snapshots import Snapshot
 from etcd_operator.kinds import EtcdCluster
 from etcd_operator.looking import pod_seen
-from etcd_operator.manifests import PROGRAM_PORT, claim, keeps_data, labels_of, member_name, ordinal_of, url
+from etcd_operator.manifests import PROGRAM_PORT, claim, is_of, keeps_data, labels_of, member_name, ordinal_of, url
 from etcd_operator.manifests.pods import TEMPLATE
 from etcd_operator.reaching import Reached, Way
 from etcd_operator.restore.kinds import EtcdRestore
@@ -25,7 +25,7 @@ from navarch.client import MergePatch
 from navarch.errors import AlreadyExists, EtcdAccessError, EtcdError, NotFound
 from navarch.k8s.core.v1 import PersistentVolumeClaim, Pod
 
-__all__ = ["emptied", "hand_over", "is_gone", "released", "resume", "seed_name", "seeded", "started"]
+__all__ = ["emptied", "hand_over", "is_gone", "left_by_others", "released", "resume", "seed_name", "seeded", "started"]
 
 W = TypeVar("W", Pod, PersistentVolumeClaim)
 _GRACE: Final = 2
@@ -36,9 +36,24 @@ _FORGET: Final = {"status": {"clusterID": "", "leader": "", "members": {"ready":
 
 async def seed_name(cluster: EtcdCluster, ctx: Context) -> str:
     """A member that has a claim, if one does: what is in it stays beside the new data. Else one whose name is free."""
-    claims = await ctx.client.list(PersistentVolumeClaim, namespace=cluster.namespace, labels=labels_of(cluster))
-    usable = [each.name for each in claims if not each.metadata.deletion_timestamp and each.status.phase != "Lost"]
+    claims = await _labelled(PersistentVolumeClaim, cluster, ctx)
+    usable = [each.name for each in claims if is_of(cluster, each) and _is_usable(each)]
     return min(usable, key=ordinal_of, default=member_name(cluster, (each.name for each in claims)))
+
+
+def _is_usable(claim: PersistentVolumeClaim) -> bool:
+    return not claim.metadata.deletion_timestamp and claim.status.phase != "Lost"
+
+
+async def _labelled(kind: type[W], cluster: EtcdCluster, ctx: Context) -> Sequence[W]:
+    """All that has the labels of the cluster, as the server knows it."""
+    return await ctx.client.list(kind, namespace=cluster.namespace, labels=labels_of(cluster))
+
+
+async def left_by_others(cluster: EtcdCluster, ctx: Context) -> list[str]:
+    """Pods and claims that have the labels of the cluster, and are not its own: nobody has asked for their data to go."""
+    found = [*await _labelled(Pod, cluster, ctx), *await _labelled(PersistentVolumeClaim, cluster, ctx)]
+    return sorted({each.name for each in found if not is_of(cluster, each)})
 
 
 async def emptied(cluster: EtcdCluster, ctx: Context) -> bool:
@@ -48,7 +63,7 @@ async def emptied(cluster: EtcdCluster, ctx: Context) -> bool:
         return False
     if not cluster.status.control_paused or cluster.status.observed_generation != cluster.metadata.generation:
         return False
-    pods = await ctx.client.list(Pod, namespace=cluster.namespace, labels=labels_of(cluster))
+    pods = [pod for pod in await _labelled(Pod, cluster, ctx) if is_of(cluster, pod)]
     for pod in pods:
         if pod.metadata.deletion_timestamp is None:
             await ctx.delete(Pod, pod.name, grace_seconds=_GRACE)
@@ -71,7 +86,7 @@ async def started(cluster: EtcdCluster, restore: EtcdRestore, ctx: Context, imag
     if found is None:
         if keeps_data(cluster):
             await _owned(claim(cluster, restore.status.seed), cluster, ctx)
-        return await _owned(wanted, cluster, ctx)
+        found = await _owned(wanted, cluster, ctx)
     if found.annotations.get(RESTORE) != restore.metadata.uid:
         raise BackupError(f"{found.name} is there, and is not of this restore")
     if not pod_seen(found).running and found.annotations.get(TEMPLATE) != wanted.annotations.get(TEMPLATE):
@@ -96,13 +111,21 @@ async def _owned(new: W, cluster: EtcdCluster, ctx: Context) -> W:
     try:
         return await ctx.create(new, owned=False)
     except AlreadyExists:
-        return await ctx.client.get(type(new), new.name, namespace=cluster.namespace)
+        found = await ctx.client.get(type(new), new.name, namespace=cluster.namespace)
+    if not is_of(cluster, found):
+        words = f"{new.kind} {new.name} is there, and not of this cluster: delete it, if it is not needed"
+        raise BackupError(words)
+    return found
 
 
-async def seeded(members: AbstractAsyncContextManager[Reached], restore: EtcdRestore) -> bool:
-    """Whether etcd serves what the snapshot had; it is the only member that there is."""
+async def seeded(pod: Pod, first: AbstractAsyncContextManager[Reached], restore: EtcdRestore) -> bool:
+    """Whether the first member's etcd serves what the snapshot had. The address of a pod that does not run may be somebody
+    else's.
+    """
+    if not pod_seen(pod).running:
+        return False
     try:
-        async with members as reached:
+        async with first as reached:
             status = await reached.etcd.maintenance.status(reached.endpoints[0])
     except EtcdAccessError:
         words = (
@@ -148,9 +171,13 @@ def _opened(path: Path) -> BinaryIO:
 
 
 async def released(cluster: EtcdCluster, restore: EtcdRestore, ctx: Context) -> None:
-    """What the other members had is given up, now that the first one serves."""
-    for old in await ctx.client.list(PersistentVolumeClaim, namespace=cluster.namespace, labels=labels_of(cluster)):
-        if old.name != restore.status.seed:
+    """What the other members had is given up, now that the first one serves. Where somebody has let the cluster go on
+    already, claims may be those of new members, and what is not needed goes by itself.
+    """
+    if cluster.status.cluster_id:
+        return
+    for old in await _labelled(PersistentVolumeClaim, cluster, ctx):
+        if old.name != restore.status.seed and is_of(cluster, old):
             await ctx.delete(PersistentVolumeClaim, old.name)
 
 
@@ -168,7 +195,7 @@ async def is_gone(cluster: EtcdCluster, restore: EtcdRestore, ctx: Context) -> b
 
 async def _left(kind: type[W], cluster: EtcdCluster, restore: EtcdRestore, ctx: Context) -> bool:
     """Whatever is remembered of it; and whatever became of the labels."""
-    if await ctx.client.list(kind, namespace=cluster.namespace, labels=labels_of(cluster)):
+    if await _labelled(kind, cluster, ctx):
         return True
     try:
         await ctx.client.get(kind, restore.status.seed, namespace=cluster.namespace)

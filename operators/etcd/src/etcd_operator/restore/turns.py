@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Final
 
 from etcd_operator.kinds import GROUP, EtcdCluster
+from etcd_operator.places import object_of
 from etcd_operator.restore.kinds import EtcdRestore
 from navarch import Context
 from navarch.client import MergePatch
 
-__all__ = ["RESTORING", "ahead", "has_turn", "is_over"]
+__all__ = ["RESTORING", "ahead", "being_restored", "has_turn", "is_over"]
 
 RESTORING: Final = f"{GROUP}/restoring"
 """On a cluster: the uid of the restore that it was given to last."""
@@ -31,16 +32,27 @@ def _goes_first(other: EtcdRestore, restore: EtcdRestore) -> bool:
 
 
 async def has_turn(cluster: EtcdCluster, restore: EtcdRestore, ctx: Context) -> bool:
-    """Whether the cluster is given to this restore, now or before. Of two that ask at once one is told `Conflict`."""
+    """Whether the cluster is given to this restore, now or before. Of two that ask at once one is told `Conflict`.
+
+    One that starts members was given it, also if somebody has taken the note of that away.
+    """
     own = restore.metadata.uid
     holder = cluster.annotations.get(RESTORING)
     if holder == own:
         return True
-    if any(each.metadata.uid == holder for each in await ahead(restore, ctx)):
+    if any(each.metadata.uid == holder or each.status.phase != "Emptying" for each in await ahead(restore, ctx)):
         return False
     metadata = {"resourceVersion": cluster.metadata.resource_version, "annotations": {RESTORING: own}}
     await ctx.client.patch(EtcdCluster, cluster.name, MergePatch({"metadata": metadata}), namespace=cluster.namespace)
     return True
+
+
+async def being_restored(namespace: str, ctx: Context) -> frozenset[str]:
+    """The names of snapshots that restores of a namespace have not done with: each is fetched when the restore begins, and
+    once more when the members are stopped.
+    """
+    restores = await ctx.client.list(EtcdRestore, namespace=namespace)
+    return frozenset(object_of(each.spec) for each in restores if each.status.phase != "Done")
 
 
 def is_over(cluster: EtcdCluster, restore: EtcdRestore) -> bool:

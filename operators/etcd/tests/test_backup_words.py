@@ -1,0 +1,71 @@
+"""Backups that cannot be made are said not to be, whatever the reason; and whose they are is known."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from http import HTTPStatus
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+from unittest.mock import AsyncMock, Mock
+
+import pytest
+
+from etcd_operator.backup import BackupPolicy, BackupReconciler, EtcdBackup, EtcdBackupSpec, LocalSource
+from etcd_operator.backup.faults import BackupError
+from etcd_operator.backup.snapshots import take
+from etcd_operator.reaching import Reached
+from navarch import Context, Retry
+from navarch.errors import EtcdError, Forbidden
+from navarch.etcd.messages import Header, Status
+from snapshot_files import a_snapshot
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+OWN, OTHER = "http://own:2379", "http://other:2379"
+
+
+async def test_a_backup_that_kubernetes_refuses_is_not_said_to_be_well() -> None:
+    """The operator may not read its Secret any more: the condition of the last one that worked would stay for ever."""
+    stores = Mock(tidy=AsyncMock(), opened=Mock(side_effect=Forbidden("no Secrets", code=HTTPStatus.FORBIDDEN)))
+    policy = BackupPolicy(schedule="@hourly")
+    spec = EtcdBackupSpec(cluster_name="c", local=LocalSource(path="a/b"), backup_policy=policy)
+    backup = EtcdBackup(name="nightly", spec=spec)
+    backup.status.succeeded, backup.status.last_success_date = True, datetime(2025, 1, 1, tzinfo=UTC)
+    ctx = cast(Context, SimpleNamespace(now=lambda: NOW, get=AsyncMock(return_value=None), event=Mock()))
+    with pytest.raises(Retry):
+        await BackupReconciler(stores, Mock(), Mock(), AsyncMock()).reconcile(backup, ctx)
+    ready = backup.status.condition("BackupReady")
+    assert ready is not None
+    assert (ready.status, backup.status.succeeded) == ("False", False)
+    assert "no Secrets" in ready.message
+
+
+def members(snapshot: bytes, **clusters: int) -> Any:
+    """Who answers at which address, and of which cluster; the later ones know more."""
+
+    async def status(endpoint: str) -> Status:
+        name = endpoint.removeprefix("http://").removesuffix(":2379")
+        if name not in clusters:
+            raise EtcdError("it is silent")
+        return Status(
+            header=Header(cluster_id=clusters[name], revision=7 + list(clusters).index(name)), version="3.5.1"
+        )
+
+    async def pieces(endpoint: str) -> Any:
+        taken.append(endpoint)
+        yield snapshot
+
+    taken: list[str] = []
+    return SimpleNamespace(maintenance=SimpleNamespace(status=status, snapshot=pieces), taken=taken)
+
+
+async def test_a_member_of_another_cluster_gives_no_snapshot(tmp_path: Path) -> None:
+    """It has the address of a pod that is gone, and knows more: a backup, or a safety copy, of it would be of no use."""
+    snapshot = a_snapshot(tmp_path / "theirs.db").path.read_bytes()
+    etcd = members(snapshot, own=0xA, other=0xB)
+    await take(Reached(etcd, (OWN, OTHER), "a"), tmp_path / "snapshot.db")
+    assert etcd.taken == [OWN]
+    with pytest.raises(BackupError, match="of another cluster, b, and not of a"):
+        await take(Reached(members(snapshot, other=0xB), (OWN, OTHER), "a"), tmp_path / "snapshot.db")
+    await take(Reached(etcd, (OWN, OTHER)), tmp_path / "snapshot.db")
+    assert etcd.taken == [OWN, OTHER]
