@@ -20,7 +20,14 @@ from etcd_operator.restore.seeding import released, seed_name, started
 from etcd_operator.restore.turns import RESTORING, has_turn
 from navarch import Context
 from navarch.errors import AlreadyExists, NotFound
-from navarch.k8s.core.v1 import PersistentVolumeClaim, Pod
+from navarch.k8s.core.v1 import (
+    ContainerState,
+    ContainerStateTerminated,
+    ContainerStatus,
+    PersistentVolumeClaim,
+    Pod,
+    PodSpec,
+)
 
 SEED, OLD, KEPT = (f"{NAME}-{number}" for number in range(3))
 
@@ -90,6 +97,23 @@ async def test_a_first_member_has_a_claim_of_its_own_cluster() -> None:
     assert await seed_name(a_cluster(), server.ctx) == OLD
     server.put(of("1", KEPT))
     assert await seed_name(a_cluster(), server.ctx) == KEPT
+
+
+async def test_a_first_member_is_one_whose_disk_is_good_if_there_is_one() -> None:
+    """What it had stays beside the snapshot, and that of the others is given up: it may be the survivor of a lost quorum."""
+    server, cluster = Server(), a_cluster()
+    server.put(*(of("1", name) for name in (SEED, OLD, KEPT)))
+    ended = ContainerStateTerminated(exit_code=1, message='{"level":"fatal","error":"walpb: crc mismatch"}')
+    for name in (SEED, OLD):
+        failed = owned_by(cluster, Pod(name=name, spec=PodSpec(containers=[])))
+        state = ContainerState(terminated=ended)
+        failed.status.container_statuses = [
+            ContainerStatus(name="etcd", image="", image_id="", ready=False, restart_count=3, state=state)
+        ]
+        server.put(failed)
+    assert await seed_name(cluster, server.ctx) == KEPT
+    del server.objects[PersistentVolumeClaim, KEPT]
+    assert await seed_name(cluster, server.ctx) == SEED
 
 
 @pytest.mark.parametrize("owner", ["0", ""])

@@ -140,6 +140,8 @@ def _degraded(cluster: EtcdCluster, seen: Observation, plan: Plan) -> tuple[bool
     sick = [member.name for member in seen.voters if not seen.is_healthy(member)]
     if plan.stuck or plan.reason in _TROUBLED:
         return True, plan.reason, plan.words
+    if plan.reason == "Paused" and cluster.status.cluster_id and cluster.spec.size and not seen.agreed:
+        return True, "NoQuorum", f"there is no quorum, and {plan.words}"
     if sick and plan.reason != "Asleep":
         return True, "MembersDown", f"{', '.join(sorted(sick))} cannot be counted on"
     if cluster.status.failed_version:

@@ -35,10 +35,14 @@ _FORGET: Final = {"status": {"clusterID": "", "leader": "", "members": {"ready":
 
 
 async def seed_name(cluster: EtcdCluster, ctx: Context) -> str:
-    """A member that has a claim, if one does: what is in it stays beside the new data. Else one whose name is free."""
+    """A member that has a claim, if one does: what is in it stays beside the new data. One whose disk has failed is the
+    last choice, and where there is no claim, one whose name is free.
+    """
     claims = await _labelled(PersistentVolumeClaim, cluster, ctx)
+    failed = {pod.name for pod in await _labelled(Pod, cluster, ctx) if pod_seen(pod).trouble == "disk"}
     usable = [each.name for each in claims if is_of(cluster, each) and _is_usable(each)]
-    return min(usable, key=ordinal_of, default=member_name(cluster, (each.name for each in claims)))
+    free = member_name(cluster, (each.name for each in claims))
+    return min(usable, key=lambda name: (name in failed, ordinal_of(name)), default=free)
 
 
 def _is_usable(claim: PersistentVolumeClaim) -> bool:
