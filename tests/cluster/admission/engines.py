@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any, NamedTuple, Protocol
 
@@ -33,6 +33,7 @@ ADMIN = User("rig-admin", "rig-admin", ("system:masters", "system:authenticated"
 JSON = "application/json"
 MERGE = "application/merge-patch+json"
 APPLY = "application/apply-patch+yaml"
+_SECONDS = 60.0
 
 
 class Answered(NamedTuple):
@@ -49,6 +50,15 @@ class Engine(Protocol):
     async def ask(
         self, method: str, path: str, body: Any = None, *, media_type: str = JSON, **query: str
     ) -> Answered: ...
+
+
+async def until_known(what: str, is_known: Callable[[], Awaitable[bool]]) -> None:
+    """Returns when a server judges by what was written: the real one learns of it in its own time."""
+    clock = SystemClock()
+    limit = clock.monotonic() + _SECONDS
+    while not await is_known():
+        assert clock.monotonic() < limit, f"expected the server to know {what} within {_SECONDS:g} s"
+        await clock.sleep(0.05)
 
 
 class Ours:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
-from cluster.admission.engines import Answered, Engine
+from cluster.admission.engines import Answered, Engine, until_known
 from cluster.admission.webhook_cases import CONFIGMAPS, ROOT
 
 Json = dict[str, Any]
@@ -120,13 +121,19 @@ CASES: dict[str, Case] = {
 
 
 async def install(engine: Engine) -> None:
-    """Writes the policies, bindings and parameters."""
+    """Writes the policies, bindings and parameters; returns when they count."""
     metadata = {"name": "settings", "labels": {"settings": "1"}}
     settings = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"p": "q"}}
     await _make(engine, CONFIGMAPS, settings)
     for name, case in CASES.items():
         await _make(engine, f"{ROOT}/validatingadmissionpolicies", _policy(name, case))
         await _make(engine, f"{ROOT}/validatingadmissionpolicybindings", _binding(name, case))
+    last = [*CASES][-1]
+    await until_known(f"the policy {last}, and with it those before", partial(_is_refused, engine, last))
+
+
+async def _is_refused(engine: Engine, name: str) -> bool:
+    return (await engine.ask("POST", CONFIGMAPS, _judged(name), dryRun="All")).code >= 400
 
 
 async def remove(engine: Engine) -> None:
@@ -162,6 +169,9 @@ def _object(kind: str, name: str, spec: Json) -> Json:
 
 async def ask(engine: Engine, name: str) -> Answered:
     """Sends the request of a case."""
+    return await engine.ask("POST", CONFIGMAPS, _judged(name))
+
+
+def _judged(name: str) -> Json:
     metadata = {"name": f"judged-{name}", "labels": {"policy": name}}
-    value = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"a": "b"}}
-    return await engine.ask("POST", CONFIGMAPS, value)
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"a": "b"}}

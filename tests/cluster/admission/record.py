@@ -19,14 +19,13 @@ from navarch._base.clock import SystemClock
 
 DATA = Path(__file__).parent / "data"
 SETTLING = 4.0
-"""Seconds in which the server learns of new configurations."""
+"""Seconds in which the server fetches the parameters of policies that it knows."""
 
 
-async def webhook_answers(engine: Engine, folder: Path, settling: float = 0.0) -> dict[str, Any]:
+async def webhook_answers(engine: Engine, folder: Path) -> dict[str, Any]:
     """The answer to each case."""
     async with serving(folder, webhook_cases.answers()) as server:
         await webhook_cases.install(engine, server)
-        await SystemClock().sleep(settling)
         found = {name: webhook_cases.compared(await webhook_cases.ask(engine, name)) for name in webhook_cases.CASES}
         await webhook_cases.remove(engine)
     return found
@@ -51,11 +50,10 @@ async def plugin_answers(engine: Engine, settle: Callable[[], Awaitable[None]]) 
     return found
 
 
-async def reviews(engine: Engine, folder: Path, settling: float = 0.0) -> list[Any]:
+async def reviews(engine: Engine, folder: Path) -> list[Any]:
     """What webhooks are shown."""
     async with serving(folder) as server:
         await review_cases.install(engine, server)
-        await SystemClock().sleep(settling)
         await review_cases.run(engine)
         await review_cases.remove(engine)
     return review_cases.shown(server)
@@ -68,8 +66,8 @@ async def settle_really() -> None:
 
 async def _record(cluster: rig.Cluster, folder: Path) -> None:
     async with real(cluster) as engine:
-        _write("webhooks.json", await webhook_answers(engine, folder, SETTLING))
-        _write("reviews.json", await reviews(engine, folder, SETTLING))
+        _write("webhooks.json", await webhook_answers(engine, folder))
+        _write("reviews.json", await reviews(engine, folder))
         _write("plugins.json", await plugin_answers(engine, settle_really))
         _write("policies.json", await policy_answers(engine, SETTLING))
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import Any
 
-from cluster.admission.engines import APPLY, MERGE, Engine
+from cluster.admission.engines import APPLY, MERGE, Engine, until_known
 from cluster.admission.hooks import HookServer
 from cluster.admission.webhook_cases import CONFIGMAPS, ROOT
 
@@ -53,7 +54,7 @@ async def run(engine: Engine) -> None:
 
 
 async def install(engine: Engine, server: HookServer) -> None:
-    """One webhook of each kind, for what the run is about."""
+    """One webhook of each kind, for what the run is about; returns when both are asked."""
     for kind in ("Mutating", "Validating"):
         rules = [
             {"operations": ["*"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]},
@@ -76,6 +77,13 @@ async def install(engine: Engine, server: HookServer) -> None:
         value |= {"metadata": {"name": "reviews"}, "webhooks": [hook]}
         answer = await engine.ask("POST", f"{ROOT}/{kind.lower()}webhookconfigurations", value)
         assert answer.code == 201, answer.body
+    await until_known("both webhooks", partial(_are_asked, engine, server))
+    server.reviews.clear()
+
+
+async def _are_asked(engine: Engine, server: HookServer) -> bool:
+    await engine.ask("POST", CONFIGMAPS, _map(name="known"), dryRun="All")
+    return {path.partition("?")[0] for path, _ in server.reviews} == {"/mutating", "/validating"}
 
 
 async def remove(engine: Engine) -> None:

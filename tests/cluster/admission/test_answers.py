@@ -55,14 +55,14 @@ async def test_webhooks_are_shown_what_was_recorded(tmp_path: Path) -> None:
 async def test_recorded_reviews_are_the_real_ones(rig_cluster: rig.Cluster, tmp_path: Path) -> None:
     """The real server still sends them so."""
     async with real(rig_cluster) as engine:
-        assert await reviews(engine, tmp_path, SETTLING) == _recorded("reviews.json")
+        assert await reviews(engine, tmp_path) == _recorded("reviews.json")
 
 
 @pytest.mark.real
 async def test_recorded_webhook_answers_are_the_real_ones(rig_cluster: rig.Cluster, tmp_path: Path) -> None:
     """The real server still answers so."""
     async with real(rig_cluster) as engine:
-        found = await webhook_answers(engine, tmp_path, SETTLING)
+        found = await webhook_answers(engine, tmp_path)
         assert _differences(found, _recorded("webhooks.json")) == {}
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
-from cluster.admission.engines import Answered, Engine
+from cluster.admission.engines import Answered, Engine, until_known
 from cluster.admission.hooks import Answering, HookServer, http, patching, patching_with, replying, saying, silent
 
 Json = dict[str, Any]
@@ -119,12 +120,18 @@ def answers() -> dict[str, Answering]:
 
 
 async def install(engine: Engine, server: HookServer) -> None:
-    """Writes the configurations."""
+    """Writes the configurations; returns when they count."""
     for is_mutating, kind in ((True, "MutatingWebhookConfiguration"), (False, "ValidatingWebhookConfiguration")):
         hooks = [_hook(name, case, server) for name, case in CASES.items() if case.is_mutating == is_mutating]
         value = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": {"name": "cases"}}
         answer = await engine.ask("POST", f"{ROOT}/{kind.lower()}s", {**value, "webhooks": hooks})
         assert answer.code == 201, answer.body
+    for name in ("mutating-denies", "denies"):
+        await until_known(f"the webhook {name}", partial(_is_refused, engine, name))
+
+
+async def _is_refused(engine: Engine, name: str) -> bool:
+    return (await engine.ask("POST", CONFIGMAPS, _judged(name), dryRun="All")).code >= 400
 
 
 async def remove(engine: Engine) -> None:
@@ -150,9 +157,12 @@ def _hook(name: str, case: Case, server: HookServer) -> Json:
 
 async def ask(engine: Engine, name: str) -> Answered:
     """Sends the request of a case."""
+    return await engine.ask("POST", CONFIGMAPS, _judged(name), **CASES[name].query)
+
+
+def _judged(name: str) -> Json:
     metadata = {"name": name, "labels": {"case": name}}
-    value = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"a": "b"}}
-    return await engine.ask("POST", CONFIGMAPS, value, **CASES[name].query)
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"a": "b"}}
 
 
 _VARYING = (
