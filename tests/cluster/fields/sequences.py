@@ -14,6 +14,7 @@ from urllib.parse import urlencode, urlsplit
 import rig
 from cluster.fields import widgets
 from cluster.fields.replay import BUILTINS, MEDIA_TYPES, Json, Step
+from rig.waiting import wait_for
 
 NAMESPACE = "default"
 _OVERTAKEN = ("the object has been modified", "due to an error in our request")
@@ -48,10 +49,7 @@ class Server:
         code, answer = self.ask("POST", path, widgets.definition())
         assert code in {201, 409}, answer
         path = f"/apis/{widgets.GROUP}/v1/namespaces/{NAMESPACE}/{widgets.PLURAL}"
-        for _ in range(2000):
-            if self.ask("GET", path)[0] == 200:
-                return
-        raise AssertionError(f"expected {path} to be served soon after the CRD was created")
+        wait_for(f"{path} to be served", lambda: self.ask("GET", path)[0] == 200, seconds=60.0)
 
 
 def object_path(plural: str, version: str, name: str, subresource: str = "") -> str:
