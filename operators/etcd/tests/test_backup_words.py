@@ -40,16 +40,15 @@ async def test_a_backup_that_kubernetes_refuses_is_not_said_to_be_well() -> None
     assert "no Secrets" in ready.message
 
 
-def members(snapshot: bytes, **clusters: int) -> Any:
-    """Who answers at which address, and of which cluster; the later ones know more."""
+def members(snapshot: bytes, leader: int = 0, **clusters: int) -> Any:
+    """Who answers at which address, and of which cluster; the later ones know more. All know the same leader, or none."""
 
     async def status(endpoint: str) -> Status:
         name = endpoint.removeprefix("http://").removesuffix(":2379")
         if name not in clusters:
             raise EtcdError("it is silent")
-        return Status(
-            header=Header(cluster_id=clusters[name], revision=7 + list(clusters).index(name)), version="3.5.1"
-        )
+        header = Header(cluster_id=clusters[name], revision=7 + list(clusters).index(name))
+        return Status(header=header, version="3.5.1", leader=leader)
 
     async def pieces(endpoint: str) -> Any:
         taken.append(endpoint)
@@ -69,3 +68,16 @@ async def test_a_member_of_another_cluster_gives_no_snapshot(tmp_path: Path) -> 
         await take(Reached(members(snapshot, other=0xB), (OWN, OTHER), "a"), tmp_path / "snapshot.db")
     await take(Reached(etcd, (OWN, OTHER)), tmp_path / "snapshot.db")
     assert etcd.taken == [OWN, OTHER]
+
+
+async def test_a_member_that_is_cut_off_gives_no_snapshot_while_the_others_serve(tmp_path: Path) -> None:
+    """What they have acknowledged since is not in it. Where nobody serves, it is the best that there is."""
+    snapshot = a_snapshot(tmp_path / "old.db").path.read_bytes()
+    both, ready = (OWN, OTHER), frozenset({OTHER})
+    with pytest.raises(BackupError, match="may know more"):
+        await take(Reached(members(snapshot, own=0xA), both, "a", ready), tmp_path / "snapshot.db")
+    for reached in (
+        Reached(members(snapshot, own=0xA), both, "a"),
+        Reached(members(snapshot, leader=1, own=0xA), both, "a", ready),
+    ):
+        assert (await take(reached, tmp_path / "snapshot.db")).revision == 7

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from etcd_operator.gateways import reachable
 from etcd_operator.kinds import EtcdCluster
+from etcd_operator.looking import pod_seen
 from etcd_operator.manifests import client_urls, is_of, labels_of, secret_names
 from etcd_operator.trust import FaultError, Keyring, Keys
 from navarch import Context
@@ -29,6 +30,8 @@ class Reached:
     """Of the cluster that they are members of, if that is known. The address of one that is gone may be that of a member of
     another one by now.
     """
+    ready: frozenset[str] = frozenset()
+    """The endpoints of those that Kubernetes says are ready, which takes a quorum."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +68,8 @@ class Reach:
         if client_urls(pods) and not urls:
             raise FaultError("; ".join(keys.faults))
         async with _opened(tuple(urls.values()), keys) as reached:
-            yield replace(reached, identity=cluster.status.cluster_id)
+            ready = frozenset(urls[pod.name] for pod in pods if pod.name in urls and pod_seen(pod).ready)
+            yield replace(reached, identity=cluster.status.cluster_id, ready=ready)
 
     async def way(self, cluster: EtcdCluster, ctx: Context) -> Way:
         """As members are reached."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final
@@ -12,6 +13,7 @@ from etcd_operator.backup.bolt import revision_of
 from etcd_operator.backup.faults import BackupError, DamagedError
 from etcd_operator.reaching import Reached
 from navarch.errors import EtcdError
+from navarch.etcd import Status
 
 __all__ = ["Snapshot", "check", "take"]
 
@@ -45,18 +47,27 @@ async def take(reached: Reached, path: Path) -> Snapshot:
 
 async def _best(reached: Reached) -> tuple[str, str]:
     said = await asyncio.gather(*map(reached.etcd.maintenance.status, reached.endpoints), return_exceptions=True)
-    answers = [
-        (status.header.revision, endpoint, status.version, f"{status.header.cluster_id:x}")
+    answers = {
+        endpoint: status
         for endpoint, status in zip(reached.endpoints, said, strict=True)
         if not isinstance(status, BaseException)
-    ]
+    }
     if not answers:
         raise BackupError("no member answers")
-    own = [each for each in answers if reached.identity in {"", each[3]}]
+    own = _own(answers, reached.identity)
+    if reached.ready - answers.keys() and not any(status.leader for status in own.values()):
+        raise BackupError("who answers knows no leader, and others are ready that do not answer: they may know more")
+    endpoint = max(own, key=lambda each: (own[each].header.revision, each))
+    return endpoint, own[endpoint].version
+
+
+def _own(answers: Mapping[str, Status], identity: str) -> dict[str, Status]:
+    """Those of the cluster that is meant."""
+    own = {each: status for each, status in answers.items() if identity in {"", f"{status.header.cluster_id:x}"}}
     if not own:
-        raise BackupError(f"who answers is of another cluster, {answers[0][3]}, and not of {reached.identity}")
-    _, endpoint, version, _ = max(own)
-    return endpoint, version
+        other = min(f"{status.header.cluster_id:x}" for status in answers.values())
+        raise BackupError(f"who answers is of another cluster, {other}, and not of {identity}")
+    return own
 
 
 def _opened(path: Path) -> BinaryIO:

@@ -100,7 +100,9 @@ def _story(able: Sequence[MemberSeen], voters: Sequence[MemberSeen]) -> str:
 
 
 def _gone(cluster: EtcdCluster, seen: Observation, able: list[str], story: str) -> Plan:
-    """The newest backup takes the place of what is lost, where that is allowed. Claims that are left keep what they have."""
+    """The newest backup takes the place of what is lost, where that is allowed. A claim that is left, if there is one,
+    keeps what it has beside that.
+    """
     kept = seen.kept
     if not cluster.spec.healing.restore_from_backup or not kept.newest:
         return stuck("QuorumLost", f"{story}; {_remedy(cluster, able, kept.newest)}")
