@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -84,6 +85,17 @@ async def test_retention_leaves_another_series_whose_name_begins_alike(bucket: B
     own = await put(bucket, snapshot, -1, 0)
     assert await thinned(bucket) == own[1:]
     assert {*theirs} <= {*await bucket.names(NAME)}
+
+
+async def test_retention_leaves_the_newest_of_another_cluster_with_the_same_path(
+    bucket: Bucket, snapshot: Snapshot
+) -> None:
+    """It may be down, while this one goes on: only what is too old goes."""
+    _, theirs = await put(bucket, replace(snapshot, cluster="b"), -30, -20)
+    _, own = await put(bucket, replace(snapshot, cluster="a"), -1, 0)
+    assert await thinned(bucket) == [theirs, own]
+    assert await thinned(bucket, oldest=timedelta(hours=20)) == [theirs, own]
+    assert await thinned(bucket, oldest=timedelta(hours=19)) == [own]
 
 
 async def test_retention_deletes_copies_where_they_are_and_no_originals(bucket: Bucket, snapshot: Snapshot) -> None:

@@ -153,4 +153,5 @@ def test_retention_goes_by_time_and_leaves_the_newest() -> None:
     assert [each.object for each in surplus(series, NOW, most=0, oldest=2 * hours)] == ["9", "3"]
     assert [each.object for each in surplus(series, NOW + 99 * hours, most=1, oldest=hours)] == ["9", "3"]
     assert surplus(series, NOW, most=0, oldest=timedelta()) == []
+    assert surplus(series, NOW, most=4, oldest=timedelta()) == []
     assert surplus([], NOW, most=1, oldest=hours) == []

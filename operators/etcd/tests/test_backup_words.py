@@ -62,8 +62,8 @@ async def test_a_member_of_another_cluster_gives_no_snapshot(tmp_path: Path) -> 
     """It has the address of a pod that is gone, and knows more: a backup, or a safety copy, of it would be of no use."""
     snapshot = a_snapshot(tmp_path / "theirs.db").path.read_bytes()
     etcd = members(snapshot, own=0xA, other=0xB)
-    await take(Reached(etcd, (OWN, OTHER), "a"), tmp_path / "snapshot.db")
-    assert etcd.taken == [OWN]
+    taken = await take(Reached(etcd, (OWN, OTHER), "a"), tmp_path / "snapshot.db")
+    assert (etcd.taken, taken.cluster) == ([OWN], "a")
     with pytest.raises(BackupError, match="of another cluster, b, and not of a"):
         await take(Reached(members(snapshot, other=0xB), (OWN, OTHER), "a"), tmp_path / "snapshot.db")
     await take(Reached(etcd, (OWN, OTHER)), tmp_path / "snapshot.db")

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from types import SimpleNamespace
 from typing import Any, cast
+from unittest.mock import AsyncMock, Mock
 
 import pytest
 
@@ -13,7 +14,8 @@ from clusters import NAME, example, owned_by
 from etcd_operator.backup.faults import BackupError
 from etcd_operator.kinds import EtcdCluster
 from etcd_operator.manifests import claim
-from etcd_operator.restore import EtcdRestore, EtcdRestoreSpec
+from etcd_operator.places import ClusterBackup, LocalSource
+from etcd_operator.restore import EtcdRestore, EtcdRestoreSpec, Keeping
 from etcd_operator.restore.kinds import ClusterReference, Phase
 from etcd_operator.restore.reconcile import cluster_of
 from etcd_operator.restore.seeding import released, seed_name, started
@@ -165,3 +167,15 @@ async def test_a_restore_asks_the_server_what_its_cluster_has() -> None:
     formed.status.cluster_id = "1"
     server.put(formed)
     assert (await cluster_of(a_restore(), server.ctx)).status.cluster_id
+
+
+async def test_a_snapshot_before_an_upgrade_takes_the_place_of_no_earlier_clusters() -> None:
+    """One of the same name, made again, comes to the same version with the same number of changes."""
+    names = []
+    for uid in ("00000000-0000", "11111111-1111"):
+        cluster, apply = a_cluster(uid), AsyncMock()
+        cluster.metadata.generation = 2
+        cluster.spec.backup = ClusterBackup(local=LocalSource(path="some/etcd.db"))
+        await Keeping(Mock(has_folder=True)).back_up(cluster, cast(Context, SimpleNamespace(apply=apply)))
+        names.append(apply.await_args.args[0].spec.local.path if apply.await_args else "")
+    assert names == ["some/etcd.db.before-3.5.1-2-00000000", "some/etcd.db.before-3.5.1-2-11111111"]

@@ -45,6 +45,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     version: str
     taken: datetime
     verified: Verified
+    cluster: str = ""
+    """The identity of the cluster of etcd that it was taken from; empty if that was not known."""
 
 
 class Archive:
@@ -66,6 +68,7 @@ class Archive:
             version=snapshot.version,
             taken=taken,
             verified=verified,
+            cluster=snapshot.cluster,
         )
         try:
             await self._write(snapshot.path, manifest)
@@ -195,9 +198,11 @@ def surplus(series: Sequence[Manifest], now: datetime, *, most: int, oldest: tim
     """What may go of a series, oldest first. 0 keeps all.
 
     What is said to be from the future was taken by a clock that was wrong, before all that is known to be right: it would
-    be the newest for ever, and whatever is made from now on would go at once.
+    be the newest for ever, and whatever is made from now on would go at once. The newest of another cluster, which has the
+    same path, goes by its age alone: that cluster may have no other, and make none any more.
     """
     ordered = sorted(series, key=lambda each: (each.taken <= now, each.taken))
-    many = set(range(len(ordered) - most)) if most else set()
-    old = enumerate(ordered[:-1])
-    return [each for place, each in old if place in many or (oldest and now - each.taken > oldest)]
+    newest = {each.cluster: each for each in ordered}
+    too_many = max(0, len(ordered) - most) if most else 0
+    many = [each for each in ordered[:too_many] if each is not newest[each.cluster]]
+    return [each for each in ordered[:-1] if each in many or (oldest and now - each.taken > oldest)]

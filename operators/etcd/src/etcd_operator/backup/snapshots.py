@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -30,22 +30,25 @@ class Snapshot:
     size: int
     revision: int
     version: str = ""
+    cluster: str = ""
+    """The identity of the cluster of etcd that it was taken from, if that is known."""
 
 
 async def take(reached: Reached, path: Path) -> Snapshot:
     """A snapshot of the member that knows most; raises `BackupError`."""
     etcd = reached.etcd
     try:
-        endpoint, version = await _best(reached)
+        endpoint, status = await _best(reached)
         with _opened(path) as file:
             async for piece in etcd.maintenance.snapshot(endpoint):
                 file.write(piece)
     except EtcdError as error:
         raise BackupError(f"etcd gave no snapshot: {error}") from error
-    return await asyncio.to_thread(check, path, version=version)
+    taken = await asyncio.to_thread(check, path, version=status.version)
+    return replace(taken, cluster=f"{status.header.cluster_id:x}")
 
 
-async def _best(reached: Reached) -> tuple[str, str]:
+async def _best(reached: Reached) -> tuple[str, Status]:
     said = await asyncio.gather(*map(reached.etcd.maintenance.status, reached.endpoints), return_exceptions=True)
     answers = {
         endpoint: status
@@ -58,7 +61,7 @@ async def _best(reached: Reached) -> tuple[str, str]:
     if reached.ready - answers.keys() and not any(status.leader for status in own.values()):
         raise BackupError("who answers knows no leader, and others are ready that do not answer: they may know more")
     endpoint = max(own, key=lambda each: (own[each].header.revision, each))
-    return endpoint, own[endpoint].version
+    return endpoint, own[endpoint]
 
 
 def _own(answers: Mapping[str, Status], identity: str) -> dict[str, Status]:

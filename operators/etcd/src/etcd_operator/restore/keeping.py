@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 from etcd_operator.backup.kinds import EtcdBackup, EtcdBackupSpec
 from etcd_operator.backup.stores import Stores
@@ -15,6 +16,9 @@ from navarch import Context, Retry
 from navarch.errors import AlreadyExists
 
 __all__ = ["Keeping", "under_way"]
+
+_UID: Final = 8
+"""So much of a uid tells two clusters of one name apart."""
 
 
 class Keeping:
@@ -54,7 +58,9 @@ class Keeping:
             await ctx.apply(EtcdBackup(name=_upgrade_name(cluster), labels=labels_of(cluster), spec=spec))
 
     def _before_upgrade(self, cluster: EtcdCluster) -> EtcdBackupSpec | None:
-        """One snapshot for the spec as it is now: whatever was taken for an earlier one does not count."""
+        """One snapshot for the spec as it is now: whatever was taken for an earlier one, or of an earlier cluster of that
+        name, does not count, and stays.
+        """
         wanted = cluster.spec.backup
         if wanted is not None and not wanted.before_upgrade:
             return None
@@ -62,7 +68,8 @@ class Keeping:
             return None
         place = wanted or Place(local=LocalSource(path=f"upgrades/{cluster.name}"))
         policy = BackupPolicy(timeout_in_second=wanted.policy.timeout_in_second if wanted else 0)
-        name = f"{object_of(place)}.before-{cluster.spec.version.removeprefix('v')}-{cluster.metadata.generation}"
+        spec = f"{cluster.spec.version.removeprefix('v')}-{cluster.metadata.generation}"
+        name = f"{object_of(place)}.before-{spec}-{(cluster.metadata.uid or '')[:_UID]}"
         return EtcdBackupSpec(cluster_name=cluster.name, backup_policy=policy, **sources(at(place, name)))
 
     async def restore(self, cluster: EtcdCluster, ctx: Context, origin: Origin, *, safely: bool) -> None:
