@@ -1,4 +1,4 @@
-"""Clusters that are to begin with a snapshot: they begin with it once, and never without it."""
+"""Clusters that are to begin with a snapshot, or were to: once with it, and never without it."""
 
 from __future__ import annotations
 
@@ -56,3 +56,24 @@ def test_a_cluster_that_is_being_restored_is_not_said_to_be_gone() -> None:
     assert "is being restored" in plan.words
     gone = decide(cluster, NOTHING)
     assert (gone.step, gone.stuck) == (None, True)
+
+
+def test_a_cluster_whose_restore_is_gone_does_not_begin_with_nothing() -> None:
+    """It was stopped for it, and nothing of it is left: what it had is in the safety copy. Who wants it empty says so."""
+    cluster = a_cluster(storage=None)
+    cluster.status.cluster_id = ""
+    plan = decide(cluster, replace(NOTHING, kept=Kept(was_restored=True)))
+    assert (plan.step, plan.stuck) == (None, True)
+    assert "annotation" in plan.words
+    assert isinstance(decide(cluster, NOTHING).step, StartMember)
+
+
+def test_what_a_restore_has_left_is_started_with_its_data_or_not_at_all() -> None:
+    """Whether a claim has the snapshot, what was there before, or nothing yet is known by its etcd alone."""
+    cluster = a_cluster()
+    cluster.status.cluster_id = ""
+    one = replace(NOTHING, claims={"c-0": ClaimSeen(name="c-0")})
+    for restored, how in ((True, "return"), (False, "seed")):
+        step = decide(cluster, replace(one, kept=Kept(was_restored=restored))).step
+        assert isinstance(step, StartMember)
+        assert step.start.how == how

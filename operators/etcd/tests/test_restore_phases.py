@@ -27,11 +27,11 @@ from navarch.testing import Cluster
 SEED, KEPT = f"{NAME}-0", f"{NAME}-2"
 
 
-async def restoring(cluster: Cluster, phase: str, **status: Any) -> None:
-    """A restore that has got as far as that; its first member has a claim."""
+async def restoring(cluster: Cluster, phase: str, *, owned: bool = True, **status: Any) -> None:
+    """A restore that has got as far as that; its first member has a claim, or somebody else one of its name."""
     await prepare_crds(cluster.client, [EtcdCluster, EtcdBackup, EtcdRestore], "install")
     made = await cluster.create(example(3, paused=True))
-    await cluster.create(owned_by(made, claim(example(3), SEED)))
+    await cluster.create(owned_by(made, claim(example(3), SEED)) if owned else claim(example(3), SEED))
     spec = EtcdRestoreSpec(local=LocalSource(path="some/etcd.db"), etcd_cluster=ClusterReference(name=NAME))
     await cluster.create(EtcdRestore(name="back", spec=spec))
     known = {"phase": phase, "seed": SEED, "sha256": "0", "etcdRevision": 7, "nextRevision": 1007, **status}
@@ -74,7 +74,7 @@ async def test_a_cluster_that_loses_everything_while_others_join_begins_with_the
     cluster: Cluster,
 ) -> None:
     """At a revision that nobody has seen of the first try; while there is a claim, its data is waited for."""
-    await restoring(cluster, "Joining", resumed=True)
+    await restoring(cluster, "Joining", owned=False, resumed=True)
     await ask(cluster, paused=False)
     async with cluster.run(etcd_operator()):
         await cluster.eventually(

@@ -33,3 +33,5 @@ class Kept:
     """Whether a restore has stopped the members, or is about to, and none has the snapshot yet."""
     begun_from: bool = False
     """Whether a member has begun with the snapshot that the spec says the cluster starts from."""
+    was_restored: bool = False
+    """Whether the cluster was ever given to a restore, which may be gone: its members are not the first of a new one."""

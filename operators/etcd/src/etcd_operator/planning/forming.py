@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit
 
-from etcd_operator.kinds import EtcdCluster
+from etcd_operator.kinds import GROUP, EtcdCluster
 from etcd_operator.manifests import Start, member_name, template_of
 from etcd_operator.observation import MemberSeen, Observation, PodSeen, quorum
 from etcd_operator.planning.plan import Plan, done, stuck, wait
+from etcd_operator.planning.rolling import version_to_run
 from etcd_operator.planning.securing import all_secure
 from etcd_operator.steps import DeletePod, Remember, Restore, StartMember
 
@@ -97,12 +98,25 @@ def _is_own(cluster: EtcdCluster, member: MemberSeen) -> bool:
 def _seed(cluster: EtcdCluster, seen: Observation) -> Plan:
     name = next(iter(seen.pods.keys() | seen.claims.keys()), member_name(cluster, ()))
     pod = seen.pods.get(name)
+    if pod is None and seen.kept.was_restored:
+        return _without_its_restore(cluster, seen)
     if pod is None:
         step = StartMember(name, Start("seed"), cluster.spec.version)
         return Plan("Forming", f"{name} is the first member of a new cluster", step)
     if not pod.ending and not pod.running and pod.template != template_of(cluster):
         return Plan("Forming", f"{name} is started anew, as it is asked for now", DeletePod(name))
     return wait("Forming", _awaited(pod))
+
+
+def _without_its_restore(cluster: EtcdCluster, seen: Observation) -> Plan:
+    """What there is may be the snapshot, what was there before it, or nothing yet: it is not begun with as if it were new."""
+    for name in seen.claims:
+        step = StartMember(name, Start("return"), version_to_run(cluster, name))
+        return Plan("Forming", f"{name} is started with what a restore has left in its claim", step)
+    words = (
+        "a restore has stopped this cluster and is gone, and nothing is left of its members: make another EtcdRestore"
+    )
+    return stuck("Forming", f"{words}; to begin with nothing, remove the annotation {GROUP}/restoring")
 
 
 def _awaited(pod: PodSeen) -> str:

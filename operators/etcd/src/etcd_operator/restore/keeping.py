@@ -12,6 +12,7 @@ from etcd_operator.kinds import EtcdCluster
 from etcd_operator.manifests import labels_of
 from etcd_operator.places import BackupPolicy, LocalSource, Place, at, object_of, path_of, sources
 from etcd_operator.restore.kinds import ClusterReference, EtcdRestore, EtcdRestoreSpec
+from etcd_operator.restore.turns import RESTORING
 from navarch import Context, Retry
 from navarch.errors import AlreadyExists
 
@@ -39,6 +40,7 @@ class Keeping:
             restoring=under_way(restores, formed=bool(cluster.status.cluster_id)),
             emptying=any(each.status.phase in {"Emptying", "Seeding"} for each in restores),
             begun_from=any(each.name == _start_name(cluster) and _has_begun(each) for each in ctx.owned(EtcdRestore)),
+            was_restored=RESTORING in cluster.annotations,
             **_saving(wanted, own.get(_upgrade_name(cluster))),
         )
 
