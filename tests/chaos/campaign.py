@@ -36,6 +36,8 @@ class Writer:
         self.made: set[int] = set()
         """Every version that the server said it had made."""
         self.deleted = 0
+        self.rests = False
+        """Whether its last write has ended."""
         self._client = client
         self._kind = kind
         self._random = random.Random(seed)
@@ -49,6 +51,7 @@ class Writer:
             with contextlib.suppress(ApiError, TransportError):
                 await self._write(f"written-{self._random.randrange(_NAMES)}", count)
             await self._clock.sleep(_PAUSE_SECONDS)
+        self.rests = True
 
     def stop(self) -> None:
         """After the write that is under way."""
@@ -160,6 +163,7 @@ class Campaign:
     async def _agrees(self, seconds: float) -> float:
         """The collection and its subscriber have what the server has, while the writer rests."""
         self.writer.stop()
+        await until(lambda: self.writer.rests, "the writer's last write to end")
         began = SystemClock().monotonic()
         await until_none(self._complaint, seconds=seconds)
         return SystemClock().monotonic() - began
