@@ -146,6 +146,10 @@ class Collection(Generic[T]):
         """The objects that have that value in the index of that name; raises `KeyError` for one that was not added."""
         return self.store.indexed(f"user:{name}", value)
 
+    def index_values(self, name: str, entry: Entry) -> Iterable[str]:
+        """The values of an object, of whichever version, in the index of that name."""
+        return self.store.values(f"user:{name}", entry)
+
     def _index_values(self, name: str, function: IndexFunction, entry: Entry) -> Iterable[str]:
         try:
             return tuple(function(self.fresh(entry)))

@@ -23,15 +23,15 @@ class _Index:
     """Which entries have which value. `values` must give the same for the same entry, always."""
 
     def __init__(self, values: Values) -> None:
-        self._values = values
+        self.values = values
         self._buckets: dict[str, dict[Key, Entry]] = {}
 
     def add(self, entry: Entry) -> None:
-        for value in self._values(entry):
+        for value in self.values(entry):
             self._buckets.setdefault(value, {})[entry.key] = entry
 
     def remove(self, entry: Entry) -> None:
-        for value in self._values(entry):
+        for value in self.values(entry):
             bucket = self._buckets.get(value, {})
             bucket.pop(entry.key, None)
             if not bucket:
@@ -89,6 +89,10 @@ class Store:
     def indexed(self, name: str, value: str) -> list[Entry]:
         """The entries that have that value in an index that was added; raises `KeyError` for one that was not."""
         return list(self._indexes[name].find(value).values())
+
+    def values(self, name: str, entry: Entry) -> Iterable[str]:
+        """What an index that was added has of an entry, whether that is in the store or not."""
+        return self._indexes[name].values(entry)
 
     def in_namespace(self, namespace: str) -> list[Entry]:
         """The entries of one namespace; indexed from the first question on."""

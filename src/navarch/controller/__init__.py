@@ -3,7 +3,8 @@
 What is promised to a reconciler:
 
 - It gets the object as it is now, as a private copy, and never for two objects of the same name at once.
-- Whatever changes in what it declared leads to a reconcile that begins afterwards. Several changes may lead to one.
+- Whatever changes in what it declared leads to a reconcile that begins afterwards: of kinds in `reads`, what it looked at
+  last. Several changes may lead to one.
 - What it reads through its context is never older than what it wrote, or than what it was called for.
 - Its own writes do not call it again; everybody else's do, also those that come between its read and its write.
 - Its status is written once, at the end, if it differs; nothing else is written on the object but a finalizer, and that

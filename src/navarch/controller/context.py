@@ -29,6 +29,8 @@ from navarch.controller.access import (
 from navarch.controller.applied import Child
 from navarch.controller.children import Children, Deletion
 from navarch.controller.identity import Identity
+from navarch.controller.looks import Look
+from navarch.controller.lookup import selector_of
 from navarch.controller.pruning import Prune, kinds_to_prune, refuse_duplicates, refuse_undeclared, unwanted
 from navarch.controller.reach import Reach
 from navarch.controller.together import together
@@ -88,7 +90,10 @@ class Context:
         fit its model.
         """
         kind = kind_of(what)
-        return await read_one(self._reach, what, Key(namespace_for(kind, namespace, self.key.namespace), name))
+        key = Key(namespace_for(kind, namespace, self.key.namespace), name)
+        if self._reach.looks.follows(kind):
+            self._reach.looks.note(self.key, kind, Look(key.namespace, name))
+        return await read_one(self._reach, what, key)
 
     async def list(
         self,
@@ -105,7 +110,10 @@ class Context:
         selection, those of the selection. With `fields` the server is asked. `index` has the name of a declared index and
         a value. An object that does not fit its model is left out, and logged once.
         """
-        place = namespaces_for(kind_of(what), namespace, self.key.namespace)
+        kind = kind_of(what)
+        place = namespaces_for(kind, namespace, self.key.namespace)
+        if self._reach.looks.follows(kind):
+            self._reach.looks.note(self.key, kind, Look(place, labels=selector_of(labels), index=index))
         return await read_many(self._reach, what, Query(place, labels, fields, index))
 
     def owned(self, what: Readable[T]) -> builtins.list[T]:

@@ -116,6 +116,7 @@ class Controller:
         if entry is None or not self._parts.is_meant(work.key):
             self._outcomes.forget(work.key)
             self._parts.reach.applied.forget(work.key)
+            self._parts.reach.looks.forget(work.key)
             self._parts.causes.take(work.key)
             return
         started = self._clock.monotonic()
@@ -137,6 +138,7 @@ class Controller:
         except DecodeError as error:
             return await self._unfit(entry, error)
         parts.loops.reconciled(parts.reach.controller, work)
+        parts.reach.looks.forget(work.key)
         ctx = Context(parts.reach, work.key, primary, reasons=work.reasons, reconcile_id=self._new_id())
         with logs.within(ctx.log):
             try:

@@ -32,8 +32,8 @@ Handler = Callable[[P, Context], Awaitable[Result | None]] | Callable[[P, Contex
 class ControllerOptions:
     """What can be chosen about a controller.
 
-    `owns` are the kinds of its children, `watches` maps other kinds to the primary objects they concern, `reads` are those
-    it only looks at; all of them are kept in the cache. `when` says which changes of the primary object count: by default
+    `owns` are the kinds of its children, `watches` maps other kinds to the primary objects they concern; an object of a kind
+    in `reads` concerns those whose last reconcile looked at it. All of them are kept in the cache. `when` says which changes of the primary object count: by default
     those of what is asked of it, not of its status. With `until_gone` an object that is being deleted is still
     reconciled, until it is gone. So many objects are reconciled at once (`concurrency`), each for `timeout` seconds at
     most.
@@ -157,3 +157,11 @@ class Declared(Generic[P, R]):
     def owned(self) -> frozenset[Kind]:
         """The kinds of its children."""
         return frozenset(kind_of(as_cached(owned).of) for owned in self.options.owns)
+
+    def only_read(self) -> tuple[Kind, ...]:
+        """The kinds that are looked at, and declared in no other way."""
+        others = map(as_cached, (self.cached, *self.options.owns, *self.options.watches))
+        known = {cached.kind for cached in others}
+        return tuple(
+            dict.fromkeys(cached.kind for cached in map(as_cached, self.options.reads) if cached.kind not in known)
+        )

@@ -12,6 +12,7 @@ from navarch.cache import Collection, Entry
 from navarch.client import Client
 from navarch.controller.applied import Applied
 from navarch.controller.events import Recorder
+from navarch.controller.looks import Looks
 from navarch.controller.unreadable import Unreadable
 
 __all__ = ["OnWrite", "Reach", "Version", "Writer"]
@@ -53,7 +54,8 @@ class Reach:
     `client` writes in the controller's name (its field manager) and only while it may. `collections` has what was
     declared by `owns`, `watches` and `reads`, and the primary kind; `owned` the kinds declared by `owns`. `retract` takes
     the change to that version back as a reason to reconcile the key. `applied` remembers across reconciles what need not
-    be sent again: call `applied.forget(key)` when an object is gone.
+    be sent again: call `applied.forget(key)` when an object is gone. `looks` remembers what each reconcile looked at of
+    the kinds that were declared by `reads` alone.
     """
 
     controller: str
@@ -68,3 +70,4 @@ class Reach:
     """Who its events are from, if that is not the recorder's own name."""
     applied: Applied = field(default_factory=Applied)
     unreadable: Unreadable = field(default_factory=Unreadable)
+    looks: Looks = field(default_factory=Looks)

@@ -11,6 +11,7 @@ from navarch.api import Key, Kind
 from navarch.cache import Change, Collection, Entry, Owner, only_status_differs
 from navarch.cache.entry import is_related_alike
 from navarch.controller.causes import Causes
+from navarch.controller.looks import Looks
 from navarch.controller.lookup import Lookup
 from navarch.controller.reach import Version, Writer
 from navarch.errors import DecodeError, InvalidValueError
@@ -103,6 +104,17 @@ class Triggers:
             for entry in _looked_at(change, mapper):
                 found.update(self._mapped(collection, entry, mapper, lookup))
             self._add(found, collection.kind, change)
+
+        return changed
+
+    def on_read(self, collection: Collection[Any], looks: Looks) -> Callable[[Change], None]:
+        """An object changed that reconciles looked at, or would look at now."""
+
+        def changed(change: Change) -> None:
+            entries = (change.old, change.new)
+            self._add(
+                {key for entry in entries if entry for key in looks.at(collection, entry)}, collection.kind, change
+            )
 
         return changed
 

@@ -17,6 +17,7 @@ from navarch.controller.declared import Declared
 from navarch.controller.events import Recorder
 from navarch.controller.finalizers import Finalizer, finalizer_name
 from navarch.controller.invoke import Threads
+from navarch.controller.looks import Looks
 from navarch.controller.lookup import Lookup
 from navarch.controller.loops import LoopDetector, LoopReport, log_loop
 from navarch.controller.reach import Reach
@@ -103,14 +104,16 @@ class Workshop:
         """The controller with its triggers; nothing happens before it is attached and run."""
         queue, collections = self._queue(declared), self._collections(declared)
         causes: Causes = Causes()
+        parts = self._parts(declared, queue, collections, causes)
         controller = Controller(
-            self._parts(declared, queue, collections, causes),
+            parts,
             concurrency=declared.options.concurrency,
             timeout=declared.options.timeout,
         )
         triggers = Triggers(self._full_name(declared), collections[declared.kind], queue, causes)
         returning = Returning(collections[declared.kind], self.operator.namespaces, queue)
-        return Assembled(controller, queue, declared, _subscriptions(declared, collections, triggers), returning)
+        subscriptions = _subscriptions(declared, collections, triggers, parts.reach.looks)
+        return Assembled(controller, queue, declared, subscriptions, returning)
 
     def _full_name(self, declared: Declared[Any, Any]) -> str:
         """Tells controllers of different operators in one process apart, also as managers of fields."""
@@ -168,6 +171,7 @@ class Workshop:
             clock=self.client.clock,
             retract=queue.retract,
             on_write=loops.wrote,
+            looks=Looks(declared.only_read()),
             reporter=self.operator.reporters.get(declared.name, ""),
         )
 
@@ -195,7 +199,7 @@ def _report_loop(metrics: ControllerMetrics, report: LoopReport) -> None:
 
 
 def _subscriptions(
-    declared: Declared[Any, Any], collections: Mapping[Kind, Collection[Any]], triggers: Triggers
+    declared: Declared[Any, Any], collections: Mapping[Kind, Collection[Any]], triggers: Triggers, looks: Looks
 ) -> Subscriptions:
     primary, lookup = collections[declared.kind], Lookup(collections)
     yield primary, triggers.on_primary(primary, declared.options.when)
@@ -205,3 +209,5 @@ def _subscriptions(
     for watched, mapper in declared.options.watches.items():
         collection = collections[as_cached(watched).kind]
         yield collection, triggers.on_mapped(collection, mapper, lookup)
+    for kind in declared.only_read():
+        yield collections[kind], triggers.on_read(collections[kind], looks)

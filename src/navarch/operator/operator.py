@@ -88,8 +88,8 @@ class Operator:
     ) -> Callable[[Callable[[P, Context], R]], Declared[P, R]]:
         """Declares that the decorated function reconciles objects of that class.
 
-        A change of an object in `owns` triggers the object that controls it, one in `watches` those that the mapping names;
-        all that is declared, `reads` included, is kept in the cache. See `ControllerOptions` for the rest.
+        A change of an object in `owns` triggers the object that controls it, one in `watches` those that the mapping names,
+        one in `reads` those whose last reconcile got or listed it. All that is declared is kept in the cache. See `ControllerOptions` for the rest.
         """
         _refuse_function(primary)
         options = ControllerOptions(
