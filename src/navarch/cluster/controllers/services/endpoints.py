@@ -26,7 +26,6 @@ __all__ = ["carry_out", "declare"]
 
 _ZONE: Final = "topology.kubernetes.io/zone"
 _OVER_CAPACITY: Final = "endpoints.kubernetes.io/over-capacity"
-_LOST_SECONDS: Final = 1.0
 _SLICES: Final = Cached(EndpointSlice, labels=f"{MANAGED_BY}={MANAGER}")
 
 
@@ -37,7 +36,7 @@ def declare(operator: Operator) -> None:
 
     @operator.controller(Service, owns=(_SLICES,), watches={Pod: services_of}, reads=(Node,), name="endpointslice")
     async def keep_slices(service: Service, ctx: Context) -> Result | None:
-        """A pod without a node that is there leads nowhere; the node may only be late."""
+        """A pod without a node that is there leads nowhere."""
         if not has_pods(service):
             return None
         selected = await ctx.list(Pod, labels=service.spec.selector)
@@ -47,7 +46,7 @@ def declare(operator: Operator) -> None:
         pods = [pod for pod in selected if service.spec.publish_not_ready_addresses or pod.spec.node_name in nodes]
         if await _slices_written(service, pods, nodes, ctx):
             slices_written.wrote(ctx.key, ctx.client.clock)
-        return Result(after=_LOST_SECONDS) if len(pods) < len(selected) else None
+        return None
 
     @operator.controller(Service, watches={Pod: services_of, Endpoints: ByMetadata(_same_name)}, name="endpoints")
     async def keep_endpoints(service: Service, ctx: Context) -> Result | None:
