@@ -98,6 +98,24 @@ async def test_retention_leaves_the_newest_of_another_cluster_with_the_same_path
     assert await thinned(bucket, oldest=timedelta(hours=19)) == [own]
 
 
+async def test_retention_leaves_the_newest_of_another_cluster_whose_clock_is_ahead(
+    bucket: Bucket, snapshot: Snapshot
+) -> None:
+    """It is from the future for this one, and what its backup says it would go back to."""
+    _, theirs = await put(bucket, replace(snapshot, cluster="b"), -3, 1)
+    _, own = await put(bucket, replace(snapshot, cluster="a"), -2, 0)
+    assert {*await thinned(bucket)} == {theirs, own}
+
+
+async def test_a_path_does_not_fill_up_with_what_clusters_had_before_they_were_restored(
+    bucket: Bucket, snapshot: Snapshot
+) -> None:
+    """Each restore makes another cluster of etcd: the newest of ten earlier ones stay, beside what is asked for."""
+    hours = range(-20, 1)
+    names = [(await put(bucket, replace(snapshot, cluster=f"{hour}"), hour))[0] for hour in hours]
+    assert await thinned(bucket) == names[-11:]
+
+
 async def test_retention_deletes_copies_where_they_are_and_no_originals(bucket: Bucket, snapshot: Snapshot) -> None:
     """Somebody has copied a series to another path of the store, with manifests that have the names of before."""
     originals = await put(bucket, snapshot, -2, -1, name="before/etcd.db")

@@ -10,13 +10,16 @@ from typing import Any, cast
 from unittest.mock import AsyncMock, Mock
 
 import pytest
+from obstore.store import MemoryStore
 
 from etcd_operator.backup import BackupPolicy, BackupReconciler, EtcdBackup, EtcdBackupSpec, LocalSource
 from etcd_operator.backup.faults import BackupError
 from etcd_operator.backup.snapshots import take
+from etcd_operator.backup.store import Bucket
+from etcd_operator.backup.trial import Trial
 from etcd_operator.reaching import Reached
 from navarch import Context, Retry
-from navarch.errors import EtcdError, Forbidden
+from navarch.errors import DeadlineError, EtcdError, Forbidden
 from navarch.etcd.messages import Header, Status
 from snapshot_files import a_snapshot
 
@@ -38,6 +41,26 @@ async def test_a_backup_that_kubernetes_refuses_is_not_said_to_be_well() -> None
     assert ready is not None
     assert (ready.status, backup.status.succeeded) == ("False", False)
     assert "no Secrets" in ready.message
+
+
+async def test_a_backup_counts_though_nobody_says_which_old_ones_are_needed(tmp_path: Path) -> None:
+    """The server does not answer for a moment: it would be made again, and again, beside those that stay."""
+    store = Bucket(MemoryStore())
+    opened = AsyncMock(
+        __aenter__=AsyncMock(return_value=(store, "some/etcd.db")), __aexit__=AsyncMock(return_value=None)
+    )
+    stores = Mock(tidy=AsyncMock(), opened=Mock(return_value=opened))
+    etcd = members(a_snapshot(tmp_path / "own.db").path.read_bytes(), leader=1, own=0xA)
+    reached = AsyncMock(
+        __aenter__=AsyncMock(return_value=Reached(etcd, (OWN,))), __aexit__=AsyncMock(return_value=None)
+    )
+    spec = EtcdBackupSpec(etcd_endpoints=[OWN], backup_policy=BackupPolicy(backup_interval_in_second=60, max_backups=1))
+    backup = EtcdBackup(name="often", spec=spec)
+    ctx = cast(Context, SimpleNamespace(now=lambda: NOW, event=Mock()))
+    silent = AsyncMock(side_effect=DeadlineError("no answer"))
+    reach = Mock(endpoints=Mock(return_value=reached))
+    await BackupReconciler(stores, reach, Trial(None), silent).reconcile(backup, ctx)
+    assert (backup.status.succeeded, backup.status.kept) == (True, 1)
 
 
 def members(snapshot: bytes, leader: int = 0, **clusters: int) -> Any:

@@ -24,6 +24,9 @@ _ENDING: Final = ".manifest.json"
 _BEHIND: Final = re.compile(r"_v\d+_\d{8}T\d{6}\.\d{6}Z")
 """What stands behind the name of a series in those of its snapshots. Whatever is beside them is somebody else's: a safety
 copy, or another series whose name begins alike."""
+_OTHERS: Final = 10
+"""Of so many clusters with one path the newest is spared. Each restore makes another cluster of etcd: without an end to
+that, the path would fill up."""
 
 
 def series_name(name: str, revision: int, taken: datetime) -> str:
@@ -198,11 +201,19 @@ def surplus(series: Sequence[Manifest], now: datetime, *, most: int, oldest: tim
     """What may go of a series, oldest first. 0 keeps all.
 
     What is said to be from the future was taken by a clock that was wrong, before all that is known to be right: it would
-    be the newest for ever, and whatever is made from now on would go at once. The newest of another cluster, which has the
-    same path, goes by its age alone: that cluster may have no other, and make none any more.
+    be the newest for ever, and whatever is made from now on would go at once.
     """
     ordered = sorted(series, key=lambda each: (each.taken <= now, each.taken))
-    newest = {each.cluster: each for each in ordered}
-    too_many = max(0, len(ordered) - most) if most else 0
-    many = [each for each in ordered[:too_many] if each is not newest[each.cluster]]
+    too_many = ordered[: max(0, len(ordered) - most)] if most else []
+    spared = _newest_of_others(ordered)
+    many = [each for each in too_many if each not in spared]
     return [each for each in ordered[:-1] if each in many or (oldest and now - each.taken > oldest)]
+
+
+def _newest_of_others(ordered: Sequence[Manifest]) -> list[Manifest]:
+    """What other clusters than that of the last one have under the same path: they may have no other, and make none any
+    more. Their clocks may be ahead of this one's.
+    """
+    theirs = sorted((each for each in ordered if each.cluster != ordered[-1].cluster), key=lambda each: each.taken)
+    newest = {each.cluster: each for each in theirs}
+    return sorted(newest.values(), key=lambda each: each.taken)[-_OTHERS:]

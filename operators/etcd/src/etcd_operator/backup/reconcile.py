@@ -25,7 +25,7 @@ from etcd_operator.places import path_of
 from etcd_operator.reaching import Reach, Reached
 from etcd_operator.trust import FaultError
 from navarch import Condition, Context, Result, Retry
-from navarch.errors import ApiError, Forbidden
+from navarch.errors import ApiError, Forbidden, TransportError
 
 __all__ = ["BackupReconciler"]
 
@@ -98,7 +98,7 @@ class BackupReconciler:
         try:
             spared = await self._awaited(backup.namespace, ctx)
             kept = await archive.thin(name, ctx.now(), most=policy.max_backups, oldest=oldest, spared=spared)
-        except (BackupError, ApiError) as error:
+        except (BackupError, ApiError, TransportError) as error:
             ctx.event("OldBackupsStay", str(error), type="Warning")
             return backup.status.kept + 1
         return len(kept)
