@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from etcd_operator.kept import Kept
 from etcd_operator.kinds import Beginning, EtcdCluster
+from etcd_operator.manifests import template_of
 from etcd_operator.observation import ClaimSeen, Observation, PodSeen
 from etcd_operator.places import LocalSource
 from etcd_operator.planning import decide
@@ -56,6 +59,7 @@ def test_a_cluster_that_is_being_restored_is_not_said_to_be_gone() -> None:
     assert "is being restored" in plan.words
     gone = decide(cluster, NOTHING)
     assert (gone.step, gone.stuck) == (None, True)
+    assert "make an EtcdRestore" in gone.words
 
 
 def test_a_cluster_whose_restore_is_gone_does_not_begin_with_nothing() -> None:
@@ -66,6 +70,36 @@ def test_a_cluster_whose_restore_is_gone_does_not_begin_with_nothing() -> None:
     assert (plan.step, plan.stuck) == (None, True)
     assert "annotation" in plan.words
     assert isinstance(decide(cluster, NOTHING).step, StartMember)
+
+
+def test_a_new_cluster_begins_though_its_manifest_is_from_one_that_was_restored() -> None:
+    """Whoever makes a cluster again from what was written down of it takes its annotations along, and not its status."""
+    cluster = a_cluster()
+    cluster.status.cluster_id = cluster.status.current_version = ""
+    step = decide(cluster, replace(NOTHING, kept=Kept(was_restored=True))).step
+    assert isinstance(step, StartMember)
+    assert step.start.how == "seed"
+
+
+@pytest.mark.parametrize("claim", [ClaimSeen(name="c-0", lost=True), ClaimSeen(name="c-0", ending=True)])
+def test_a_claim_that_is_lost_is_not_what_a_restore_has_left(claim: ClaimSeen) -> None:
+    """A pod would wait for it for ever, and nobody be told."""
+    cluster = a_cluster()
+    cluster.status.cluster_id = ""
+    plan = decide(cluster, replace(NOTHING, claims={"c-0": claim}, kept=Kept(was_restored=True)))
+    assert (plan.step, plan.stuck) == (None, True)
+
+
+def test_a_claim_that_a_restore_has_left_without_data_is_not_waited_for_in_silence() -> None:
+    """Its etcd does not start, and no other member has what it lacks: only another restore brings data."""
+    cluster = a_cluster()
+    cluster.status.cluster_id = ""
+    pod = PodSeen(name="c-0", template=template_of(cluster), trouble="disk", words="cannot fetch cluster info")
+    left = replace(NOTHING, pods={"c-0": pod}, claims={"c-0": ClaimSeen(name="c-0")}, kept=Kept(was_restored=True))
+    plan = decide(cluster, left)
+    assert (plan.step, plan.stuck) == (None, True)
+    assert "cannot fetch cluster info" in plan.words
+    assert "EtcdRestore" in plan.words
 
 
 def test_what_a_restore_has_left_is_started_with_its_data_or_not_at_all() -> None:

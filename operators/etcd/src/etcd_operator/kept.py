@@ -34,4 +34,4 @@ class Kept:
     begun_from: bool = False
     """Whether a member has begun with the snapshot that the spec says the cluster starts from."""
     was_restored: bool = False
-    """Whether the cluster was ever given to a restore, which may be gone: its members are not the first of a new one."""
+    """Whether the cluster is marked as given to a restore, which may be gone. A manifest of an earlier one may say so too."""

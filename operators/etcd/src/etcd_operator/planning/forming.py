@@ -53,9 +53,8 @@ def from_snapshot(cluster: EtcdCluster, seen: Observation) -> Plan | None:
     if seen.kept.begun_from or cluster.status.current_version:
         if seen.voices or seen.pods or seen.claims or seen.kept.restoring:
             return None
-        return stuck(
-            "Forming", "the member that began with the snapshot is gone: delete the cluster, and create it again"
-        )
+        words = "nothing is left of the members, of which the first began with the snapshot of spec.restoreFrom"
+        return stuck("Forming", f"{words}: make an EtcdRestore; to begin with that one again, make the cluster anew")
     if seen.kept.restoring:
         return wait("Forming", f"the cluster begins with a snapshot: {seen.kept.restoring}")
     return Plan("Forming", "the cluster begins with the snapshot of spec.restoreFrom", Restore("given"))
@@ -98,25 +97,30 @@ def _is_own(cluster: EtcdCluster, member: MemberSeen) -> bool:
 def _seed(cluster: EtcdCluster, seen: Observation) -> Plan:
     name = next(iter(seen.pods.keys() | seen.claims.keys()), member_name(cluster, ()))
     pod = seen.pods.get(name)
-    if pod is None and seen.kept.was_restored:
-        return _without_its_restore(cluster, seen)
     if pod is None:
-        step = StartMember(name, Start("seed"), cluster.spec.version)
-        return Plan("Forming", f"{name} is the first member of a new cluster", step)
+        return _begun(cluster, seen, name)
     if not pod.ending and not pod.running and pod.template != template_of(cluster):
         return Plan("Forming", f"{name} is started anew, as it is asked for now", DeletePod(name))
+    if pod.trouble == "disk" and not pod.ending:
+        words = f"{name} does not start with what is left in its claim ({pod.words})"
+        return stuck("Forming", f"{words}: make another EtcdRestore")
     return wait("Forming", _awaited(pod))
 
 
-def _without_its_restore(cluster: EtcdCluster, seen: Observation) -> Plan:
-    """What there is may be the snapshot, what was there before it, or nothing yet: it is not begun with as if it were new."""
-    for name in seen.claims:
+def _begun(cluster: EtcdCluster, seen: Observation, name: str) -> Plan:
+    """A cluster that has served before a restore stopped it is not begun with as if it were new: what is left in a claim
+    may be the snapshot, what was there before it, or nothing yet.
+    """
+    if not (seen.kept.was_restored and cluster.status.current_version):
+        step = StartMember(name, Start("seed"), cluster.spec.version)
+        return Plan("Forming", f"{name} is the first member of a new cluster", step)
+    claim = seen.claims.get(name)
+    if claim is not None and not claim.ending and not claim.lost:
         step = StartMember(name, Start("return"), version_to_run(cluster, name))
         return Plan("Forming", f"{name} is started with what a restore has left in its claim", step)
-    words = (
-        "a restore has stopped this cluster and is gone, and nothing is left of its members: make another EtcdRestore"
-    )
-    return stuck("Forming", f"{words}; to begin with nothing, remove the annotation {GROUP}/restoring")
+    words = "a restore has stopped this cluster and is gone, and nothing is left of its members"
+    ways = f"make another EtcdRestore; to begin with nothing, remove the annotation {GROUP}/restoring"
+    return stuck("Forming", f"{words}: {ways}")
 
 
 def _awaited(pod: PodSeen) -> str:
