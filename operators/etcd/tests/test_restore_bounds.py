@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from types import SimpleNamespace
@@ -28,6 +29,7 @@ from navarch.k8s.core.v1 import (
     ContainerStatus,
     PersistentVolumeClaim,
     Pod,
+    PodCondition,
     PodSpec,
 )
 
@@ -101,17 +103,27 @@ async def test_a_first_member_has_a_claim_of_its_own_cluster() -> None:
     assert await seed_name(a_cluster(), server.ctx) == KEPT
 
 
-async def test_a_first_member_is_one_whose_disk_is_good_if_there_is_one() -> None:
+def with_a_failed_disk(pod: Pod) -> None:
+    ended = ContainerStateTerminated(exit_code=1, message='{"level":"fatal","error":"walpb: crc mismatch"}')
+    state = ContainerState(terminated=ended)
+    pod.status.container_statuses = [
+        ContainerStatus(name="etcd", image="", image_id="", ready=False, restart_count=3, state=state)
+    ]
+
+
+def with_a_volume_on_a_node_that_is_gone(pod: Pod) -> None:
+    words = "0/2 nodes are available: 2 node(s) didn't match PersistentVolume's node affinity."
+    pod.status.conditions = [PodCondition(type="PodScheduled", status="False", message=words)]
+
+
+@pytest.mark.parametrize("fail", [with_a_failed_disk, with_a_volume_on_a_node_that_is_gone])
+async def test_a_first_member_is_one_whose_disk_is_good_if_there_is_one(fail: Callable[[Pod], None]) -> None:
     """What it had stays beside the snapshot, and that of the others is given up: it may be the survivor of a lost quorum."""
     server, cluster = Server(), a_cluster()
     server.put(*(of("1", name) for name in (SEED, OLD, KEPT)))
-    ended = ContainerStateTerminated(exit_code=1, message='{"level":"fatal","error":"walpb: crc mismatch"}')
     for name in (SEED, OLD):
         failed = owned_by(cluster, Pod(name=name, spec=PodSpec(containers=[])))
-        state = ContainerState(terminated=ended)
-        failed.status.container_statuses = [
-            ContainerStatus(name="etcd", image="", image_id="", ready=False, restart_count=3, state=state)
-        ]
+        fail(failed)
         server.put(failed)
     assert await seed_name(cluster, server.ctx) == KEPT
     del server.objects[PersistentVolumeClaim, KEPT]

@@ -35,14 +35,19 @@ _FORGET: Final = {"status": {"clusterID": "", "leader": "", "members": {"ready":
 
 
 async def seed_name(cluster: EtcdCluster, ctx: Context) -> str:
-    """A member that has a claim, if one does: what is in it stays beside the new data. One whose disk has failed is the
-    last choice, and where there is no claim, one whose name is free.
+    """A member that has a claim, if one does: what is in it stays beside the new data. One whose disk has failed, or is on
+    a node that is gone, is the last choice, and where there is no claim, one whose name is free.
     """
     claims = await _labelled(PersistentVolumeClaim, cluster, ctx)
-    failed = {pod.name for pod in await _labelled(Pod, cluster, ctx) if pod_seen(pod).trouble == "disk"}
+    failed = {pod.name for pod in await _labelled(Pod, cluster, ctx) if _cannot_start(pod)}
     usable = [each.name for each in claims if is_of(cluster, each) and _is_usable(each)]
     free = member_name(cluster, (each.name for each in claims))
     return min(usable, key=lambda name: (name in failed, ordinal_of(name)), default=free)
+
+
+def _cannot_start(pod: Pod) -> bool:
+    seen = pod_seen(pod)
+    return seen.trouble == "disk" or seen.lost == "stranded"
 
 
 def _is_usable(claim: PersistentVolumeClaim) -> bool:
