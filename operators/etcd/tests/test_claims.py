@@ -49,12 +49,13 @@ def inside(path: str) -> PvcSource:
     return PvcSource(claim_name="backups", path=path)
 
 
-async def made(cluster: Cluster, name: str = "once") -> EtcdBackup:
+async def made(cluster: Cluster, name: str = "once", *, revision: int = 0) -> EtcdBackup:
+    """One that has what was written at that revision."""
     return await cluster.eventually(
         lambda: cluster.get(EtcdBackup, name),
-        lambda found: found.status.succeeded,
+        lambda found: found.status.succeeded and found.status.etcd_revision >= revision,
         timeout=SECONDS,
-        what="a backup on a claim",
+        what=f"a backup on a claim, of revision {revision} or later",
     )
 
 
@@ -243,8 +244,8 @@ async def test_a_cluster_keeps_backups_on_a_claim_and_begins_with_one(cluster: C
     async with cluster.run(etcd_operator(etcdutl=ETCDUTL)):
         await cluster.apply(example(1, backup=kept))
         await serves(cluster, 1)
-        await put(cluster, NAME, b"/a", b"kept")
-        await made(cluster, SCHEDULED)
+        revision = await put(cluster, NAME, b"/a", b"kept")
+        await made(cluster, SCHEDULED, revision=revision)
         folder = await folder_of(cluster) / "some"
         (folder / "etcd.db_v1_20200101T000000.000000Z.partial").write_bytes(b"half")
         await cluster.eventually(partial(names, folder), lambda found: len(found) == 4, timeout=SECONDS)
