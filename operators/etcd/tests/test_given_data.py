@@ -8,7 +8,8 @@ import pytest
 
 from etcd_operator.kept import Kept
 from etcd_operator.kinds import Beginning, EtcdCluster
-from etcd_operator.manifests import template_of
+from etcd_operator.looking import pod_seen
+from etcd_operator.manifests import pod, template_of
 from etcd_operator.observation import ClaimSeen, Observation, PodSeen
 from etcd_operator.places import LocalSource
 from etcd_operator.planning import decide
@@ -90,12 +91,26 @@ def test_a_claim_that_is_lost_is_not_what_a_restore_has_left(claim: ClaimSeen) -
     assert (plan.step, plan.stuck) == (None, True)
 
 
+def test_a_first_member_with_the_version_of_before_is_not_made_anew_again_and_again() -> None:
+    """What was asked for last did not work, and was given up: the pod is what would be made now, while it starts too."""
+    cluster = a_cluster(version="3.5.22")
+    cluster.status.cluster_id, cluster.status.current_version = "", "3.5.21"
+    cluster.status.failed_version, cluster.status.failed_generation = "3.5.22", 1
+    one = replace(NOTHING, claims={"c-0": ClaimSeen(name="c-0")})
+    for kept in (Kept(), Kept(was_restored=True)):
+        step = decide(cluster, replace(one, kept=kept)).step
+        assert isinstance(step, StartMember)
+        made = pod(cluster, "c-0", step.start, version=step.version)
+        starts = replace(one, pods={"c-0": pod_seen(made)}, kept=kept)
+        assert decide(cluster, starts).step is None
+
+
 def test_a_claim_that_a_restore_has_left_without_data_is_not_waited_for_in_silence() -> None:
     """Its etcd does not start, and no other member has what it lacks: only another restore brings data."""
     cluster = a_cluster()
     cluster.status.cluster_id = ""
-    pod = PodSeen(name="c-0", template=template_of(cluster), trouble="disk", words="cannot fetch cluster info")
-    left = replace(NOTHING, pods={"c-0": pod}, claims={"c-0": ClaimSeen(name="c-0")}, kept=Kept(was_restored=True))
+    failed = PodSeen(name="c-0", template=template_of(cluster), trouble="disk", words="cannot fetch cluster info")
+    left = replace(NOTHING, pods={"c-0": failed}, claims={"c-0": ClaimSeen(name="c-0")}, kept=Kept(was_restored=True))
     plan = decide(cluster, left)
     assert (plan.step, plan.stuck) == (None, True)
     assert "cannot fetch cluster info" in plan.words

@@ -5,10 +5,10 @@ from __future__ import annotations
 from urllib.parse import urlsplit
 
 from etcd_operator.kinds import GROUP, EtcdCluster
-from etcd_operator.manifests import Start, member_name, template_of
+from etcd_operator.manifests import Start, member_name
 from etcd_operator.observation import MemberSeen, Observation, PodSeen, quorum
 from etcd_operator.planning.plan import Plan, done, stuck, wait
-from etcd_operator.planning.rolling import version_to_run
+from etcd_operator.planning.rolling import is_outdated, version_to_run
 from etcd_operator.planning.securing import all_secure
 from etcd_operator.steps import DeletePod, Remember, Restore, StartMember
 
@@ -99,7 +99,7 @@ def _seed(cluster: EtcdCluster, seen: Observation) -> Plan:
     pod = seen.pods.get(name)
     if pod is None:
         return _begun(cluster, seen, name)
-    if not pod.ending and not pod.running and pod.template != template_of(cluster):
+    if not pod.ending and not pod.running and is_outdated(cluster, pod):
         return Plan("Forming", f"{name} is started anew, as it is asked for now", DeletePod(name))
     if pod.trouble == "disk" and not pod.ending:
         words = f"{name} does not start with what is left in its claim ({pod.words})"
@@ -111,12 +111,13 @@ def _begun(cluster: EtcdCluster, seen: Observation, name: str) -> Plan:
     """A cluster that has served before a restore stopped it is not begun with as if it were new: what is left in a claim
     may be the snapshot, what was there before it, or nothing yet.
     """
+    version = version_to_run(cluster, name)
     if not (seen.kept.was_restored and cluster.status.current_version):
-        step = StartMember(name, Start("seed"), cluster.spec.version)
+        step = StartMember(name, Start("seed"), version)
         return Plan("Forming", f"{name} is the first member of a new cluster", step)
     claim = seen.claims.get(name)
     if claim is not None and not claim.ending and not claim.lost:
-        step = StartMember(name, Start("return"), version_to_run(cluster, name))
+        step = StartMember(name, Start("return"), version)
         return Plan("Forming", f"{name} is started with what a restore has left in its claim", step)
     words = "a restore has stopped this cluster and is gone, and nothing is left of its members"
     ways = f"make another EtcdRestore; to begin with nothing, remove the annotation {GROUP}/restoring"
