@@ -145,16 +145,16 @@ def _refuse_to_lose_versions(wanted: Mapping[str, Any], found: Dynamic, manager:
     if stored:
         raise CrdError(
             f"CRD {found.name}: expected to replace its versions by {_listed(ours)}, but objects may still be stored as "
-            f'{_listed(stored)}; add a class of that version (served=False is enough), or set crds="verify" if the cluster\'s '
-            f"CRD is the newer one; once no object is stored so, take the version out of status.storedVersions"
+            f'{_listed(stored)}; apply crd(...) of the classes of all versions yourself, and set crds="verify"; once no object is '
+            f"stored so, take the version out of status.storedVersions"
         )
     served = {version["name"] for version in found["spec"]["versions"] if version["served"]} - ours
     others = _managers_of_versions(found) - {manager}
     if served and others:
         raise CrdError(
             f"CRD {found.name}: expected to replace its versions by {_listed(ours)}, but {_listed(others)} brought "
-            f"{_listed(served)}, which would no longer be served; add a class of that version, or leave the CRD to "
-            f'{_listed(others)}: crds="verify"'
+            f"{_listed(served)}, which would no longer be served; leave the CRD to {_listed(others)}, or apply crd(...) of the "
+            f'classes of all versions yourself: crds="verify"'
         )
 
 
