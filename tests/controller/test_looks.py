@@ -53,6 +53,13 @@ def test_changes_concern_those_who_looked_and_nobody_else(
     assert set(kept.at(collection, entry)) == expected
 
 
+def test_look_by_an_index_that_was_not_declared_concerns_nobody() -> None:
+    """Who asks is told; whatever changes afterwards is followed as if nobody had asked."""
+    kept, collection = Looks([KIND]), Collection(Cached(ConfigMap))
+    kept.note(Key("p", "a"), KIND, Look(None, index=("typo", "a")))
+    assert not list(kept.at(collection, entry_of(encode(ConfigMap(name="x", namespace="a")))))
+
+
 def test_looks_with_a_label_in_common_are_not_all_compared() -> None:
     """A change of one of many objects finds its own among thousands: no more than one by the label that all have."""
     kept, collection = Looks([KIND]), Collection(Cached(ConfigMap))

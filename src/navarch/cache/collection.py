@@ -147,7 +147,7 @@ class Collection(Generic[T]):
         return self.store.indexed(f"user:{name}", value)
 
     def index_values(self, name: str, entry: Entry) -> Iterable[str]:
-        """The values of an object, of whichever version, in the index of that name."""
+        """The values of an object, of whichever version, in the index of that name; none in one that was not added."""
         return self.store.values(f"user:{name}", entry)
 
     def _index_values(self, name: str, function: IndexFunction, entry: Entry) -> Iterable[str]:

@@ -91,8 +91,9 @@ class Store:
         return list(self._indexes[name].find(value).values())
 
     def values(self, name: str, entry: Entry) -> Iterable[str]:
-        """What an index that was added has of an entry, whether that is in the store or not."""
-        return self._indexes[name].values(entry)
+        """What an index has of an entry, whether that is in the store or not; nothing, if the index was not added."""
+        index = self._indexes.get(name)
+        return index.values(entry) if index is not None else ()
 
     def in_namespace(self, namespace: str) -> list[Entry]:
         """The entries of one namespace; indexed from the first question on."""

@@ -33,10 +33,10 @@ class ControllerOptions:
     """What can be chosen about a controller.
 
     `owns` are the kinds of its children, `watches` maps other kinds to the primary objects they concern; an object of a kind
-    in `reads` concerns those whose last reconcile looked at it. All of them are kept in the cache. `when` says which changes of the primary object count: by default
-    those of what is asked of it, not of its status. With `until_gone` an object that is being deleted is still
-    reconciled, until it is gone. So many objects are reconciled at once (`concurrency`), each for `timeout` seconds at
-    most.
+    in `reads` concerns those whose last reconcile looked at it. All of them are kept in the cache. `when` says which changes
+    of the primary object count: by default those of what is asked of it, not of its status. With `until_gone` an object that
+    is being deleted is still reconciled, until it is gone. So many objects are reconciled at once (`concurrency`), each for
+    `timeout` seconds at most.
     """
 
     owns: tuple[Watchable, ...] = ()
