@@ -39,8 +39,7 @@ class InProcessTransport:
 
     async def send(self, request: Request) -> Response:
         """See `Transport`. The time limit holds for the answer; a watch may last."""
-        reply = await self._answer(request, _asked(request, self._token))
-        return InProcessResponse(reply, reply.warnings if self._warned else ())
+        return InProcessResponse(await self._answer(request, _asked(request, self._token)))
 
     async def _answer(self, request: Request, asked: ApiRequest) -> Reply:
         if self._closed:
@@ -49,11 +48,12 @@ class InProcessTransport:
         await self._clock.sleep(0)
         try:
             async with asyncio.timeout(request.timeout):
-                return await self._server.handle(asked)
+                reply = await self._server.handle(asked)
         except TimeoutError:
             raise DeadlineError(
                 f"expected an answer to {request.method} {request.path} within {request.timeout:g} s"
             ) from None
+        return reply if self._warned else replace(reply, warnings=[])
 
     async def connect(self, request: Request, protocols: Sequence[str]) -> Response | WebSocket:
         """See `Transport`."""
@@ -95,16 +95,15 @@ class _NoSocket:
 class InProcessResponse:
     """A reply as the client sees it."""
 
-    def __init__(self, reply: Reply, warnings: Sequence[str] = ()) -> None:
+    def __init__(self, reply: Reply) -> None:
         self._reply = reply
-        self._warnings = warnings
         self.status = reply.status
         named = [(name, value) for name, joined in reply.headers.items() for value in joined.split("\n")]
         self.headers: Mapping[str, str] = CIMultiDict([("Content-Type", reply.content_type), *named])
 
     def warnings(self) -> Sequence[str]:
         """See `Response`."""
-        return [warning_header(text) for text in self._warnings]
+        return [warning_header(text) for text in self._reply.warnings]
 
     async def read(self) -> bytes:
         """See `Response`."""
