@@ -43,6 +43,15 @@ async def test_object_without_a_name_is_refused_as_unknown(client: Client) -> No
     assert 'pods "Unknown" is forbidden' in str(refused.value)
 
 
+async def test_service_of_no_known_type_is_refused_for_that_alone(client: Client) -> None:
+    """What its type has no use for goes before it is checked."""
+    spec = {"type": "LoadBalancer", "ports": [{"port": 80}]}
+    await client.create(Dynamic({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "odd"}, "spec": spec}))
+    with pytest.raises(Invalid) as refused:
+        await client.patch(Service, "odd", MergePatch({"spec": {"type": "Other"}}))
+    assert _fields(refused) == ["spec.type"]
+
+
 async def test_address_of_a_load_balancer_says_how_it_is_used(client: Client) -> None:
     """An address does, a name does not."""
     spec = {"type": "LoadBalancer", "ports": [{"port": 80}]}

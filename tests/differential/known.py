@@ -120,7 +120,8 @@ def _has_prefix(step: Step, difference: Difference) -> bool:
 
 
 def _is_for_two_families(_step: Step, difference: Difference) -> bool:
-    return "not configured for dual-stack services" in str(difference.real)
+    told = ("not configured for dual-stack services", 'Invalid value: "IPv6": not configured on this cluster')
+    return any(words in str(difference.real) for words in told)
 
 
 def _selects_by_what_versions_share(step: Step, difference: Difference) -> bool:

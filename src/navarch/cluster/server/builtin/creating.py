@@ -116,7 +116,7 @@ def _keep_what_is_given_out(spec: Json, before: Json) -> None:
         return
     if before.get("type") != "ExternalName":
         _keep_address(spec, before)
-    if spec.get("type") == "ClusterIP" and before.get("type") in _WITH_PORTS:
+    if spec.get("type") not in _WITH_PORTS and before.get("type") in _WITH_PORTS:
         _drop_unchanged(spec, before, ("externalTrafficPolicy", "allocateLoadBalancerNodePorts"))
         _drop_node_ports(spec, before)
     _keep_node_ports(spec, before)
