@@ -2,44 +2,18 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterable
 from typing import Any
 
 import pytest
 
+from controller.calls import Calls, settled
 from controller.reaching import Fleet
 from gadgets import Gadget
 from navarch.api import Key, ObjectMeta, set_controller
-from navarch.cache import Cached, Entry
 from navarch.client import MergePatch
-from navarch.controller import ByMetadata, Context, Lookup, any_change
+from navarch.controller import Context, any_change
 from navarch.k8s.core.v1 import ConfigMap
 from operating import HOME, World, operator
-
-
-class Calls(list[tuple[str, tuple[str, ...]]]):
-    """The name and the reasons of each reconcile."""
-
-    def note(self, ctx: Context) -> None:
-        self.append((ctx.key.name, ctx.reasons))
-
-    @property
-    def names(self) -> list[str]:
-        return [name for name, _ in self]
-
-    def taken(self) -> list[str]:
-        """The names so far; forgets them."""
-        names = self.names
-        self.clear()
-        return names
-
-
-async def settled(world: World, calls: Calls) -> list[str]:
-    """Whom the last change led to."""
-    await world.quiet(5)
-    return calls.taken()
-
 
 CHANGES: dict[str, dict[str, Any]] = {
     "spec": {"spec": {"size": 2}},
@@ -187,87 +161,6 @@ async def test_owned_object_triggers_its_owner_the_old_and_the_new() -> None:
         assert await settled(world, calls) == []
 
 
-async def test_what_was_listed_is_a_reason_when_it_comes_changes_and_goes() -> None:
-    """By labels and namespace, and no other of that kind; without a mapping."""
-    world, tested, calls = World(), operator(), Calls()
-
-    @tested.controller(Fleet, reads=(ConfigMap,))
-    async def reconcile(fleet: Fleet, ctx: Context) -> None:
-        calls.note(ctx)
-        await ctx.list(ConfigMap, labels={"app": "fleet", "fleet": fleet.name})
-
-    for name in ("first", "second"):
-        await world.user.create(Fleet(name=name))
-    async with world.run(tested):
-        assert sorted(await settled(world, calls)) == ["first", "second"]
-        await world.user.create(ConfigMap(name="mine", labels={"app": "fleet", "fleet": "first"}))
-        assert await settled(world, calls) == ["first"]
-        await world.user.patch(ConfigMap, "mine", MergePatch({"data": {"k": "1"}}))
-        assert await settled(world, calls) == ["first"]
-        await world.user.patch(ConfigMap, "mine", MergePatch({"metadata": {"labels": {"fleet": "second"}}}))
-        assert sorted(await settled(world, calls)) == ["first", "second"]
-        await world.user.delete(ConfigMap, "mine")
-        assert await settled(world, calls) == ["second"]
-        await world.user.create(ConfigMap(name="nobodys", labels={"app": "fleet"}))
-        assert await settled(world, calls) == []
-
-
-async def test_what_was_not_there_is_a_reason_when_it_comes() -> None:
-    """Whoever asked for it by name is called, until a reconcile no longer asks."""
-    world, tested, calls = World(), operator(), Calls()
-
-    @tested.controller(Gadget, reads=(ConfigMap,))
-    async def reconcile(gadget: Gadget, ctx: Context) -> None:
-        calls.note(ctx)
-        if gadget.spec.size != 2:
-            await ctx.get(ConfigMap, "settings")
-
-    await world.create()
-    async with world.run(tested):
-        assert await settled(world, calls) == ["a"]
-        await world.user.create(ConfigMap(name="settings"))
-        assert await settled(world, calls) == ["a"]
-        await world.user.patch(Gadget, "a", MergePatch({"spec": {"size": 2}}))
-        assert await settled(world, calls) == ["a"]
-        await world.user.delete(ConfigMap, "settings")
-        assert await settled(world, calls) == []
-
-
-async def test_what_was_found_by_an_index_is_a_reason() -> None:
-    """Before and after the change."""
-    world, tested, calls = World(), operator(), Calls()
-    by_size = Cached(ConfigMap, indexes={"fleet": lambda found: [found.data["fleet"]] if found.data else []})
-
-    @tested.controller(Fleet, reads=(by_size,))
-    async def reconcile(fleet: Fleet, ctx: Context) -> None:
-        calls.note(ctx)
-        await ctx.list(ConfigMap, index=("fleet", fleet.name))
-
-    for name in ("first", "second", "third"):
-        await world.user.create(Fleet(name=name))
-    async with world.run(tested):
-        assert sorted(await settled(world, calls)) == ["first", "second", "third"]
-        await world.user.create(ConfigMap(name="c", data={"fleet": "first"}))
-        assert await settled(world, calls) == ["first"]
-        await world.user.patch(ConfigMap, "c", MergePatch({"data": {"fleet": "second"}}))
-        assert sorted(await settled(world, calls)) == ["first", "second"]
-
-
-async def test_own_write_of_what_was_read_is_no_reason() -> None:
-    """As of everything else that a reconcile writes."""
-    world, tested, calls = World(), operator(), Calls()
-
-    @tested.controller(Fleet, reads=(ConfigMap,))
-    async def reconcile(fleet: Fleet, ctx: Context) -> None:
-        calls.note(ctx)
-        if await ctx.get(ConfigMap, "made") is None:
-            await ctx.create(ConfigMap(name="made"), owned=False)
-
-    await world.user.create(Fleet(name="f"))
-    async with world.run(tested):
-        assert await settled(world, calls) == ["f"]
-
-
 async def test_reasons_say_what_happened() -> None:
     """For the log of the reconcile that they lead to."""
     world, tested, calls = World(), operator(), Calls()
@@ -282,115 +175,6 @@ async def test_reasons_say_what_happened() -> None:
         await world.user.create(owned("child", fleet))
         await world.eventually(lambda: len(calls) == 2, "a reconcile for the child")
     assert calls[1] == ("f", ("ConfigMap default/child came",))
-
-
-def named_in(settings: ConfigMap, lookup: Lookup) -> Iterable[Key]:
-    """The gadgets that a config map names."""
-    return [Key(settings.namespace, name) for name in (settings.data or {}).values()]
-
-
-async def test_mapping_is_asked_for_the_old_and_for_the_new_object() -> None:
-    """Whom it concerned before, and whom it concerns now."""
-    world, tested, calls = World(), operator(), Calls()
-
-    @tested.controller(Gadget, watches={ConfigMap: named_in})
-    async def reconcile(gadget: Gadget, ctx: Context) -> None:
-        calls.note(ctx)
-
-    for name in ("a", "b", "c"):
-        await world.create(name)
-    async with world.run(tested):
-        assert sorted(await settled(world, calls)) == ["a", "b", "c"]
-        await world.user.create(ConfigMap(name="m", data={"k": "a"}))
-        assert await settled(world, calls) == ["a"]
-        await world.user.patch(ConfigMap, "m", MergePatch({"data": {"k": "b"}}))
-        assert sorted(await settled(world, calls)) == ["a", "b"]
-        await world.user.delete(ConfigMap, "m")
-        assert await settled(world, calls) == ["b"]
-
-
-async def test_mapping_can_look_up_what_is_cached() -> None:
-    """For example all objects, or those of a label."""
-    world, tested, calls = World(), operator(), Calls()
-
-    def everybody(settings: ConfigMap, lookup: Lookup) -> Iterable[Key]:
-        return [Key(gadget.namespace, gadget.name) for gadget in lookup.list(Gadget, labels={"team": "x"})]
-
-    @tested.controller(Gadget, watches={ConfigMap: everybody})
-    async def reconcile(gadget: Gadget, ctx: Context) -> None:
-        calls.note(ctx)
-
-    await world.create("a", labels={"team": "x"})
-    await world.create("b", labels={"team": "y"})
-    async with world.run(tested):
-        assert sorted(await settled(world, calls)) == ["a", "b"]
-        await world.user.create(ConfigMap(name="m"))
-        assert await settled(world, calls) == ["a"]
-
-
-async def test_mapping_by_metadata_is_given_what_need_not_be_decoded() -> None:
-    """Keys, labels and owners are at hand, before and after the change."""
-    world, tested, calls = World(), operator(), Calls()
-
-    def labelled(entry: Entry, lookup: Lookup) -> Iterable[Key]:
-        return [Key(entry.key.namespace, name) for name in entry.labels]
-
-    @tested.controller(Gadget, watches={ConfigMap: ByMetadata(labelled)})
-    async def reconcile(gadget: Gadget, ctx: Context) -> None:
-        calls.note(ctx)
-
-    await world.create("a")
-    await world.create("b")
-    async with world.run(tested):
-        assert sorted(await settled(world, calls)) == ["a", "b"]
-        await world.user.create(ConfigMap(name="m", labels={"a": ""}))
-        assert await settled(world, calls) == ["a"]
-        await world.user.patch(ConfigMap, "m", MergePatch({"metadata": {"labels": {"a": None, "b": ""}}}))
-        assert sorted(await settled(world, calls)) == ["a", "b"]
-
-
-async def test_mapping_by_metadata_is_asked_again_only_if_that_has_changed() -> None:
-    """A version with other labels is asked about, and the one before it; of one with the same, the new one alone."""
-    world, tested, calls, asked = World(), operator(), Calls(), list[int]()
-
-    def labelled(entry: Entry, lookup: Lookup) -> Iterable[Key]:
-        asked.append(entry.version)
-        return [Key(entry.key.namespace, name) for name in entry.labels]
-
-    @tested.controller(Gadget, watches={ConfigMap: ByMetadata(labelled)})
-    async def reconcile(gadget: Gadget, ctx: Context) -> None:
-        calls.note(ctx)
-
-    await world.create("a")
-    await world.user.create(ConfigMap(name="m", labels={"a": ""}))
-    async with world.run(tested):
-        await settled(world, calls)
-        asked.clear()
-        await world.user.patch(ConfigMap, "m", MergePatch({"data": {"x": "1"}}))
-        assert (await settled(world, calls), len(asked)) == (["a"], 1)
-        await world.user.patch(ConfigMap, "m", MergePatch({"metadata": {"labels": {"a": None}}}))
-        assert (await settled(world, calls), len(asked)) == (["a"], 3)
-
-
-async def test_nothing_is_mapped_while_there_is_nothing_to_reconcile() -> None:
-    """Thousands of others may come and go before the first object does, which is then reconciled for itself."""
-    world, tested, calls, asked = World(), operator(), Calls(), list[str]()
-
-    def everything(settings: ConfigMap, lookup: Lookup) -> Iterable[Key]:
-        asked.append(settings.name)
-        return [Key(HOME, "a")]
-
-    @tested.controller(Gadget, watches={ConfigMap: everything})
-    async def reconcile(gadget: Gadget, ctx: Context) -> None:
-        calls.note(ctx)
-
-    async with world.run(tested):
-        await world.user.create(ConfigMap(name="m"))
-        assert (await settled(world, calls), asked) == ([], [])
-        await world.create("a")
-        assert await settled(world, calls) == ["a"]
-        await world.user.create(ConfigMap(name="n"))
-        assert (await settled(world, calls), asked) == (["a"], ["n"])
 
 
 async def test_object_on_its_way_out_is_reconciled_until_it_is_gone_if_so_declared() -> None:
@@ -412,32 +196,6 @@ async def test_object_on_its_way_out_is_reconciled_until_it_is_gone_if_so_declar
         assert (await settled(world, patient), default.taken()) == (["a"], [])
         await world.user.patch(Gadget, "a", MergePatch({"metadata": {"finalizers": None}}))
         assert (await settled(world, patient), default.taken()) == ([], [])
-
-
-@pytest.mark.parametrize("answer", [None, ["a"], [("default", "a")], 7, ValueError("no")], ids=repr)
-async def test_mapping_that_fails_harms_nothing(answer: Any, caplog: pytest.LogCaptureFixture) -> None:
-    """It is logged, and later changes are mapped again."""
-    world, tested, calls = World(), operator(), Calls()
-
-    def mapping(settings: ConfigMap, lookup: Lookup) -> Iterable[Key]:
-        if settings.name == "good":
-            return [Key(HOME, "a")]
-        if isinstance(answer, Exception):
-            raise answer
-        return answer  # type: ignore[no-any-return]  # what is tested
-
-    @tested.controller(Gadget, watches={ConfigMap: mapping})
-    async def reconcile(gadget: Gadget, ctx: Context) -> None:
-        calls.note(ctx)
-
-    await world.create()
-    async with world.run(tested):
-        assert await settled(world, calls) == ["a"]
-        await world.user.create(ConfigMap(name="bad"))
-        assert await settled(world, calls) == []
-        await world.user.create(ConfigMap(name="good"))
-        assert await settled(world, calls) == ["a"]
-    assert [record.levelno for record in caplog.records if "mapping" in record.getMessage()] == [logging.ERROR]
 
 
 async def test_what_was_there_waits_behind_what_happens() -> None:
