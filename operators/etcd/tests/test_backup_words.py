@@ -12,7 +12,7 @@ from unittest.mock import AsyncMock, Mock
 import pytest
 from obstore.store import MemoryStore
 
-from etcd_operator.backup import BackupPolicy, BackupReconciler, EtcdBackup, EtcdBackupSpec, LocalSource
+from etcd_operator.backup import BackupPolicy, BackupReconciler, BackupTimes, EtcdBackup, EtcdBackupSpec, LocalSource
 from etcd_operator.backup.faults import BackupError
 from etcd_operator.backup.snapshots import take
 from etcd_operator.backup.store import Bucket
@@ -36,7 +36,7 @@ async def test_a_backup_that_kubernetes_refuses_is_not_said_to_be_well() -> None
     backup.status.succeeded, backup.status.last_success_date = True, datetime(2025, 1, 1, tzinfo=UTC)
     ctx = cast(Context, SimpleNamespace(now=lambda: NOW, get=AsyncMock(return_value=None), event=Mock()))
     with pytest.raises(Retry):
-        await BackupReconciler(stores, Mock(), Mock(), AsyncMock()).reconcile(backup, ctx)
+        await BackupReconciler(stores, Mock(), Mock(), AsyncMock(), BackupTimes()).reconcile(backup, ctx)
     ready = backup.status.condition("BackupReady")
     assert ready is not None
     assert (ready.status, backup.status.succeeded) == ("False", False)
@@ -59,7 +59,7 @@ async def test_a_backup_counts_though_nobody_says_which_old_ones_are_needed(tmp_
     ctx = cast(Context, SimpleNamespace(now=lambda: NOW, event=Mock()))
     silent = AsyncMock(side_effect=DeadlineError("no answer"))
     reach = Mock(endpoints=Mock(return_value=reached))
-    await BackupReconciler(stores, reach, Trial(None), silent).reconcile(backup, ctx)
+    await BackupReconciler(stores, reach, Trial(None), silent, BackupTimes()).reconcile(backup, ctx)
     assert (backup.status.succeeded, backup.status.kept) == (True, 1)
 
 

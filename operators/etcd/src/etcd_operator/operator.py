@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from etcd_operator.backup import BackupReconciler, EtcdBackup, Stores, Trial, tool
+from etcd_operator.backup import BackupReconciler, BackupTimes, EtcdBackup, Stores, Trial, tool
 from etcd_operator.etcd import Connect
 from etcd_operator.gateways import Connections
 from etcd_operator.kinds import EtcdCluster
@@ -57,7 +57,9 @@ def etcd_operator(
     reconciler = Reconciler(connect or Connections(), keyring, Keeping(stores))
     operator.controller(EtcdCluster, owns=owns, timeout=60)(reconciler.reconcile)
     operator.background(reconciler.forget_gone)
-    snapshots = BackupReconciler(stores, reach, trial, being_restored)
+    times = BackupTimes(namespaces)
+    operator.background(times.follow)
+    snapshots = BackupReconciler(stores, reach, trial, being_restored, times)
     operator.controller(EtcdBackup, watches={pods: _nobody}, timeout=_BACKUP_SECONDS)(snapshots.reconcile)
     restores = RestoreReconciler(stores, reach, trial, python_image)
     operator.controller(EtcdRestore, watches={pods: _nobody}, timeout=_BACKUP_SECONDS)(restores.reconcile)

@@ -146,7 +146,7 @@ class BackupPolicy(
     time_zone: Annotated[str, Meta(max_length=64)] = ""
     """Of the schedule, such as `Europe/Berlin`; UTC if there is none."""
     max_backups: Annotated[int, Meta(ge=0)] = 0
-    """How many stay; 0 keeps all. The newest good one always stays."""
+    """How many stay; 0 keeps all. The newest good one always stays, and so do up to ten of earlier clusters."""
     max_age_in_second: Annotated[int, Meta(ge=0)] = 0
     """Older ones go; 0 keeps all."""
 

@@ -4,6 +4,7 @@ from etcd_operator.backup.archive import Archive, Manifest
 from etcd_operator.backup.kinds import EtcdBackup, EtcdBackupSpec
 from etcd_operator.backup.reconcile import BackupReconciler
 from etcd_operator.backup.stores import Stores
+from etcd_operator.backup.times import BackupTimes
 from etcd_operator.backup.trial import Trial, tool
 from etcd_operator.places import AbsSource, BackupPolicy, GcsSource, LocalSource, Place, PvcSource, S3Source
 
@@ -12,6 +13,7 @@ __all__ = [
     "Archive",
     "BackupPolicy",
     "BackupReconciler",
+    "BackupTimes",
     "EtcdBackup",
     "EtcdBackupSpec",
     "GcsSource",

@@ -10,8 +10,6 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
 
-from prometheus_client import Gauge
-
 from etcd_operator.backup.archive import Archive, Manifest, series_name
 from etcd_operator.backup.claims import Visit
 from etcd_operator.backup.due import due_at, following
@@ -19,6 +17,7 @@ from etcd_operator.backup.faults import BackupError
 from etcd_operator.backup.kinds import EtcdBackup
 from etcd_operator.backup.snapshots import Snapshot, take
 from etcd_operator.backup.stores import Stores
+from etcd_operator.backup.times import BackupTimes
 from etcd_operator.backup.trial import Trial
 from etcd_operator.kinds import EtcdCluster, PodPolicy
 from etcd_operator.places import path_of
@@ -32,11 +31,6 @@ __all__ = ["BackupReconciler"]
 _SECONDS: Final = 60
 _CLAIM_SECONDS: Final = 300
 """A volume may have to be made, and brought to a node."""
-_LAST: Final = Gauge(
-    "etcd_operator_backup_last_success_timestamp_seconds",
-    "When the newest snapshot was taken that counts.",
-    ("namespace", "name"),
-)
 
 
 Awaited = Callable[[str, Context], Awaitable[frozenset[str]]]
@@ -46,11 +40,12 @@ Awaited = Callable[[str, Context], Awaitable[frozenset[str]]]
 class BackupReconciler:
     """Brings `EtcdBackup`s about: once for each spec, or again and again. What is `awaited` stays, however old it is."""
 
-    def __init__(self, stores: Stores, reach: Reach, trial: Trial, awaited: Awaited) -> None:
+    def __init__(self, stores: Stores, reach: Reach, trial: Trial, awaited: Awaited, times: BackupTimes) -> None:
         self._stores = stores
         self._reach = reach
         self._trial = trial
         self._awaited = awaited
+        self._times = times
 
     async def reconcile(self, backup: EtcdBackup, ctx: Context) -> Result | None:
         """Makes one if it is due. What does not work is said, and tried again with growing delays."""
@@ -68,6 +63,7 @@ class BackupReconciler:
             raise _failed(backup, ctx, f"Kubernetes does not let it happen: {error}") from None
         following_one = following(backup.spec.backup_policy, made.taken)
         _tell(backup, ctx, made, kept, following_one)
+        self._times.tell(backup)
         return _again(following_one, ctx)
 
     async def _make(self, backup: EtcdBackup, ctx: Context) -> tuple[Manifest, int]:
@@ -160,7 +156,6 @@ def _tell(backup: EtcdBackup, ctx: Context, made: Manifest, kept: int, following
     next_one = f"; the next is due at {following_one:%Y-%m-%d %H:%M:%SZ}" if following_one else ""
     words = f"revision {made.revision} is in {made.object}, {made.size} bytes, {tried}{next_one}"
     _condition(backup, ctx, holds=True, reason="Verified", words=words)
-    _LAST.labels(backup.namespace, backup.name).set(made.taken.timestamp())
     ctx.event("BackedUp", words)
 
 
