@@ -9,7 +9,7 @@ WORKERS ?= $(shell nproc)
 PYTEST = $(BIN)/python -m pytest --numprocesses=$(WORKERS) --dist=worksteal
 export PYTHONPATH := scripts:operators/etcd/src:examples/demo
 
-.PHONY: help demo demo-memcached test check style types imports generated format e2e bench rig clean
+.PHONY: help demo demo-memcached test shake check style types imports generated format e2e bench rig clean
 
 help: ## Show the targets
 	@grep -E '^[a-z0-9-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | sort
@@ -34,6 +34,9 @@ demo-memcached: $(STAMP) ## The same with a smaller operator, the one of the REA
 
 test: $(STAMP) ## The fast suite: Python and pip alone
 	$(PYTEST) -m "not real"
+
+shake: $(STAMP) ## The fast suite while events, answers and processes come late; SEED=7 STRENGTH=2 ARGS=tests/operator
+	$(BIN)/python -m shake $(SEED:%=--seed=%) $(STRENGTH:%=--strength=%) --workers=$(WORKERS) $(ARGS)
 
 check: $(STAMP) ## Format, lint, types, import contracts, generated files, tests
 	$(MAKE) --no-print-directory --jobs=2 --output-sync=target types style imports generated

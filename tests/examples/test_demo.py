@@ -10,12 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from shake import reach
+
 ROOT = Path(__file__).parents[2]
 
 
 def told(demo: str, *folders: str) -> str:
     """What a demo prints, in a process of its own; it must come to its end."""
-    path = os.pathsep.join(str(ROOT / folder) for folder in ("examples/demo", *folders))
+    path = os.pathsep.join((*(str(ROOT / folder) for folder in ("examples/demo", *folders)), *reach.folders()))
     run = subprocess.run(
         [sys.executable, ROOT / "examples" / "demo" / demo],
         env={**os.environ, "PYTHONPATH": path},

@@ -1,0 +1,143 @@
+"""Delays that find what counts on an order that nobody promised."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+from types import ModuleType
+
+import pytest
+
+from shake import cli, points
+from shake.points import POINTS, Point, ShakeError, faults_of
+from shake.reach import environment
+from shake.weather import Odds, Weather
+
+ALWAYS = Odds(often=1.0, seconds=0.01, rarely=0.0)
+
+
+class Lines:
+    """What is delayed, with as many lines as one wants."""
+
+    def __init__(self) -> None:
+        self.given = 0
+
+    async def next(self) -> int:
+        self.given += 1
+        return self.given
+
+    def plain(self) -> None:
+        """Nothing that waits."""
+
+
+def module() -> ModuleType:
+    """A module with a class of its own, which a test may change."""
+    made = ModuleType("streams")
+    made.Lines = type("Lines", (), dict(vars(Lines)))  # type: ignore[attr-defined]
+    return made
+
+
+def point(method: str = "next") -> Point:
+    return Point("streams", "Lines", method, ALWAYS, points._late_line)
+
+
+def drawn(seed: str, count: int = 50) -> list[float]:
+    weather = Weather(seed, 1.0)
+    return [weather.delay("here", POINTS[0].odds) for _ in range(count)]
+
+
+def test_everything_that_is_to_come_late_is_there() -> None:
+    """Whoever renames a method that is delayed is told so: nothing would be delayed otherwise."""
+    assert faults_of(POINTS) == []
+
+
+def test_what_is_missing_is_named() -> None:
+    """A module, a class, a method, and a method that does not wait."""
+    missing = [
+        POINTS[0]._replace(module="navarch.client.nothing"),
+        POINTS[0]._replace(owner="Rows"),
+        POINTS[0]._replace(method="following"),
+        POINTS[0]._replace(method="__init__"),
+    ]
+    faults = faults_of(tuple(missing))
+    assert "navarch.client.nothing" in faults[0]
+    assert "expected navarch.client.lines.Rows.next to be a coroutine, got nothing of that name" in faults[1]
+    assert "expected navarch.client.lines.Lines.following to be a coroutine, got nothing of that name" in faults[2]
+    assert "expected navarch.client.lines.Lines.__init__ to be a coroutine, got <function" in faults[3]
+    with pytest.raises(ShakeError, match=r"streams\.Lines\.plain"):
+        point("plain").delay(module(), Weather("1", 1.0))
+
+
+def test_nothing_is_run_where_something_is_missing(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A run without delays would pass, and say nothing."""
+    monkeypatch.setattr(cli, "POINTS", (POINTS[0]._replace(method="following"),))
+    assert cli.main(["--seed=1", "--version"]) == 2
+    assert "navarch.client.lines.Lines.following" in capsys.readouterr().err
+
+
+def test_same_seed_has_same_delays() -> None:
+    """And another one has others; some are long, and most things are in time."""
+    assert drawn("1") == drawn("1")
+    assert drawn("1") != drawn("2")
+    many = drawn("1", 1000)
+    assert sum(each == 0 for each in many) > 500
+    assert any(each >= 0.5 for each in many)
+
+
+def test_delays_of_a_test_are_those_that_it_has_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many others came before it."""
+    monkeypatch.setenv("PYTEST_CURRENT_TEST", "tests/a.py::test_a (call)")
+    alone = drawn("1")
+    weather = Weather("1", 1.0)
+    monkeypatch.setenv("PYTEST_CURRENT_TEST", "tests/b.py::test_b (call)")
+    others = [weather.delay("here", POINTS[0].odds) for _ in range(50)]
+    monkeypatch.setenv("PYTEST_CURRENT_TEST", "tests/a.py::test_a (setup)")
+    assert [weather.delay("here", POINTS[0].odds) for _ in range(50)] == alone != others
+
+
+async def test_what_is_delayed_comes_late() -> None:
+    """By as much as was drawn, at least."""
+    streams = module()
+    point().delay(streams, Weather("1", 1.0))
+    lines, loop = streams.Lines(), asyncio.get_running_loop()
+    began = loop.time()
+    assert [await lines.next() for _ in range(3)] == [1, 2, 3]
+    same = Weather("1", 1.0)
+    assert loop.time() - began >= sum(same.delay("after streams.Lines.next", ALWAYS) for _ in range(3)) > 0
+
+
+async def test_line_that_was_not_handed_over_comes_next() -> None:
+    """Whoever gives up waiting loses nothing: a late line is no lost one."""
+    fine = asyncio.Event()
+
+    async def pause(when: str) -> None:
+        await fine.wait()
+
+    lines, late = Lines(), points._late_line(Lines.next, pause)
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(late(lines), 0.001)
+    fine.set()
+    assert [await late(lines), await late(lines)] == [1, 2]
+
+
+def test_processes_that_a_test_starts_are_reached() -> None:
+    """Each method that is delayed is another one there, without an import that the program did not make."""
+    program = "\n".join(
+        [
+            "import sys",
+            "assert 'navarch' not in sys.modules",
+            *(f"import {each.module}\nprint({each.name}.__wrapped__.__qualname__)" for each in POINTS),
+        ]
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env=environment("1", 1.0, os.environ),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.split() == [f"{each.owner}.{each.method}" for each in POINTS]
