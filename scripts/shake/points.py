@@ -21,6 +21,9 @@ Pause = Callable[[str], Awaitable[None]]
 """Waits as long as the weather wants at this place."""
 
 
+_DELAYED: Final[weakref.WeakSet[Method]] = weakref.WeakSet()
+
+
 class ShakeError(Exception):
     """Something that is to be delayed is not there."""
 
@@ -48,13 +51,16 @@ class Point(NamedTuple):
         return found
 
     def delay(self, module: ModuleType, weather: Weather) -> None:
-        """Delays the method from now on; raises like `original`."""
+        """Delays the method from now on, once; raises like `original`."""
         original = self.original(module)
+        if original in _DELAYED:
+            return
 
         async def pause(when: str) -> None:
             await asyncio.sleep(weather.delay(f"{when} {self.name}", self.odds))
 
         changed = functools.wraps(original)(self.delayed(original, pause))
+        _DELAYED.add(changed)
         setattr(getattr(module, self.owner), self.method, changed)
 
 

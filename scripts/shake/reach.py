@@ -1,6 +1,7 @@
 """Takes the weather into a process and all that it starts: Python imports `sitecustomize` when it begins.
 
-A module is changed when it is imported, never before: tests look at what programs import.
+A module is changed when it is imported, never before: tests look at what programs import. pytest has an import hook of its
+own, which comes first: there, the module `plugin` changes all of them at once.
 """
 
 from __future__ import annotations
@@ -13,9 +14,12 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import ModuleType
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-__all__ = ["begin", "environment", "folders"]
+if TYPE_CHECKING:
+    from shake.weather import Weather
+
+__all__ = ["begin", "delay_all", "environment", "folders"]
 
 _SEED: Final = "NAVARCH_SHAKE_SEED"
 _STRENGTH: Final = "NAVARCH_SHAKE_STRENGTH"
@@ -39,6 +43,14 @@ def begin() -> None:
         sys.meta_path.insert(0, _Finder())
 
 
+def delay_all() -> None:
+    """Imports what is to come late, and changes it; raises `ShakeError` if something is missing."""
+    from shake.points import POINTS  # noqa: PLC0415 - most processes need none of this
+
+    for point in POINTS:
+        point.delay(importlib.import_module(point.module), _weather())
+
+
 def _folders() -> tuple[str, ...]:
     return str(_HERE / "site"), str(_HERE.parent)
 
@@ -59,11 +71,15 @@ class _Finder(importlib.abc.MetaPathFinder):
 
 
 def _changes(module: str) -> list[Callable[[ModuleType], None]]:
-    from shake.points import POINTS  # noqa: PLC0415 - most processes need none of this
-    from shake.weather import Weather  # noqa: PLC0415
+    from shake.points import POINTS  # noqa: PLC0415 - see above
 
-    weather = Weather(os.environ[_SEED], float(os.environ[_STRENGTH]))
-    return [partial(point.delay, weather=weather) for point in POINTS if point.module == module]
+    return [partial(point.delay, weather=_weather()) for point in POINTS if point.module == module]
+
+
+def _weather() -> Weather:
+    from shake.weather import Weather  # noqa: PLC0415 - see above
+
+    return Weather(os.environ[_SEED], float(os.environ[_STRENGTH]))
 
 
 class _Loader(importlib.abc.Loader):

@@ -6,6 +6,7 @@ import asyncio
 import os
 import subprocess
 import sys
+from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -122,6 +123,17 @@ async def test_line_that_was_not_handed_over_comes_next() -> None:
         await asyncio.wait_for(late(lines), 0.001)
     fine.set()
     assert [await late(lines), await late(lines)] == [1, 2]
+
+
+def test_tests_are_reached(tmp_path: Path) -> None:
+    """In the processes of pytest too, whose own import hook comes before any other."""
+    probes = [f"    import {each.module}\n    assert {each.name}.__wrapped__" for each in POINTS]
+    (tmp_path / "test_probe.py").write_text("\n".join(["def test_reached():", *probes]))
+    (tmp_path / "pytest.ini").write_text("[pytest]")
+    command = [sys.executable, "-m", "shake", "--seed=1", "--workers=0", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert "1 passed" in done.stdout, done.stdout + done.stderr
+    assert f"make shake SEED=1 STRENGTH=1 ARGS={tmp_path}\n" in done.stdout
 
 
 def test_processes_that_a_test_starts_are_reached() -> None:
