@@ -1,5 +1,5 @@
 """The pytest plugin of `python -m shake`: the weather in the process of the tests."""
 
-from shake.reach import delay_all
+from shake.reach import change_all
 
-delay_all()
+change_all()

@@ -7,7 +7,7 @@ import functools
 import inspect
 import signal
 import weakref
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Callable
 from importlib import import_module
 from types import ModuleType
 from typing import Any, Final, NamedTuple
@@ -16,12 +16,12 @@ from shake.weather import Odds, Weather
 
 __all__ = ["POINTS", "Point", "ShakeError", "faults_of"]
 
-Method = Callable[..., Coroutine[Any, Any, Any]]
-Pause = Callable[[str], Awaitable[None]]
-"""Waits as long as the weather wants at this place."""
+Method = Callable[..., Any]
+Draw = Callable[[str], float]
+"""How late the next one is, before or after what it does."""
 
-
-_DELAYED: Final[weakref.WeakSet[Method]] = weakref.WeakSet()
+_CHANGED: Final[weakref.WeakSet[Method]] = weakref.WeakSet()
+_AT_ONCE_SECONDS: Final = 0.001
 
 
 class ShakeError(Exception):
@@ -29,13 +29,13 @@ class ShakeError(Exception):
 
 
 class Point(NamedTuple):
-    """A method that takes longer: `delayed` makes the method that takes its place."""
+    """A method in whose place there is another: what `change` makes of it, of the weather and of its name."""
 
     module: str
     owner: str
     method: str
-    odds: Odds
-    delayed: Callable[[Method, Pause], Method]
+    change: Callable[[Method, Weather, str], Method]
+    is_coroutine: bool = True
 
     @property
     def name(self) -> str:
@@ -44,24 +44,20 @@ class Point(NamedTuple):
 
     def original(self, module: ModuleType) -> Method:
         """The method as it is; raises `ShakeError` if there is none, or none that waits."""
-        found = vars(getattr(module, self.owner, object)).get(self.method)
-        if not inspect.iscoroutinefunction(found):
+        found: Method | None = vars(getattr(module, self.owner, object)).get(self.method)
+        if found is None or inspect.iscoroutinefunction(found) != self.is_coroutine:
+            wanted = "coroutine" if self.is_coroutine else "method"
             got = "nothing of that name" if found is None else repr(found)
-            raise ShakeError(f"expected {self.name} to be a coroutine, got {got}; mend scripts/shake/points.py")
+            raise ShakeError(f"expected {self.name} to be a {wanted}, got {got}; mend scripts/shake/points.py")
         return found
 
-    def delay(self, module: ModuleType, weather: Weather) -> None:
-        """Delays the method from now on, once; raises like `original`."""
+    def apply(self, module: ModuleType, weather: Weather) -> None:
+        """Changes the method, once; raises like `original`."""
         original = self.original(module)
-        if original in _DELAYED:
-            return
-
-        async def pause(when: str) -> None:
-            await asyncio.sleep(weather.delay(f"{when} {self.name}", self.odds))
-
-        changed = functools.wraps(original)(self.delayed(original, pause))
-        _DELAYED.add(changed)
-        setattr(getattr(module, self.owner), self.method, changed)
+        if original not in _CHANGED:
+            changed = functools.wraps(original)(self.change(original, weather, self.name))
+            _CHANGED.add(changed)
+            setattr(getattr(module, self.owner), self.method, changed)
 
 
 def faults_of(points: tuple[Point, ...]) -> list[str]:
@@ -75,55 +71,86 @@ def faults_of(points: tuple[Point, ...]) -> list[str]:
     return faults
 
 
-def _late_line(original: Method, pause: Pause) -> Method:
-    """A line of a watch that was read but not handed over is the next one's: it is lost only with its connection."""
+def late(odds: Odds, how: Callable[[Method, Draw], Method]) -> Callable[[Method, Weather, str], Method]:
+    """A change to what waits, as a point has it."""
+
+    def change(original: Method, weather: Weather, name: str) -> Method:
+        return how(original, lambda when: weather.delay(f"{when} {name}", odds))
+
+    return change
+
+
+def _line(original: Method, draw: Draw) -> Method:
+    """A line that had not to be waited for is as late as the one before it, and no later: lines do not queue up.
+
+    One that was read but not handed over is the next one's: it is lost only with its connection.
+    """
     kept: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
 
-    async def late(lines: Any) -> Any:
+    async def late_line(lines: Any) -> Any:
         if lines not in kept:
+            loop = asyncio.get_running_loop()
+            asked = loop.time()
             kept[lines] = await original(lines)
-        await pause("after")
+            seconds = draw("after")
+            await _sleep(seconds if loop.time() - asked > _AT_ONCE_SECONDS else 0.0)
         return kept.pop(lines)
 
-    return late
+    return late_line
 
 
-def _late_call(original: Method, pause: Pause) -> Method:
-    """The request is late, and so is the answer to it, which is data that nobody has to close."""
+def _call(original: Method, draw: Draw) -> Method:
+    """What is asked comes late, and so does the answer, which is data: nobody has to close it."""
 
-    async def late(*arguments: Any, **options: Any) -> Any:
-        await pause("before")
+    async def late_call(*arguments: Any, **options: Any) -> Any:
+        await _sleep(draw("before"))
         answer = await original(*arguments, **options)
-        await pause("after")
+        await _sleep(draw("after"))
         return answer
 
-    return late
+    return late_call
 
 
-def _late_open(original: Method, pause: Pause) -> Method:
-    """Only the request is late: somebody has to close the answer."""
+def _open(original: Method, draw: Draw) -> Method:
+    """Only what is asked comes late: somebody has to close the answer."""
 
-    async def late(*arguments: Any, **options: Any) -> Any:
-        await pause("before")
+    async def late_open(*arguments: Any, **options: Any) -> Any:
+        await _sleep(draw("before"))
         return await original(*arguments, **options)
 
-    return late
+    return late_open
 
 
-def _late_start(original: Method, pause: Pause) -> Method:
+def _start(original: Method, draw: Draw) -> Method:
     """What runs although nobody waits for it any more is killed, as it would be without a delay."""
 
-    async def late(*arguments: Any, **options: Any) -> Any:
-        await pause("before")
+    async def late_start(*arguments: Any, **options: Any) -> Any:
+        await _sleep(draw("before"))
         started = await original(*arguments, **options)
         try:
-            await pause("after")
+            await _sleep(draw("after"))
         except BaseException:
             await started.signal(signal.SIGKILL)
             raise
         return started
 
-    return late
+    return late_start
+
+
+async def _sleep(seconds: float) -> None:
+    """What is in time does not even give others a turn."""
+    if seconds:
+        await asyncio.sleep(seconds)
+
+
+def _calm(original: Method, weather: Weather, _: str) -> Method:
+    """A test that owns the time waits for nothing that takes any: it has no weather."""
+
+    def made(*arguments: Any, **options: Any) -> None:
+        weather.calm()
+        original(*arguments, **options)
+
+    return made
 
 
 _EVENTS: Final = Odds(often=0.25, seconds=0.15, rarely=0.04)
@@ -131,9 +158,10 @@ _REQUESTS: Final = Odds(often=0.08, seconds=0.05, rarely=0.01)
 _STARTS: Final = Odds(often=0.4, seconds=0.3, rarely=0.08)
 
 POINTS: Final = (
-    Point("navarch.client.lines", "Lines", "next", _EVENTS, _late_line),
-    Point("navarch.client.call", "Caller", "call", _REQUESTS, _late_call),
-    Point("navarch.client.call", "Caller", "open", _REQUESTS, _late_open),
-    Point("navarch.cluster.nodes.warden.warden", "Warden", "start", _STARTS, _late_start),
-    Point("navarch.cluster.nodes.warden.warden", "WardenContainer", "wait", _STARTS, _late_call),
+    Point("navarch.client.lines", "Lines", "next", late(_EVENTS, _line)),
+    Point("navarch.client.call", "Caller", "call", late(_REQUESTS, _call)),
+    Point("navarch.client.call", "Caller", "open", late(_REQUESTS, _open)),
+    Point("navarch.cluster.nodes.warden.warden", "Warden", "start", late(_STARTS, _start)),
+    Point("navarch.cluster.nodes.warden.warden", "WardenContainer", "wait", late(_STARTS, _call)),
+    Point("navarch._base.clock", "ManualClock", "__init__", _calm, is_coroutine=False),
 )

@@ -11,7 +11,7 @@ import importlib.machinery
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Final
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from shake.weather import Weather
 
-__all__ = ["begin", "delay_all", "environment", "folders"]
+__all__ = ["begin", "change_all", "environment", "folders"]
 
 _SEED: Final = "NAVARCH_SHAKE_SEED"
 _STRENGTH: Final = "NAVARCH_SHAKE_STRENGTH"
@@ -43,12 +43,12 @@ def begin() -> None:
         sys.meta_path.insert(0, _Finder())
 
 
-def delay_all() -> None:
-    """Imports what is to come late, and changes it; raises `ShakeError` if something is missing."""
+def change_all() -> None:
+    """Imports what is to be changed, and changes it; raises `ShakeError` if something is missing."""
     from shake.points import POINTS  # noqa: PLC0415 - most processes need none of this
 
     for point in POINTS:
-        point.delay(importlib.import_module(point.module), _weather())
+        point.apply(importlib.import_module(point.module), _weather())
 
 
 def _folders() -> tuple[str, ...]:
@@ -73,9 +73,10 @@ class _Finder(importlib.abc.MetaPathFinder):
 def _changes(module: str) -> list[Callable[[ModuleType], None]]:
     from shake.points import POINTS  # noqa: PLC0415 - see above
 
-    return [partial(point.delay, weather=_weather()) for point in POINTS if point.module == module]
+    return [partial(point.apply, weather=_weather()) for point in POINTS if point.module == module]
 
 
+@cache
 def _weather() -> Weather:
     from shake.weather import Weather  # noqa: PLC0415 - see above
 

@@ -29,15 +29,27 @@ class Weather:
         self._seed = seed
         self._strength = strength
         self._test = ""
+        self._is_calm = False
         self._places: dict[str, random.Random] = {}
 
     def delay(self, place: str, odds: Odds) -> float:
         """How many seconds the next one at `place` is late, mostly none."""
-        if self._test != (test := current_test()):
-            self._test, self._places = test, {}
+        self._turn()
+        if self._is_calm:
+            return 0.0
         if place not in self._places:
-            self._places[place] = random.Random(f"{self._seed} {test} {place}")  # noqa: S311 - no secret
+            self._places[place] = random.Random(f"{self._seed} {self._test} {place}")  # noqa: S311 - no secret
         return self._strength * _drawn(self._places[place], odds)
+
+    def calm(self) -> None:
+        """Nothing is late any more until the next test."""
+        self._turn()
+        self._is_calm = True
+
+    def _turn(self) -> None:
+        """Begins anew if there is another test."""
+        if self._test != (test := current_test()):
+            self._test, self._is_calm, self._places = test, False, {}
 
 
 def current_test() -> str:

@@ -11,26 +11,26 @@ from types import ModuleType
 
 import pytest
 
+from navarch._base.clock import SystemClock
 from shake import cli, points
-from shake.points import POINTS, Point, ShakeError, faults_of
+from shake.points import POINTS, Point, faults_of
 from shake.reach import environment
 from shake.weather import Odds, Weather
 
 ALWAYS = Odds(often=1.0, seconds=0.01, rarely=0.0)
+SOME = Odds(often=0.3, seconds=0.1, rarely=0.05)
 
 
 class Lines:
-    """What is delayed, with as many lines as one wants."""
+    """What is delayed, with as many lines as one wants, which come one by one."""
 
     def __init__(self) -> None:
         self.given = 0
 
     async def next(self) -> int:
+        await SystemClock().sleep(0.002)
         self.given += 1
         return self.given
-
-    def plain(self) -> None:
-        """Nothing that waits."""
 
 
 def module() -> ModuleType:
@@ -40,13 +40,8 @@ def module() -> ModuleType:
     return made
 
 
-def point(method: str = "next") -> Point:
-    return Point("streams", "Lines", method, ALWAYS, points._late_line)
-
-
-def drawn(seed: str, count: int = 50) -> list[float]:
-    weather = Weather(seed, 1.0)
-    return [weather.delay("here", POINTS[0].odds) for _ in range(count)]
+def drawn(weather: Weather, count: int = 50) -> list[float]:
+    return [weather.delay("here", SOME) for _ in range(count)]
 
 
 def test_everything_that_is_to_come_late_is_there() -> None:
@@ -67,8 +62,6 @@ def test_what_is_missing_is_named() -> None:
     assert "expected navarch.client.lines.Rows.next to be a coroutine, got nothing of that name" in faults[1]
     assert "expected navarch.client.lines.Lines.following to be a coroutine, got nothing of that name" in faults[2]
     assert "expected navarch.client.lines.Lines.__init__ to be a coroutine, got <function" in faults[3]
-    with pytest.raises(ShakeError, match=r"streams\.Lines\.plain"):
-        point("plain").delay(module(), Weather("1", 1.0))
 
 
 def test_nothing_is_run_where_something_is_missing(
@@ -82,28 +75,42 @@ def test_nothing_is_run_where_something_is_missing(
 
 def test_same_seed_has_same_delays() -> None:
     """And another one has others; some are long, and most things are in time."""
-    assert drawn("1") == drawn("1")
-    assert drawn("1") != drawn("2")
-    many = drawn("1", 1000)
+    many = drawn(Weather("1", 1.0), 1000)
+    assert drawn(Weather("1", 1.0), 1000) == many != drawn(Weather("2", 1.0), 1000)
     assert sum(each == 0 for each in many) > 500
     assert any(each >= 0.5 for each in many)
+    assert drawn(Weather("1", 2.0), 1000) == [2 * each for each in many]
 
 
 def test_delays_of_a_test_are_those_that_it_has_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """However many others came before it."""
     monkeypatch.setenv("PYTEST_CURRENT_TEST", "tests/a.py::test_a (call)")
-    alone = drawn("1")
+    alone = drawn(Weather("1", 1.0))
     weather = Weather("1", 1.0)
     monkeypatch.setenv("PYTEST_CURRENT_TEST", "tests/b.py::test_b (call)")
-    others = [weather.delay("here", POINTS[0].odds) for _ in range(50)]
+    others = drawn(weather)
     monkeypatch.setenv("PYTEST_CURRENT_TEST", "tests/a.py::test_a (setup)")
-    assert [weather.delay("here", POINTS[0].odds) for _ in range(50)] == alone != others
+    assert drawn(weather) == alone != others
+
+
+def test_test_that_owns_the_time_has_no_delays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It moves time on when everything has had its turn; the next test has delays again."""
+    weather = Weather("1", 1.0)
+    clock = ModuleType("clock")
+    clock.ManualClock = type("ManualClock", (), {"__init__": lambda clock: None})  # type: ignore[attr-defined]
+    POINTS[-1].apply(clock, weather)
+    clock.ManualClock()
+    assert not any(drawn(weather))
+    monkeypatch.setenv("PYTEST_CURRENT_TEST", "tests/b.py::test_b (call)")
+    assert any(drawn(weather))
 
 
 async def test_what_is_delayed_comes_late() -> None:
-    """By as much as was drawn, at least."""
+    """By as much as was drawn, at least; and no later if it is changed twice."""
     streams = module()
-    point().delay(streams, Weather("1", 1.0))
+    point = Point("streams", "Lines", "next", points.late(ALWAYS, points._line))
+    point.apply(streams, Weather("1", 1.0))
+    point.apply(streams, Weather("1", 1000.0))
     lines, loop = streams.Lines(), asyncio.get_running_loop()
     began = loop.time()
     assert [await lines.next() for _ in range(3)] == [1, 2, 3]
@@ -113,16 +120,18 @@ async def test_what_is_delayed_comes_late() -> None:
 
 async def test_line_that_was_not_handed_over_comes_next() -> None:
     """Whoever gives up waiting loses nothing: a late line is no lost one."""
-    fine = asyncio.Event()
+    read = asyncio.Event()
 
-    async def pause(when: str) -> None:
-        await fine.wait()
+    def draw(when: str) -> float:
+        read.set()
+        return 1000.0
 
-    lines, late = Lines(), points._late_line(Lines.next, pause)
-    with pytest.raises(TimeoutError):
-        await asyncio.wait_for(late(lines), 0.001)
-    fine.set()
-    assert [await late(lines), await late(lines)] == [1, 2]
+    lines, late = Lines(), points._line(Lines.next, draw)
+    async with asyncio.TaskGroup() as group:
+        waiting = group.create_task(late(lines))
+        await read.wait()
+        waiting.cancel()
+    assert await late(lines) == 1
 
 
 def test_tests_are_reached(tmp_path: Path) -> None:
