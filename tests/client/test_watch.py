@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from navarch import errors
 from navarch.api import Kind
 from navarch.client import MetadataOnly, Watch, WatchOptions
-from scripted import LeapingClock, Scripted, ScriptedTransport, config_map, event, page, refusal, scripted
+from scripted import LeapingClock, Scripted, ScriptedTransport, answer, config_map, event, page, refusal, scripted
 
 KIND = Kind("", "v1", "ConfigMap", plural="configmaps")
 LOST = errors.ConnectionLostError("lost")
@@ -173,6 +173,21 @@ async def test_errors_as_events_are_not_retried_in_a_hurry() -> None:
     client, _ = scripted(*[fault] * 10, stream(added(2)), clock=(clock := LeapingClock()))
     assert await names(client.watch(KIND, resource_version="1"), 1) == ["c2"]
     assert clock.slept[-1] > 10 * clock.slept[0]
+
+
+@pytest.mark.parametrize("hours", [2, 10**300])
+async def test_watch_does_not_sleep_for_hours(hours: int) -> None:
+    """Whatever a server, or a proxy in maintenance, asks for: it may be back in a minute."""
+    put_off = answer({"kind": "Status", "code": 503}, 503, **{"Retry-After": str(hours * 3600)})
+    client, _ = scripted(stream(added(2), LOST), put_off, stream(added(3)), clock=(clock := LeapingClock()))
+    assert await names(client.watch(KIND, resource_version="1"), 2) == ["c2", "c3"]
+    assert 0 < max(clock.slept) <= 60
+
+
+def test_watch_without_time_is_refused() -> None:
+    """Each connection would end as soon as it has begun."""
+    with pytest.raises(errors.InvalidValueError, match="1 or more, got 0"):
+        WatchOptions(timeout_seconds=0)
 
 
 @pytest.mark.parametrize("line", [b"<html>\n", b"{}\n", b"[]\n", b'{"type":"ADDED"}\n', b"\n", b'{"object":{}}\n'])

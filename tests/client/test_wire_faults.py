@@ -26,6 +26,7 @@ from faulty_server import (
 from navarch import errors
 from navarch.api import Dynamic, Kind
 from navarch.client import Client, WatchOptions
+from navarch.k8s.core.v1 import ConfigMap
 from scripted import config_map, event
 
 KIND = Kind("", "v1", "ConfigMap", plural="configmaps")
@@ -90,7 +91,7 @@ async def test_refused_connection_names_the_address(reaching: Any) -> None:
 
 
 async def test_unknown_host_is_named(reaching: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As nobody who could answer."""
+    """As a name that is wrong, and not as a server that is down."""
 
     def unknown(*_: object, **__: object) -> list[Any]:
         """As a resolver that knows all names; one that cannot be reached may take longer than the call has."""
@@ -98,7 +99,7 @@ async def test_unknown_host_is_named(reaching: Any, monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(socket, "getaddrinfo", unknown)
     async with reaching("http://does-not-exist.invalid") as client:
-        with pytest.raises(errors.ConnectError, match=r"nobody answered at http://does-not-exist\.invalid"):
+        with pytest.raises(errors.ConnectError, match=r"nobody knows the host of http://does-not-exist\.invalid .*DNS"):
             await client.get(KIND, "a")
 
 
@@ -125,6 +126,38 @@ async def test_create_that_was_cut_off_is_not_sent_again(reaching: Any) -> None:
     assert [request.method for request in server.requests] == ["GET", "POST"]
 
 
+WRITES: dict[str, Any] = {
+    "PUT": lambda client: client.replace(ConfigMap(name="a")),
+    "DELETE": lambda client: client.delete(KIND, "a"),
+    "POST": lambda client: client.create(ConfigMap(name="a")),
+}
+
+
+@pytest.mark.parametrize("method", WRITES)
+async def test_write_cut_off_on_a_kept_connection_is_not_sent_again(method: str, reaching: Any) -> None:
+    """A delete that was carried out would otherwise be answered with NotFound, or meet an object that is new."""
+    async with faulty(says(http(BODY)), says_and_ends(b""), says(http(BODY))) as server, reaching(server.url) as client:
+        await client.get(KIND, "a")
+        with pytest.raises(errors.ConnectionLostError, match="broke off"):
+            await WRITES[method](client)
+    assert [(request.method, request.connection) for request in server.requests] == [("GET", 0), (method, 0)]
+
+
+async def test_request_without_tls_to_a_server_with_it_is_told(reaching: Any) -> None:
+    """In its own words it is no answer of Kubernetes."""
+    play = says(http(b"Client sent an HTTP request to an HTTPS server.\n", "400 Bad Request"))
+    async with faulty(play) as server, reaching(server.url) as client:
+        with pytest.raises(errors.BadRequest, match="write https:// in the server's address"):
+            await client.get(KIND, "a")
+
+
+async def test_path_that_leads_nowhere_is_blamed_on_the_address(reaching: Any) -> None:
+    """The core group is no CRD that somebody forgot."""
+    async with faulty(says(http(b"404 page not found\n", "404 Not Found"))) as server, reaching(server.url) as client:
+        with pytest.raises(errors.NotFound, match="check the path in the server's address"):
+            await client.get(KIND, "a")
+
+
 async def test_watch_event_cut_in_the_middle_of_a_chunk_is_had_again(reaching: Any) -> None:
     """The watch resumes at the last whole event: nothing lost, nothing twice."""
     first, second = (event("ADDED", config_map(f"c{version}", version)) for version in (2, 3))
@@ -143,8 +176,8 @@ async def test_watch_event_cut_in_the_middle_of_a_chunk_is_had_again(reaching: A
 
 async def test_silent_watch_is_noticed_and_resumed(reaching: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A connection on which nothing comes for longer than the server was asked to keep it is dead."""
-    monkeypatch.setattr(navarch.client.watch, "_GRACE_SECONDS", 0.2)
-    options = WatchOptions(timeout_seconds=0)
+    monkeypatch.setattr(navarch.client.watch, "_GRACE_SECONDS", -0.8)
+    options = WatchOptions(timeout_seconds=1)
     first = says_nothing(chunked(event("ADDED", config_map("a", 2)), end=False))
     later = [says_nothing(), says(chunked(event("ADDED", config_map("b", 3))))]
 

@@ -65,6 +65,21 @@ async def test_token_and_impersonation_are_sent(reaching: Any) -> None:
     assert sent.header("User-Agent")[0].startswith("navarch/")
 
 
+@pytest.mark.parametrize(
+    ("fields", "authorization"), [({}, "Basic amFuZTpodW50ZXIvMg=="), ({"token": "abc"}, "Bearer abc")]
+)
+async def test_user_in_the_address_counts_if_there_is_no_other_credential(
+    fields: dict[str, str], authorization: str, reaching: Any
+) -> None:
+    """As in Go; aiohttp alone refuses the two together."""
+    async with faulty(says_json(config_map())) as server:
+        address = server.url.replace("://", "://jane:hunter%2F2@")
+        async with reaching(address, **fields) as client:
+            await client.get(KIND, "a")
+    [request] = server.requests
+    assert request.header("Authorization") == [authorization]
+
+
 @pytest.mark.parametrize("compression", [True, False])
 async def test_compression_is_used_only_if_wanted(compression: bool, reaching: Any) -> None:
     """On the same machine it costs more than it saves."""

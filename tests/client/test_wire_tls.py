@@ -29,10 +29,23 @@ async def test_server_that_the_ca_vouches_for_is_trusted(ca: Signed, server_tls:
         assert (await client.get(KIND, "a")).name == "a"
 
 
+async def test_the_scheme_in_capitals_is_the_same_scheme(ca: Signed, server_tls: Any, reaching: Any) -> None:
+    """The configured CA counts, and not those of the system."""
+    async with (
+        faulty(ANSWER, tls=server_tls(sign("server", ca))) as server,
+        reaching(server.url.replace("https", "HTTPS"), ca_data=ca.pem) as client,
+    ):
+        assert (await client.get(KIND, "a")).name == "a"
+
+
 BAD_SERVERS: dict[str, tuple[Callable[[Signed], Signed], str, str]] = {
     "another ca": (lambda ca: sign("server", sign("other")), "certificate", "check the CA"),
-    "expired": (lambda ca: sign("server", ca, lifetime=SOON_OVER), "has expired", "check the CA"),
-    "another name": (lambda ca: sign("server", ca, host="api.example"), "mismatch", "set tls-server-name"),
+    "expired": (lambda ca: sign("server", ca, lifetime=SOON_OVER), "has expired", "renew the server's certificate"),
+    "another name": (
+        lambda ca: sign("server", ca, host="api.example"),
+        "mismatch",
+        "use an address that the certificate names",
+    ),
 }
 
 

@@ -3,8 +3,8 @@
 import pytest
 
 from gadgets import Gadget, GadgetSpec, GadgetStatus, Part, installed
-from navarch.client import Client, MergePatch
-from navarch.errors import Conflict, NavarchError
+from navarch.client import Client, JsonPatch, MergePatch, StrategicPatch
+from navarch.errors import Conflict, Invalid, NavarchError, UnsupportedMediaType
 from navarch.k8s.core.v1 import ConfigMap
 
 
@@ -126,3 +126,14 @@ async def test_unknown_field_is_refused_and_its_object_not_shown(client: Client)
     with pytest.raises(NavarchError, match="sise") as caught:
         await client.apply(odd)
     assert "hunter2" not in str(caught.value)
+
+
+async def test_patch_that_the_server_refuses_without_a_reason_has_one(client: Client) -> None:
+    """Its own words are that there is an error in our request, and which media types there are."""
+    await installed(client)
+    await client.create(Gadget(name="a", spec=GadgetSpec(size=1)))
+    with pytest.raises(UnsupportedMediaType, match="custom kinds take no strategic merge patch; use MergePatch"):
+        await client.patch(Gadget, "a", StrategicPatch({"spec": {"size": 2}}))
+    for operation in ({"op": "test", "path": "/spec/size", "value": 9}, {"op": "remove", "path": "/spec/nothing"}):
+        with pytest.raises(Invalid, match="nothing at its path, or a test failed"):
+            await client.patch(Gadget, "a", JsonPatch([operation]))

@@ -51,6 +51,7 @@ _BY_CODE: dict[int, type[ApiError]] = {
 }
 _BY_REASON: dict[str, type[ApiError]] = {"AlreadyExists": AlreadyExists, "Expired": Gone, "Gone": Gone}
 _UNSERVED = b"404 page not found\n"  # what an API server says of a group or version that it does not know
+_PLAIN = b"Client sent an HTTP request to an HTTPS server.\n"
 _MANAGER = re.compile(r'conflict with "((?:[^"\\]|\\.)*)"')
 
 
@@ -98,8 +99,7 @@ def error_from_answer(request: Request, what: str, code: int, headers: Mapping[s
     try:
         status: StatusBody = _status_decoder.decode(body)
     except (msgspec.DecodeError, msgspec.ValidationError, UnicodeDecodeError):
-        unserved = code == 404 and body == _UNSERVED
-        text = _not_served(request) if unserved else _not_kubernetes(request, code, headers, body)
+        text = _known_text(request, body) or _not_kubernetes(request, code, headers, body)
         return _class_for(code, "")(f"{what}: {text}", code=code, retry_after=retry_after)
     return error_from_status(what, status, code, retry_after, secret=is_secret(request.path))
 
@@ -154,7 +154,14 @@ def bad_answer(request: Request, code: int, headers: Mapping[str, str], body: by
     return BadAnswerError(_not_kubernetes(request, code, headers, body) + (f" ({fault})" if fault else ""))
 
 
-def _not_served(request: Request) -> str:
+def _known_text(request: Request, body: bytes) -> str:
+    """What an API server means by an answer that is no Status; empty for any other body."""
+    if body == _PLAIN:
+        return "expected TLS, got a request without; write https:// in the server's address"
+    if body != _UNSERVED:
+        return ""
+    if request.path.startswith("/api/"):  # which every API server has
+        return f"the server does not serve {request.path}; check the path in the server's address"
     return f"the server does not serve {request.path}; is the CRD installed, and does it have this version?"
 
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 
 from navarch.api import Dynamic, Kind, Object, encode, full_wire
 from navarch.api.binary import check_bytes
-from navarch.errors import InvalidValueError, PatchError
+from navarch.errors import ApiError, Invalid, InvalidValueError, PatchError, UnsupportedMediaType
 
 __all__ = [
     "JsonPatch",
@@ -18,12 +18,14 @@ __all__ = [
     "StrategicPatch",
     "applied_body",
     "delete_options",
+    "explain_refusal",
     "object_body",
     "required_name",
     "required_patch",
 ]
 
 Propagation = Literal["Background", "Foreground", "Orphan"]
+_UNEXPLAINED = "due to an error in our request"
 _OPERATIONS = {
     "add": ("value",),
     "remove": (),
@@ -53,7 +55,7 @@ class JsonPatch:
 
 
 def _check_operation(index: int, operation: Any) -> None:
-    """What a server would answer with "due to an error in our request"."""
+    """What a server would refuse without saying why."""
     expected = f"expected operation {index} as {{'op': 'replace', 'path': '/spec/size', 'value': 3}}"
     if not isinstance(operation, dict) or operation.get("op") not in _OPERATIONS:
         raise PatchError(f"{expected}, got no op of {', '.join(_OPERATIONS)}")
@@ -96,6 +98,17 @@ def required_patch(patch: object) -> Patch:
             f"expected a patch, got {type(patch).__name__}; wrap it: MergePatch({{...}}) or JsonPatch([...])"
         )
     return patch
+
+
+def explain_refusal(error: ApiError, patch: Patch) -> None:
+    """Adds to the error what the server does not say of a patch that it refuses."""
+    if isinstance(error, UnsupportedMediaType) and isinstance(patch, StrategicPatch):
+        reason = "custom kinds take no strategic merge patch; use MergePatch, or apply"
+    elif isinstance(error, Invalid) and isinstance(patch, JsonPatch) and error.message.endswith(_UNEXPLAINED):
+        reason = "an operation does not fit the object: there is nothing at its path, or a test failed"
+    else:
+        return
+    error.args = (f"{error.message}; {reason}",)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

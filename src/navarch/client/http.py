@@ -9,7 +9,7 @@ import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TypeVar
-from urllib.parse import urlencode
+from urllib.parse import unquote, urlencode, urlsplit
 
 import aiohttp
 from multidict import CIMultiDict
@@ -17,6 +17,7 @@ from yarl import URL
 
 from navarch._base.clock import Clock
 from navarch.client.config import Authenticator, Config, default_user_agent
+from navarch.client.config.credentials import basic
 from navarch.client.config.model import without_password
 from navarch.client.config.proxies import environment_proxy
 from navarch.client.transport import Request, Response, WebSocket
@@ -37,6 +38,11 @@ __all__ = ["HttpTransport"]
 _CONNECT_SECONDS = 10.0
 _MAX_CONNECTIONS = 100
 _READ_BUFFER = 2**20
+_TLS_REMEDY = "check the CA (certificate-authority), the address, or set tls-server-name"
+_NOT_NOW = "renew the server's certificate, or put this machine's clock right"
+_NOT_THIS_NAME = "use an address that the certificate names, or set tls-server-name to one"
+# By the codes of OpenSSL: not yet valid, expired, another name, another address.
+_TLS_REMEDIES = {9: _NOT_NOW, 10: _NOT_NOW, 62: _NOT_THIS_NAME, 64: _NOT_THIS_NAME}
 _KEEPALIVE = {"TCP_KEEPIDLE": 20, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}
 
 A = TypeVar("A", bound=Upgraded)
@@ -48,8 +54,8 @@ class HttpTransport:
     def __init__(self, config: Config, clock: Clock) -> None:
         self._config = config
         self._clock = clock
-        self._server = config.server.rstrip("/")
-        self._shown = without_password(self._server)
+        self._server = _without_user(config.server)
+        self._shown = without_password(config.server)
         self._authenticator: Authenticator = config.authenticator(clock)
         self._proxy = config.proxy_url or environment_proxy(config.server)
         self._fixed_headers = _fixed_headers(config)
@@ -135,7 +141,7 @@ class HttpTransport:
         if long_lived:
             self._long = self._long or _new_session(0, hand_over_refusal)
             return self._long
-        self._short = self._short or _new_session(_MAX_CONNECTIONS)
+        self._short = self._short or _new_session(_MAX_CONNECTIONS, _send_once)
         return self._short
 
     def _ssl(self) -> ssl.SSLContext | None:
@@ -164,10 +170,39 @@ def _fixed_headers(config: Config) -> CIMultiDict[str]:
             "Accept-Encoding": "gzip" if config.compression else "identity",
         }
     )
+    headers.update(_user_in(config.server))
     if config.impersonate is not None:
         for name, value in config.impersonate.headers():
             headers.add(name, value)
     return headers
+
+
+def _without_user(server: str) -> str:
+    """The address alone: aiohttp refuses one with a user in it beside any other credential."""
+    parts = urlsplit(server)
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
+
+
+def _user_in(server: str) -> Mapping[str, str]:
+    """The header for the user that an address names, which counts if there is no other credential; as in Go."""
+    parts = urlsplit(server)
+    return basic(unquote(parts.username), unquote(parts.password or "")) if parts.username else {}
+
+
+class _BrokenOffError(aiohttp.ClientConnectionError):
+    """The connection broke while a write was under way, which may have been carried out."""
+
+
+async def _send_once(request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
+    """A client middleware: aiohttp itself would send a PUT or DELETE again where a connection in use before breaks."""
+    try:
+        return await handler(request)
+    except aiohttp.ClientConnectorError:
+        raise
+    except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
+        if request.method == "GET":
+            raise
+        raise _BrokenOffError from error
 
 
 def _new_session(limit: int, *middlewares: aiohttp.ClientMiddlewareType) -> aiohttp.ClientSession:
@@ -268,7 +303,11 @@ def _our_error(request: Request, server: str, error: aiohttp.ClientError | OSErr
             f"{call}: expected TLS from {server}, got a handshake that failed ({_reason(error)}); check the address"
         )
     if isinstance(error, aiohttp.ClientProxyConnectionError):
-        return ConnectError(f"{call}: nobody answered at the proxy ({_reason(error)}); check proxy-url")
+        return ConnectError(f"{call}: nobody answered at the proxy ({_reason(error)}); check proxy-url, or HTTPS_PROXY")
+    if isinstance(error, aiohttp.ClientConnectorDNSError):
+        return ConnectError(
+            f"{call}: nobody knows the host of {server} ({_reason(error)}); check the address and the DNS"
+        )
     if isinstance(error, (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError)):
         return ConnectError(f"{call}: nobody answered at {server} ({_reason(error)}); is the API server up?")
     if isinstance(error, aiohttp.ClientHttpProxyError):
@@ -292,9 +331,10 @@ def _inner(error: aiohttp.ClientError | OSError) -> BaseException | None:
 def _untrusted(server: str, error: aiohttp.ClientConnectorCertificateError) -> str:
     cause = error.certificate_error
     detail = getattr(cause, "verify_message", "") or str(cause)
+    remedy = _TLS_REMEDIES.get(getattr(cause, "verify_code", 0), _TLS_REMEDY)
     return (
         f"expected {server} to show a certificate that the configured CA has signed for this address, got one that does "
-        f"not verify: {detail}; check the CA (certificate-authority), the address, or set tls-server-name"
+        f"not verify: {detail.rstrip('.')}; {remedy}"
     )
 
 

@@ -21,7 +21,14 @@ from navarch.client.lines import Lines
 from navarch.client.retry import may_pass
 from navarch.client.target import Readable, accept
 from navarch.client.transport import Request, Response
-from navarch.errors import ApiError, BadAnswerError, ConnectionLostError, DecodeError, TransportError
+from navarch.errors import (
+    ApiError,
+    BadAnswerError,
+    ConnectionLostError,
+    DecodeError,
+    InvalidValueError,
+    TransportError,
+)
 
 __all__ = ["Watch", "WatchEvent", "WatchOptions"]
 
@@ -33,6 +40,8 @@ _BACKOFF = Backoff(initial=0.1, maximum=30.0, jitter=0.5)
 _GRACE_SECONDS = 10.0
 _AT_ONCE_SECONDS = 0.5
 _INITIAL_SECONDS = 3600
+# A server that wants quiet for longer may be back sooner, and a watch that sleeps would not know.
+_LONGEST_PAUSE = 60.0
 _NEVER = float("-inf")
 _INITIAL_END = "k8s.io/initial-events-end"
 
@@ -108,6 +117,10 @@ class WatchOptions:
     bookmarks: bool = False
     initial: bool = False
     timeout_seconds: int = 30
+
+    def __post_init__(self) -> None:
+        if self.timeout_seconds < 1:
+            raise InvalidValueError(f"expected timeout_seconds of a watch to be 1 or more, got {self.timeout_seconds}")
 
 
 class Watch(Closing, Generic[K]):
@@ -234,7 +247,8 @@ class Watch(Closing, Generic[K]):
         await self.close()
         if (self._in_initial and self._delivered) or not may_pass(error):
             raise error
-        delay = max(self._delays.next_delay(), getattr(error, "retry_after", None) or 0)
+        asked = min(getattr(error, "retry_after", None) or 0.0, _LONGEST_PAUSE)
+        delay = max(self._delays.next_delay(), asked)
         _log.warning("%s; the watch goes on in %.1f s", error, delay)
         await self._caller.clock.sleep(delay)
 

@@ -12,6 +12,7 @@ from navarch.client.bodies import (
     Propagation,
     applied_body,
     delete_options,
+    explain_refusal,
     object_body,
     required_name,
     required_patch,
@@ -20,7 +21,7 @@ from navarch.client.call import TypeOf
 from navarch.client.core import Core, FieldSelector, LabelSelector, query_of, selectors_of
 from navarch.client.target import ALL, Readable, accept, kind_of, reader_of, required_object
 from navarch.client.transport import Request
-from navarch.errors import InvalidValueError
+from navarch.errors import ApiError, InvalidValueError
 
 __all__ = ["Writes"]
 
@@ -75,7 +76,11 @@ class Writes(Core):
         request = self._write(
             "PATCH", path, required_patch(patch).body(), media_type=patch.media_type, headers=accept(what)
         )
-        return await self._object(what, request, self._what(_of("patch", subresource), kind, namespace, name))
+        try:
+            return await self._object(what, request, self._what(_of("patch", subresource), kind, namespace, name))
+        except ApiError as error:
+            explain_refusal(error, patch)
+            raise
 
     async def apply(
         self,

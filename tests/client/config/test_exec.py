@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -300,6 +301,14 @@ async def test_a_missing_command_shows_the_install_hint(tmp_path: Path) -> None:
     """The kubeconfig's own remedy."""
     with pytest.raises(CredentialError, match=r"'no-such-plugin': .*no such file on the PATH. Get it from the shop."):
         await made("no-such-plugin", install_hint="Get it from the shop.\n").headers()
+
+
+async def test_what_a_kubeconfig_or_a_plugin_says_does_not_steer_the_terminal(plugin: Any) -> None:
+    """Their words are shown, their escape sequences are spelled out."""
+    with pytest.raises(CredentialError, match=re.escape(r"\x1b[2Jget it")):
+        await made("no-such-plugin", install_hint="\x1b[2Jget it").headers()
+    with pytest.raises(CredentialError, match=re.escape(r"\x1b[2Jall is well")):
+        await made(plugin(r"printf '\033[2Jall is well' >&2; exit 1")).headers()
 
 
 async def test_a_command_that_cannot_be_run_is_told(tmp_path: Path) -> None:

@@ -302,7 +302,18 @@ def test_files_that_cannot_be_read_are_told(tmp_path: Path, monkeypatch: pytest.
         load(tmp_path)
     (tmp_path / "dangling").symlink_to(tmp_path / "nowhere")
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "dangling"))
-    with pytest.raises(ConfigError, match="dangling: expected a kubeconfig"):
+    with pytest.raises(ConfigError, match=r"expected a kubeconfig in .*dangling, got no such file"):
+        load()
+
+
+def test_a_link_to_nothing_is_a_missing_file(write: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As for kubectl, it does not stand in the way of the files after it; a folder does."""
+    (tmp_path / "dangling").symlink_to(tmp_path / "nowhere")
+    good = write()
+    monkeypatch.setenv("KUBECONFIG", f"{tmp_path / 'dangling'}:{good}")
+    assert load().origin.endswith(str(good))
+    monkeypatch.setenv("KUBECONFIG", f"{tmp_path}:{good}")
+    with pytest.raises(ConfigError, match="is a directory"):
         load()
 
 

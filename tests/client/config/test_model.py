@@ -37,6 +37,15 @@ CONTRADICTIONS: dict[str, tuple[dict[str, Any], str]] = {
     "no name": ({"password": "x"}, "a user name with the password"),
     "timeout": ({"timeout": 0}, "a timeout above 0 seconds, got 0"),
     "nobody": ({"impersonate": Impersonation(user="")}, "the user to impersonate"),
+    "no timeout": ({"timeout": float("nan")}, "a timeout above 0 seconds, got nan"),
+    "two lines": ({"user_agent": "a\r\nX-Admin: yes"}, "user_agent in one line"),
+    "user of two lines": ({"impersonate": Impersonation(user="a\nb")}, "Impersonate-User in one line"),
+    "group of two lines": (
+        {"impersonate": Impersonation(user="a", groups=("b\n", "c"))},
+        "Impersonate-Group in one line",
+    ),
+    "no host name": ({"tls_server_name": ".example.com"}, "tls_server_name to be a host name"),
+    "no label": ({"tls_server_name": "a" * 64}, "tls_server_name to be a host name"),
     "not ASCII": ({"proxy_url": "http://prox\u00fd"}, "non-ASCII"),
 }
 
@@ -47,6 +56,13 @@ def test_fields_that_contradict_each_other_are_told(name: str) -> None:
     fields, message = CONTRADICTIONS[name]
     with pytest.raises(ConfigError, match=f"this Config: expected .*{message}|this Config: .*{message}"):
         Config(server="https://a", **fields)
+
+
+@pytest.mark.parametrize("server", ["https://a..b", f"https://{'a' * 64}:6443", "https://.a"])
+def test_host_that_no_resolver_would_take_is_told(server: str) -> None:
+    """Python's own resolver fails over it with an error of another kind."""
+    with pytest.raises(ConfigError, match="expected server as https://HOST:PORT"):
+        Config(server=server)
 
 
 def test_impersonation_becomes_headers() -> None:

@@ -109,9 +109,14 @@ def fixed(config: Config) -> Fixed:
     if config.token:
         return Fixed(bearer(config.token, config.origin))
     if config.username:
-        pair = base64.b64encode(f"{config.username}:{config.password}".encode()).decode()
-        return Fixed({"Authorization": f"Basic {pair}"})
+        return Fixed(basic(config.username, config.password))
     return Fixed({})
+
+
+def basic(username: str, password: str) -> Mapping[str, str]:
+    """The header for a user name and a password."""
+    pair = base64.b64encode(f"{username}:{password}".encode()).decode()
+    return MappingProxyType({"Authorization": f"Basic {pair}"})
 
 
 def bearer(token: str, where: str) -> Mapping[str, str]:

@@ -13,7 +13,7 @@ from typing import cast
 from navarch._base.clock import Clock
 from navarch._base.tasks import acquire, within
 from navarch.client.config.execoutput import Answer, answer, question
-from navarch.client.config.masking import mask, telling, telling_arguments
+from navarch.client.config.masking import mask, printable, telling, telling_arguments
 from navarch.client.config.model import Config, ExecPlugin
 from navarch.errors import CredentialError
 
@@ -156,7 +156,7 @@ async def _start(plugin: ExecPlugin, environment: Mapping[str, str], *, interact
 
 
 def _not_started(error: Exception, plugin: ExecPlugin, where: str) -> str:
-    hint = f" {plugin.install_hint.strip()}" if plugin.install_hint.strip() else ""
+    hint = f" {printable(plugin.install_hint.strip())}" if plugin.install_hint.strip() else ""
     if isinstance(error, FileNotFoundError):
         return f"{where}: expected the command to be installed, got no such file on the PATH.{hint}"
     why = error.strerror if isinstance(error, OSError) else "a NUL character in its command, arguments or environment"
@@ -168,4 +168,4 @@ def _last_words(said: bytes, plugin: ExecPlugin) -> str:
     secrets = [*plugin.env.values(), *telling(os.environ), *telling_arguments(plugin.args)]
     text = mask(said.decode("utf-8", "replace"), secrets)[-_STDERR_TAIL:].strip()
     lines = [line for line in text.splitlines() if line.strip()][-_STDERR_LINES:]
-    return " Its last words: " + " | ".join(lines) if lines else ""
+    return " Its last words: " + " | ".join(map(printable, lines)) if lines else ""

@@ -107,7 +107,14 @@ def _candidates() -> list[Path]:
 
 
 def _exists(path: Path) -> bool:
-    return os.path.lexists(path)
+    """Whether there is something to read; what stands in the way of reading it is told by whoever reads it."""
+    try:
+        path.stat()
+    except FileNotFoundError:
+        return False
+    except (OSError, ValueError):
+        return True
+    return True
 
 
 def _nothing_found(candidates: list[Path], context: str | None) -> str:

@@ -32,6 +32,19 @@ def mask(text: str, secrets: Iterable[str] = ()) -> str:
     return text
 
 
+def printable(text: str) -> str:
+    r"""The text without what would steer a terminal; as kubectl shows words that are not its own.
+
+    >>> printable("\x1b[31mred")
+    '\\x1b[31mred'
+    """
+    return "".join(letter if letter.isprintable() or letter in "\n\t" else _escaped(letter) for letter in text)
+
+
+def _escaped(letter: str) -> str:
+    return letter.encode("unicode_escape").decode()
+
+
 def _masked(match: re.Match[str]) -> str:
     if "value" not in match.re.groupindex:
         return MASK

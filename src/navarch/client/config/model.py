@@ -130,10 +130,11 @@ class Config(_Guarded, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         _check_server(self)
-        msgspec.structs.force_setattr(self, "server", self.server.rstrip("/"))  # paths are put behind it
-        _check_proxy(self)
+        msgspec.structs.force_setattr(self, "server", _plainly(self.server))
+        check_proxy(self.proxy_url, self.origin, "proxy_url")
         _check_tls(self)
         _check_credentials(self)
+        _check_headers(self)
 
     def authenticator(self, clock: Clock) -> Authenticator:
         """What the transport asks for headers and TLS; holds tokens and certificates for as long as they are valid."""
@@ -167,22 +168,34 @@ def _check_server(config: Config) -> None:
             f"{where}: expected server to begin with https:// or http://, got {without_password(server)!r}. "
             f"Write it as https://HOST:PORT."
         )
-    if not parts.hostname or parts.query or parts.fragment:
+    if not _is_host(parts.hostname or "") or parts.query or parts.fragment:
         raise ConfigError(f"{where}: expected server as https://HOST:PORT, got {without_password(server)!r}")
 
 
-def _check_proxy(config: Config) -> None:
-    proxy, where = config.proxy_url, config.origin
+def _plainly(server: str) -> str:
+    """The address as paths are put behind it; its scheme in small letters, by which TLS is chosen."""
+    scheme, separator, rest = server.partition("://")
+    return scheme.lower() + separator + rest.rstrip("/")
+
+
+def _is_host(name: str) -> bool:
+    """Whether a name can be looked up, or told to a server; Python fails over the length of a label."""
+    labels = name.removesuffix(".").split(".")
+    return name.isprintable() and " " not in name and all(0 < len(label) < 64 for label in labels)
+
+
+def check_proxy(proxy: str, where: str, field: str) -> None:
+    """Raises ConfigError for a proxy that cannot be used; an empty one is none at all."""
     if not proxy:
         return
-    parts = _split(proxy, f"{where}: expected proxy_url to be a URL")
+    parts = _split(proxy, f"{where}: expected {field} to be a URL")
     if parts.scheme in {"socks5", "socks5h"}:
         raise ConfigError(
-            f"{where}: expected proxy_url to begin with http:// or https://, got a SOCKS proxy. "
+            f"{where}: expected {field} to begin with http:// or https://, got a SOCKS proxy. "
             f"SOCKS is not supported: use an HTTP proxy, or a tunnel to the API server with tls_server_name."
         )
-    if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise ConfigError(f"{where}: expected proxy_url as http://HOST:PORT, got {without_password(proxy)!r}")
+    if parts.scheme not in {"http", "https"} or not _is_host(parts.hostname or ""):
+        raise ConfigError(f"{where}: expected {field} as http://HOST:PORT, got {without_password(proxy)!r}")
 
 
 def _split(url: str, expected: str) -> Any:
@@ -205,6 +218,8 @@ def _check_tls(config: Config) -> None:
         )
     if config.ca_file and config.ca_data:
         raise ConfigError(f"{where}: expected one CA certificate, got ca_file and ca_data. Keep one.")
+    if config.tls_server_name and not _is_host(config.tls_server_name):
+        raise ConfigError(f"{where}: expected tls_server_name to be a host name, got {config.tls_server_name!r}")
     certificate = bool(config.client_certificate_file or config.client_certificate_data)
     key = bool(config.client_key_file or config.client_key_data)
     if certificate != key:
@@ -218,8 +233,16 @@ def _check_credentials(config: Config) -> None:
         raise ConfigError(f"{where}: expected one way to authenticate, got a token and a user name. Keep one.")
     if config.password and not config.username:
         raise ConfigError(f"{where}: expected a user name with the password, got none")
-    if config.timeout <= 0:
+    if not config.timeout > 0:  # NaN is neither
         raise ConfigError(f"{where}: expected a timeout above 0 seconds, got {config.timeout:g}")
     user = config.impersonate
     if user is not None and not user.user:
         raise ConfigError(f"{where}: expected the user to impersonate, got only a uid, groups or extra")
+
+
+def _check_headers(config: Config) -> None:
+    """What is sent as it is must fit into one line of a request."""
+    impersonation = config.impersonate.headers() if config.impersonate else ()
+    for name, value in (("user_agent", config.user_agent), *impersonation):
+        if not value.isprintable():
+            raise ConfigError(f"{config.origin}: expected {name} in one line of printable text, got {value!r}")

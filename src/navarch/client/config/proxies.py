@@ -7,11 +7,15 @@ import os
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
+from navarch.client.config.model import check_proxy
+
 __all__ = ["environment_proxy"]
 
 
 def environment_proxy(server: str, environment: Mapping[str, str] | None = None) -> str:
     """The proxy for `server`; empty if there is none, or if NO_PROXY or a loopback address says to go without.
+
+    Raises ConfigError for one that cannot be used.
 
     >>> environment_proxy("https://api.example.com", {"HTTPS_PROXY": "http://proxy:3128"})
     'http://proxy:3128'
@@ -20,15 +24,18 @@ def environment_proxy(server: str, environment: Mapping[str, str] | None = None)
     """
     environment = os.environ if environment is None else environment
     parts = urlsplit(server)
-    proxy = _either(environment, f"{parts.scheme}_proxy")
+    variable = f"{parts.scheme}_proxy".upper()
+    proxy = _either(environment, variable)
     host = parts.hostname or ""
-    if not proxy or _is_loopback(host) or _is_excepted(host, parts.port, _either(environment, "no_proxy")):
+    if not proxy or _is_loopback(host) or _is_excepted(host, parts.port, _either(environment, "NO_PROXY")):
         return ""
-    return proxy if "://" in proxy else f"http://{proxy}"
+    proxy = proxy if "://" in proxy else f"http://{proxy}"
+    check_proxy(proxy, "the environment", variable)
+    return proxy
 
 
 def _either(environment: Mapping[str, str], name: str) -> str:
-    return environment.get(name.upper(), "") or environment.get(name, "")
+    return environment.get(name, "") or environment.get(name.lower(), "")
 
 
 def _is_loopback(host: str) -> bool:
@@ -48,7 +55,7 @@ def _covers(entry: str, host: str, port: int | None) -> bool:
     if "/" in entry:
         return address is not None and _in_network(address, entry)
     name, colon, wanted = entry.rpartition(":")
-    if colon and wanted.isdigit() and "]" not in wanted and name.count(":") == 0:
+    if colon and wanted.isdigit() and (":" not in name or name.endswith("]")):
         if int(wanted) != port:
             return False
         entry = name
