@@ -45,17 +45,26 @@ class Informer:
     """Keeps what a collection has of one namespace, or of all (None), as the server has it.
 
     `run` ends by cancellation alone: whatever goes wrong is logged, waited out and begun anew. A watch goes on where it
-    ended wherever the server allows; otherwise everything is listed again and compared with what is there.
+    ended wherever the server allows; otherwise everything is listed again and compared with what is there. What goes
+    wrong again and again in the same way is warned of once. Of a kind that `may_go`, it is no fault that it is not served.
     """
 
     def __init__(
-        self, client: Client, collection: Collection[Any], namespace: str | None, clock: Clock, rng: random.Random
+        self,
+        client: Client,
+        collection: Collection[Any],
+        namespace: str | None,
+        clock: Clock,
+        rng: random.Random,
+        *,
+        may_go: bool = False,
     ) -> None:
         self._client = client
         self._collection = collection
         self._namespace = namespace
         self._clock = clock
         self._delays = Delays(_BACKOFF, rng)
+        self._may_go = may_go
         self._can_stream = True
         self._resume_from = ""
         self._watch: Watch[Any] | None = None
@@ -114,8 +123,10 @@ class Informer:
             return
         if isinstance(error, (Gone, NotFound)) or not isinstance(error, (ApiError, TransportError, ConfigError)):
             self._resume_from = ""
+        is_known = str(error) == self.error or (self._may_go and isinstance(error, NotFound))
         self.state, self.error = State.WAITING, str(error)
-        _log.warning("watch of %s: %s; it %s", self.name, error, "goes on" if self._resume_from else "begins anew")
+        level = logging.DEBUG if is_known else logging.WARNING
+        _log.log(level, "watch of %s: %s; it %s", self.name, error, "goes on" if self._resume_from else "begins anew")
 
     async def _list_and_watch(self) -> None:
         if self._resume_from:

@@ -156,5 +156,5 @@ class EveryKind:
         collection: Collection[Any] = Collection(Cached(kind, metadata_only=True))
         collection.subscribe(partial(self._told, kind))
         around = self._around
-        informer = Informer(around.client, collection, None, around.clock, around.rng)
+        informer = Informer(around.client, collection, None, around.clock, around.rng, may_go=True)
         return _Watched(informer, group.create_task(informer.run(), name=f"metadata of {kind.resource}"))
