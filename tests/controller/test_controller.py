@@ -100,7 +100,7 @@ async def test_reconcile_that_never_returns_is_cut_off_reported_and_tried_again(
         await world.create("other")
         await world.eventually(lambda: "other" in calls, "the other one")
         await world.eventually(lambda: calls.count("stuck") > 2, "it to be tried again", within=60)
-    told = [record for record in caplog.records if record.getMessage() == "failed"]
+    told = [record for record in caplog.records if vars(record).get("event") == "failed"]
     assert len(told) == 1
     assert told[0].exc_info is not None
     assert "expected an end within 10 s" in str(told[0].exc_info[1])
@@ -295,4 +295,4 @@ async def test_model_that_raises_while_it_is_read_ends_no_worker(
         await world.create("later")
         await world.eventually(lambda: len(calls) == 2, "the others")
     assert Key("default", "bad") not in calls
-    assert len([record for record in caplog.records if record.getMessage() == "failed"]) == 1
+    assert len([record for record in caplog.records if vars(record).get("event") == "failed"]) == 1

@@ -246,7 +246,7 @@ async def test_log_has_the_object_and_the_reason(caplog: pytest.LogCaptureFixtur
     with caplog.at_level(logging.WARNING):
         log_loop(world.reports[0])
     (record,) = caplog.records
-    assert record.message == str(world.reports[0])
+    assert vars(record)["event"] == str(world.reports[0])
     fields = vars(record)["fields"]
     assert (fields["controller"], fields["object"]) == ("memcached", "default/cache")
     assert fields["reason"] == "Deployment default/cache changed"

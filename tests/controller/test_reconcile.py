@@ -22,7 +22,7 @@ FAR = 3600.0
 
 def failures(caplog: pytest.LogCaptureFixture, level: int = logging.WARNING) -> list[logging.LogRecord]:
     """What was said of failed reconciles, at that level or above."""
-    return [record for record in caplog.records if record.getMessage() == "failed" and record.levelno >= level]
+    return [record for record in caplog.records if vars(record).get("event") == "failed" and record.levelno >= level]
 
 
 class Times:
@@ -112,7 +112,7 @@ async def test_retry_without_a_time_comes_again_with_growing_delays(caplog: pyte
     async with world.run(tested):
         await world.eventually(lambda: len(calls) == 11, "eleven reconciles", within=100)
     assert calls.pauses[-1] > 20 * calls.pauses[0]
-    assert caplog.messages.count("not yet") == 1
+    assert sum(vars(record).get("event") == "not yet" for record in caplog.records) == 1
 
 
 async def test_delays_begin_anew_after_a_success() -> None:
@@ -149,6 +149,21 @@ async def test_conflict_is_everyday_but_fields_that_others_manage_are_told(caplo
     async with world.run(tested):
         await world.eventually(lambda: not script, "the end of the script")
     assert [record.levelname for record in failures(caplog)] == ["WARNING"]
+
+
+async def test_error_of_ours_is_told_with_the_users_line(caplog: pytest.LogCaptureFixture) -> None:
+    """It has no traceback, so the line says which of several calls it was."""
+    world, tested = World(), operator()
+
+    @tested.controller(Gadget)
+    async def reconcile(gadget: Gadget, ctx: Context) -> None:
+        ctx.owned(ConfigMap)
+
+    await world.create()
+    async with world.run(tested):
+        await world.eventually(lambda: failures(caplog), "a failure")
+    called = reconcile.reconcile.__code__.co_firstlineno + 2
+    assert vars(failures(caplog)[0])["fields"]["place"] == f"{__file__}:{called}"
 
 
 async def test_permanent_is_not_tried_again_until_the_object_changes(caplog: pytest.LogCaptureFixture) -> None:

@@ -256,3 +256,12 @@ def test_fields_are_those_that_were_given() -> None:
     """Not their texts."""
     log: Log = logger("app").bind(a=[1])
     assert log.bind(b=2).fields == {"a": [1], "b": 2}
+
+
+def test_handlers_of_others_show_the_fields_too(caplog: pytest.LogCaptureFixture) -> None:
+    """What a line says of itself comes first; what groups records by their template finds the event alone."""
+    log = logger("app").bind(controller="memcached", reason="it came")
+    log.warning("100% failed", why="no such file", reason="retry", token=b"secret")
+    (record,) = caplog.records
+    assert record.getMessage() == ('100% failed why="no such file" reason=retry token="<6 bytes>" controller=memcached')
+    assert record.msg == "100%% failed%s"

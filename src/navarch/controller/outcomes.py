@@ -9,6 +9,7 @@ from navarch.controller.events import Recorder
 from navarch.errors import Conflict, DecodeError, NavarchError, NotLeaderError
 from navarch.observe.logs import Log
 from navarch.observe.metrics import Outcome
+from navarch.observe.places import users_line
 from navarch.queue import WorkQueue
 
 __all__ = ["Outcomes"]
@@ -76,7 +77,8 @@ class Outcomes:
         if _is_everyday(error) or not self._is_new(key, error):
             log.debug("failed", why=f"{type(error).__name__}: {_text(error)}", again_in=round(delay, 3))
         elif isinstance(error, NavarchError):
-            log.warning("failed", why=_text(error), again_in=round(delay, 3))
+            place = users_line(error)
+            log.warning("failed", why=_text(error), **({"place": place} if place else {}), again_in=round(delay, 3))
         else:
             log.exception("failed", again_in=round(delay, 3))  # noqa: LOG004 - called while it is being handled
 

@@ -1,7 +1,8 @@
 """Structured logs: an event in plain words, and fields that machines can search.
 
 Everything goes through the standard library's `logging`, so records of other libraries come out in the same form, and
-whoever already collects logging records gets ours too. Fields that the runtime binds: `controller`, `object`
+whoever already collects logging records gets ours too: the event as `record.event`, the fields as `record.fields`, and
+both in the message, for handlers that know of neither, such as pytest's. Fields that the runtime binds: `controller`, `object`
 ("Memcached default/cache"), `reconcile_id`, `reason`.
 """
 
@@ -16,7 +17,7 @@ from types import TracebackType
 from typing import Final, Literal, TextIO
 
 from navarch.errors import InvalidValueError
-from navarch.observe.rendering import ConsoleFormatter, JsonFormatter
+from navarch.observe.rendering import ConsoleFormatter, JsonFormatter, Words
 
 __all__ = ["Log", "logger", "setup", "within"]
 
@@ -73,8 +74,9 @@ class Log:
 
     def _write(self, level: int, event: str, fields: Mapping[str, object], *, failed: bool = False) -> None:
         if self._logger.isEnabledFor(level):
-            extra = {"fields": {**self.fields, **fields}}
-            self._logger.log(level, event, exc_info=failed, extra=extra, stacklevel=_CALLER)
+            extra = {"event": event, "fields": {**self.fields, **fields}}
+            words, template = Words({**fields, **self.fields, **fields}), event.replace("%", "%%") + "%s"
+            self._logger.log(level, template, words, exc_info=failed, extra=extra, stacklevel=_CALLER)
 
 
 def logger(name: str) -> Log:

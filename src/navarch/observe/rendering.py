@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
-__all__ = ["ConsoleFormatter", "JsonFormatter"]
+__all__ = ["ConsoleFormatter", "JsonFormatter", "Words"]
 
 _OWN_NAMES: Final = ("time", "level", "logger", "event", "exception")
 _CONTAINERS: Final = (list, tuple, set, frozenset)
@@ -26,7 +26,7 @@ class JsonFormatter(logging.Formatter):
             "time": _time(record),
             "level": record.levelname.lower(),
             "logger": record.name,
-            "event": record.getMessage(),
+            "event": _event(record),
             **_fields(record),
         }
         if failure := _failure(self, record):
@@ -44,7 +44,7 @@ class ConsoleFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         level = self._in(_COLOURS.get(record.levelname, _COLOURS["ERROR"]), f"{record.levelname:<7}")
         fields = (self._in(_GREY, f"{name}=") + _word(value) for name, value in _fields(record).items())
-        event = self._in(_BOLD, _printable(record.getMessage()))
+        event = self._in(_BOLD, _printable(_event(record)))
         line = " ".join((self._in(_GREY, _time(record)), level, event, *fields, self._in(_GREY, f"({record.name})")))
         failure = _failure(self, record)
         return _writable(f"{line}\n{failure}" if failure else line)
@@ -67,9 +67,30 @@ def _failure(formatter: logging.Formatter, record: logging.LogRecord) -> str:
     return formatter.formatException(record.exc_info) if record.exc_info and record.exc_info[0] else ""
 
 
+class Words:
+    """Fields as words behind a message, for formatters that know of no fields; they become text only there."""
+
+    __slots__ = ("_given",)
+
+    def __init__(self, given: Mapping[str, object]) -> None:
+        self._given = given
+
+    def __str__(self) -> str:
+        return _writable("".join(f" {name}={_word(value)}" for name, value in _shown(self._given).items()))
+
+
+def _event(record: logging.LogRecord) -> str:
+    """What happened; of records that other libraries wrote, their message."""
+    event: str | None = getattr(record, "event", None)
+    return event if event is not None else record.getMessage()
+
+
 def _fields(record: logging.LogRecord) -> dict[str, Any]:
+    return _shown(getattr(record, "fields", {}))
+
+
+def _shown(given: Mapping[str, object]) -> dict[str, Any]:
     """The fields as JSON values; one that has the name of a part of every line gets an underscore."""
-    given: Mapping[str, object] = getattr(record, "fields", {})
     return {f"{name}_" if name in _OWN_NAMES else name: _plain(value) for name, value in given.items()}
 
 

@@ -6,37 +6,22 @@ import asyncio
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from itertools import pairwise
-from pathlib import Path
 from types import FrameType
-from typing import Final, NamedTuple
+from typing import Final
 
 from navarch._base.pulse import Pulse
 from navarch.errors import InvalidValueError
 from navarch.observe.logs import logger
 from navarch.observe.metrics import LoopMetrics
+from navarch.observe.places import Place, culprit
 
-__all__ = ["Blockage", "Place", "Watchdog", "log_blockage"]
+__all__ = ["Blockage", "Watchdog", "log_blockage"]
 
 _log = logger("navarch.operator.watchdog")
 
-_STANDARD_LIBRARY: Final = str(Path(os.__file__).parent) + os.sep
-_NAVARCH: Final = str(Path(__file__).parent.parent) + os.sep
-_INSTALLED: Final = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 _LOOP: Final = tuple(f"{os.sep}asyncio{os.sep}{name}.py" for name in ("events", "base_events", "runners"))
-
-
-class Place(NamedTuple):
-    """A line of code that is being executed."""
-
-    file: str
-    line: int
-    function: str
-
-    def __str__(self) -> str:
-        return f"{self.function} ({self.file}:{self.line})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +106,9 @@ class _Observer:
         stack = tuple(_inside_the_loop(frame))
         if stack:
             task = asyncio.current_task(self._loop)
-            self._found = Blockage(task.get_name() if task else "", _culprit(stack), stack, seconds, over=False)
+            self._found = Blockage(
+                task.get_name() if task else "", culprit(stack) or stack[0], stack, seconds, over=False
+            )
             self._tell(self._found)
 
     def freed(self, seconds: float) -> None:
@@ -142,28 +129,3 @@ def _inside_the_loop(frame: FrameType | None) -> Iterator[Place]:
     while frame is not None and not frame.f_code.co_filename.endswith(_LOOP):
         yield Place(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_qualname)
         frame = frame.f_back
-
-
-def _culprit(stack: Sequence[Place]) -> Place:
-    """The innermost line of the user's own code.
-
-    An operator may itself be an installed package; then it is whatever the runtime called first.
-    """
-    for place in stack:
-        if not _is_runtime(place) and not _is_installed(place):
-            return place
-    for place, caller in reversed([*pairwise(stack)]):
-        if _is_runtime(caller) and not _is_runtime(place):
-            return place
-    return stack[0]
-
-
-def _is_installed(place: Place) -> bool:
-    return any(folder in place.file for folder in _INSTALLED)
-
-
-def _is_runtime(place: Place) -> bool:
-    """Python's own library, what it has frozen, and Navarch."""
-    if place.file.startswith((_NAVARCH, "<")):
-        return True
-    return place.file.startswith(_STANDARD_LIBRARY) and not _is_installed(place)

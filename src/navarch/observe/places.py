@@ -1,0 +1,60 @@
+"""Lines of code, and which of them are the user's own."""
+
+from __future__ import annotations
+
+import os
+import traceback
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Final, NamedTuple
+
+__all__ = ["Place", "culprit", "users_line"]
+
+_STANDARD_LIBRARY: Final = str(Path(os.__file__).parent) + os.sep
+_NAVARCH: Final = str(Path(__file__).parent.parent) + os.sep
+_INSTALLED: Final = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
+
+
+class Place(NamedTuple):
+    """A line of code that is being executed."""
+
+    file: str
+    line: int
+    function: str
+
+    def __str__(self) -> str:
+        return f"{self.function} ({self.file}:{self.line})"
+
+
+def culprit(stack: Sequence[Place]) -> Place | None:
+    """The innermost line of the user's own code, of a stack whose innermost line comes first; None if there is none.
+
+    An operator may itself be an installed package; then it is whatever the runtime called first.
+    """
+    for place in stack:
+        if not _is_runtime(place) and not _is_installed(place):
+            return place
+    for place, caller in reversed([*pairwise(stack)]):
+        if _is_runtime(caller) and not _is_runtime(place):
+            return place
+    return None
+
+
+def users_line(error: BaseException) -> str:
+    """Where in the user's own code an error came from, as "file:line"; empty if it did not pass through any."""
+    frames = traceback.walk_tb(error.__traceback__)
+    stack = [Place(frame.f_code.co_filename, line, frame.f_code.co_qualname) for frame, line in frames]
+    place = culprit(stack[::-1])
+    return f"{place.file}:{place.line}" if place is not None else ""
+
+
+def _is_installed(place: Place) -> bool:
+    return any(folder in place.file for folder in _INSTALLED)
+
+
+def _is_runtime(place: Place) -> bool:
+    """Python's own library, what it has frozen, and Navarch."""
+    if place.file.startswith((_NAVARCH, "<")):
+        return True
+    return place.file.startswith(_STANDARD_LIBRARY) and not _is_installed(place)
