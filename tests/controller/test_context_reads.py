@@ -45,7 +45,7 @@ async def test_undeclared_kind_is_asked_of_the_server() -> None:
 async def test_kind_that_the_server_does_not_know_is_an_error() -> None:
     """It is not the same as an object that is not there."""
     ctx = await World().begin()
-    with pytest.raises(NotFound, match="is the CRD installed"):
+    with pytest.raises(NotFound, match="the server does not serve /api/v1/namespaces/default/secrets/a"):
         await ctx.get(Secret, "a")
 
 

@@ -13,7 +13,7 @@ from gadgets import Gadget
 from navarch._base.clock import Clock
 from navarch.client import MergePatch
 from navarch.controller import Context, Permanent, Result, Retry
-from navarch.errors import Conflict
+from navarch.errors import Conflict, Forbidden
 from navarch.k8s.core.v1 import ConfigMap
 from operating import World, operator
 
@@ -164,6 +164,49 @@ async def test_error_of_ours_is_told_with_the_users_line(caplog: pytest.LogCaptu
         await world.eventually(lambda: failures(caplog), "a failure")
     called = reconcile.reconcile.__code__.co_firstlineno + 2
     assert vars(failures(caplog)[0])["fields"]["place"] == f"{__file__}:{called}"
+
+
+async def test_child_of_a_kind_that_is_not_declared_is_warned_of_once(caplog: pytest.LogCaptureFixture) -> None:
+    """Nobody is called when it changes; what is not owned is no child."""
+    world, tested = World(), operator()
+    calls: list[str] = []
+
+    @tested.controller(Gadget)
+    async def reconcile(gadget: Gadget, ctx: Context) -> None:
+        await ctx.apply(ConfigMap(name=f"{gadget.name}-free"), owned=False)
+        assert len(caplog.records) == len(calls[:1])
+        await ctx.apply(ConfigMap(name=gadget.name))
+        calls.append(gadget.name)
+
+    await world.create("a")
+    await world.create("b")
+    caplog.set_level(logging.WARNING)
+    async with world.run(tested):
+        await world.eventually(lambda: set(calls) == {"a", "b"}, "both reconciles")
+    (told,) = caplog.messages
+    assert "configmaps has children, but is not declared" in told
+    assert "declare owns=(ConfigMap, ...), or write owned=False" in told
+
+
+async def test_right_that_is_missing_is_told_with_the_remedy(caplog: pytest.LogCaptureFixture) -> None:
+    """What no declaration needs can be named; a quota is no matter of rights."""
+    world, tested = World(), operator()
+    refusals = [
+        'pods "a" is forbidden: User "shop" cannot patch resource "pods"',
+        'pods "a" is forbidden: exceeded quota',
+    ]
+
+    @tested.controller(Gadget)
+    async def reconcile(gadget: Gadget, ctx: Context) -> None:
+        if refusals:
+            raise Forbidden(refusals.pop(0), code=403)
+
+    await world.create()
+    async with world.run(tested):
+        await world.eventually(lambda: len(failures(caplog)) == 2, "both failures")
+    first, second = (vars(record)["fields"] for record in failures(caplog))
+    assert "Operator(uses=(Uses(...),))" in first["remedy"]
+    assert "remedy" not in second
 
 
 async def test_permanent_is_not_tried_again_until_the_object_changes(caplog: pytest.LogCaptureFixture) -> None:

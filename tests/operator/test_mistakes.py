@@ -9,6 +9,7 @@ import pytest
 from navarch import Operator
 from navarch.errors import DefinitionError
 from navarch.k8s.core.v1 import ConfigMap
+from scripted import scripted
 
 
 def test_one_text_for_namespaces_is_refused() -> None:
@@ -51,3 +52,25 @@ def test_cleanup_with_other_parameters_is_refused_where_it_is_written() -> None:
     declared = Operator("shop").controller(ConfigMap)(reconcile)
     with pytest.raises(DefinitionError, match=r"configmap: .* got goodbye\(found: .*; write goodbye\(configmap, ctx\)"):
         declared.cleanup(cast(Any, goodbye))
+
+
+def test_one_kind_without_a_tuple_is_refused() -> None:
+    """With what to write instead."""
+    with pytest.raises(DefinitionError, match=r"got owns=.*ConfigMap.*; write owns=\(ConfigMap,\)"):
+        Operator("shop").controller(ConfigMap, owns=cast(Any, ConfigMap))
+
+
+def test_background_function_that_would_block_is_refused() -> None:
+    """It would end at once, or stop everything else, and begin anew for ever."""
+
+    def poll(client: Any) -> None: ...
+
+    with pytest.raises(DefinitionError, match="got the function poll; write async def"):
+        Operator("shop").background(cast(Any, poll))
+
+
+async def test_operator_without_anything_to_run_is_refused() -> None:
+    """Most often the module with its controllers was not imported."""
+    client, _ = scripted()
+    with pytest.raises(DefinitionError, match=r"operator shop: expected something to run.*; import the modules"):
+        await Operator("shop").serve(client)

@@ -15,7 +15,7 @@ from navarch.cache import Cached
 from navarch.client import Client, Request, Response
 from navarch.errors import DefinitionError, Forbidden, MissingPermissionsError
 from navarch.k8s.apps.v1 import Deployment
-from navarch.k8s.core.v1 import ConfigMap, Node, Pod
+from navarch.k8s.core.v1 import ConfigMap, Node, Pod, Secret
 from navarch.operator import Operator, Uses
 from navarch.operator.permissions import (
     Needs,
@@ -133,20 +133,42 @@ def test_events_of_cluster_scoped_objects_go_to_the_default_namespace() -> None:
 
 
 def test_what_an_operator_says_that_it_uses_stands_in_the_place_of_what_it_declares() -> None:
-    """In its namespaces, with its definitions and its Lease."""
-    uses = (Uses(Pod, ("list", "delete")), Uses(Cache, ("patch",), "status"), Uses(Zone, ("get",)))
-    operator = Operator("exact", namespaces=("a", "b"), crds="verify", uses=uses)
-    operator.controller(Cache, owns=(ConfigMap,))(lambda _, __: None)
+    """In its namespaces, kind by kind; what it does not speak of follows from its declarations."""
+    uses = (Uses(Pod, ("list", "delete")), Uses(Cache, ("patch",), "status"), Uses(ConfigMap, ("get",)))
+    operator = Operator("exact", namespaces=("a",), crds="verify", uses=uses)
+    operator.controller(Cache, owns=(ConfigMap, Secret), reads=(Pod,))(lambda _, __: None)
     found = verbs(needed_by(operator, election_namespace="ops"))
     assert found.pop("leases.coordination.k8s.io in ops")
     assert found == {
         "customresourcedefinitions.apiextensions.k8s.io": "get",
-        f"zones.{GROUP}": "get",
+        "configmaps in a": "get",
         "pods in a": "delete list",
+        "secrets in a": "create delete get list patch watch",
+        f"caches.{GROUP} in a": "get list watch",
+        f"caches.{GROUP}/finalizers in a": "update",
         f"caches.{GROUP}/status in a": "patch",
-        "pods in b": "delete list",
-        f"caches.{GROUP}/status in b": "patch",
+        "events.events.k8s.io in a": "create patch",
     }
+
+
+def test_uses_without_verbs_takes_away_what_a_declaration_needs() -> None:
+    """Where a cluster does not ask for it."""
+    operator = Operator("exact", election=False, crds="ignore", uses=(Uses(Cache, (), "finalizers"),))
+    operator.controller(Cache, owns=(ConfigMap,))(lambda _, __: None)
+    assert f"caches.{GROUP}/finalizers" not in verbs(needed_by(operator, election_namespace=None))
+
+
+def test_right_in_the_whole_cluster_includes_each_namespace() -> None:
+    """Nothing is asked for twice: events of a kind that is in no namespace go to `default`."""
+    found = verbs(permissions_of([Needs(primary=Cache), Needs(primary=Zone)], election_namespace="ops"))
+    assert found["events.events.k8s.io"] == "create patch"
+    assert "events.events.k8s.io in default" not in found
+
+
+def test_one_use_without_a_tuple_is_refused() -> None:
+    """With the remedy."""
+    with pytest.raises(DefinitionError, match=r"write uses=\(Uses\(\.\.\.\),\)"):
+        Operator("exact", uses=Uses(Pod, ("get",)))  # type: ignore[arg-type]
 
 
 def test_one_text_of_verbs_is_refused() -> None:

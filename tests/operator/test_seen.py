@@ -94,6 +94,7 @@ async def test_address_that_is_taken_keeps_the_operator_from_starting() -> None:
         taken = await asyncio.start_server(lambda reader, writer: None, "127.0.0.1", 0)
         port = taken.sockets[0].getsockname()[1]
         tested = elected(endpoints=Endpoints(health=f"127.0.0.1:{port}", metrics=None))
+        tested.controller(Gadget)(lambda _, __: None)
         with pytest.raises(ExceptionGroup) as raised:
             async with world.run(tested):
                 await world.quiet(1000)

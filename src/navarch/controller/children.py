@@ -72,6 +72,8 @@ class Children:
         if owned:
             self._refuse_cluster_scoped(kind, twin)
             set_controller(twin, self._owner)
+            if kind not in self._reach.collections:
+                self._reach.undeclared.tell(self._reach.controller, kind)
         namespace = namespace_for(kind, twin.namespace or None, self._key.namespace)
         if namespace and isinstance(twin, Dynamic):
             twin.metadata["namespace"] = namespace

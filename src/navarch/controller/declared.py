@@ -54,8 +54,10 @@ class ControllerOptions:
         if not self.timeout > 0:
             raise DefinitionError(f"expected a timeout of more than 0 seconds, got {self.timeout!r}")
         for declared in ("owns", "reads"):
-            if not isinstance(getattr(self, declared), tuple):
-                raise DefinitionError(f"expected a tuple of kinds for {declared}, got {getattr(self, declared)!r}")
+            given = getattr(self, declared)
+            if not isinstance(given, tuple):
+                one = getattr(given, "__name__", "...")
+                raise DefinitionError(f"expected a tuple of kinds, got {declared}={given!r}; write {declared}=({one},)")
         if not isinstance(self.watches, Mapping):
             raise DefinitionError(f"expected a mapping of kinds to functions for watches, got {self.watches!r}")
         for what, mapper in self.watches.items():

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from navarch._base.deadlines import CutOffError
 from navarch.api import Key, Object
 from navarch.controller.contract import Permanent, Result, Retry
 from navarch.controller.events import Recorder
-from navarch.errors import Conflict, DecodeError, NavarchError, NotLeaderError
+from navarch.errors import Conflict, DecodeError, Forbidden, NavarchError, NotLeaderError
 from navarch.observe.logs import Log
 from navarch.observe.metrics import Outcome
 from navarch.observe.places import users_line
 from navarch.queue import WorkQueue
 
 __all__ = ["Outcomes"]
+
+
+_MISSING_RIGHT: Final = (
+    "let a role grant it; if no declaration needs it, name it in Operator(uses=(Uses(...),)), so that it is checked at the "
+    "start and roles_of(...) has it"
+)
 
 
 class Outcomes:
@@ -77,8 +85,7 @@ class Outcomes:
         if _is_everyday(error) or not self._is_new(key, error):
             log.debug("failed", why=f"{type(error).__name__}: {_text(error)}", again_in=round(delay, 3))
         elif isinstance(error, NavarchError):
-            place = users_line(error)
-            log.warning("failed", why=_text(error), **({"place": place} if place else {}), again_in=round(delay, 3))
+            log.warning("failed", why=_text(error), **_help(error), again_in=round(delay, 3))
         else:
             log.exception("failed", again_in=round(delay, 3))  # noqa: LOG004 - called while it is being handled
 
@@ -87,6 +94,12 @@ class Outcomes:
         is_new = self._told.get(key) != said
         self._told[key] = said
         return is_new
+
+
+def _help(error: NavarchError) -> dict[str, str]:
+    """What else is told of an error: where in the user's code it came from, and what to do, as far as that is known."""
+    remedy = _MISSING_RIGHT if isinstance(error, Forbidden) and '" cannot ' in error.message else ""
+    return {name: text for name, text in (("place", users_line(error)), ("remedy", remedy)) if text}
 
 
 def _is_everyday(error: Exception) -> bool:

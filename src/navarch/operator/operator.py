@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from inspect import isfunction
+from inspect import iscoroutinefunction, isfunction
 from typing import Any, TypeVar, get_args
 
 from navarch.api import Object
@@ -35,9 +35,9 @@ class Operator:
     `namespaces` are names or patterns, all if none are given; `operator.namespaces.change(...)` changes them at run time.
     `crds` says what happens to the definitions of the kinds it reconciles when it starts: they are installed, verified or
     ignored. With `election` (on by default) several replicas share one Lease and one of them works. `endpoints` are
-    served if given. The permissions it needs follow from what its controllers declare; `uses` lists them exactly where they
-    need less than that, or more through `ctx.client`. When it is told to stop, what is under way has `drain_seconds` to
-    finish.
+    served if given. The permissions it needs follow from what its controllers declare; for a kind of which it needs less,
+    or more (by `ctx.patch`, `ctx.delete` or `ctx.client`), `uses` lists them exactly. When it is told to stop, what is under
+    way has `drain_seconds` to finish.
     """
 
     def __init__(
@@ -48,13 +48,14 @@ class Operator:
         crds: CrdPolicy = "install",
         election: ElectionOptions | bool = True,
         endpoints: Endpoints | None = None,
-        uses: tuple[Uses, ...] | None = None,
+        uses: tuple[Uses, ...] = (),
         check_permissions: bool = True,
         drain_seconds: float = 30.0,
     ) -> None:
         DNS_SUBDOMAIN.check(name, where="the name of an operator")
         _refuse_text(namespaces)
         _refuse_unknown(crds)
+        _refuse_single(uses)
         self.name = name
         self.namespaces = Namespaces(*namespaces)
         self.crds: CrdPolicy = crds
@@ -113,7 +114,11 @@ class Operator:
         return declare
 
     def background(self, function: Background) -> Background:
-        """Runs the function beside the controllers while this process leads; it is restarted if it fails."""
+        """Runs the function beside the controllers while this process leads; it is restarted if it fails.
+
+        Raises `DefinitionError` for a function that is no coroutine: it would block all others.
+        """
+        _refuse_plain(function)
         self.backgrounds.append(function)
         return function
 
@@ -148,6 +153,19 @@ def _refuse_text(namespaces: object) -> None:
 def _refuse_unknown(crds: object) -> None:
     if crds not in get_args(CrdPolicy):
         raise DefinitionError(f"expected crds to be one of {', '.join(get_args(CrdPolicy))}, got {crds!r}")
+
+
+def _refuse_single(uses: object) -> None:
+    if isinstance(uses, Uses):
+        raise DefinitionError(f"expected a tuple of uses, got {uses!r}; write uses=(Uses(...),)")
+
+
+def _refuse_plain(background: object) -> None:
+    if isfunction(background) and not iscoroutinefunction(background):
+        name = background.__name__
+        raise DefinitionError(
+            f"expected a coroutine to run in the background, got the function {name}; write async def"
+        )
 
 
 def _refuse_function(primary: object) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from navarch.api import Kind
@@ -73,7 +73,10 @@ class Needs:
 
 @dataclass(frozen=True, slots=True)
 class Uses:
-    """Verbs that an operator uses on a kind, or on a subresource of it, in its namespaces: `Uses(Secret, ("get",))`."""
+    """Verbs that an operator uses on a kind, or on a subresource of it, in its namespaces: `Uses(Secret, ("get",))`.
+
+    They stand in the place of those that its controllers' declarations would need of that kind or subresource.
+    """
 
     what: Readable[Any]
     verbs: tuple[str, ...]
@@ -85,16 +88,22 @@ class Uses:
 
 
 def needed_by(operator: Operator, *, election_namespace: str | None) -> tuple[Permission, ...]:
-    """What the operator has to be allowed: what it says that it uses, or else what its controllers declare.
+    """What the operator has to be allowed: what its controllers declare, but of each kind in `uses` what stands there.
 
     Its Lease and its definitions come on top; `election_namespace` is None if there is no election.
     """
-    if operator.uses is None:
-        needs = [_needs(declared, operator.namespaces) for declared in operator.controllers]
-        return permissions_of(needs, election_namespace=election_namespace, crds=operator.crds)
-    used = {permission for each in operator.uses for permission in _used(each, operator.namespaces)}
-    used.update(permissions_of((), election_namespace=election_namespace, crds=operator.crds))
-    return tuple(sorted(used, key=Permission.order))
+    needs = [_needs(declared, operator.namespaces) for declared in operator.controllers]
+    derived = permissions_of(needs, election_namespace=election_namespace, crds=operator.crds)
+    exact = {(kind_of(each.what).group, kind_of(each.what).plural, each.subresource) for each in operator.uses}
+    found = {each for each in derived if (each.group, each.resource, each.subresource) not in exact}
+    found.update(permission for each in operator.uses for permission in _used(each, operator.namespaces))
+    return _least(found)
+
+
+def _least(found: set[Permission]) -> tuple[Permission, ...]:
+    """Sorted, without those of one namespace that the whole cluster includes."""
+    kept = (each for each in found if each.namespace is None or replace(each, namespace=None) not in found)
+    return tuple(sorted(kept, key=Permission.order))
 
 
 def _needs(declared: Controller[Any, Any], namespaces: Namespaces) -> Needs:
@@ -131,7 +140,7 @@ def permissions_of(
     found.update(crd_permissions(crds))
     if election_namespace is not None:
         found.update(_granted(_LEASES, _LEASE, (election_namespace,)))
-    return tuple(sorted(found, key=Permission.order))
+    return _least(found)
 
 
 def crd_permissions(policy: CrdPolicy) -> tuple[Permission, ...]:

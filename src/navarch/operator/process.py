@@ -41,6 +41,7 @@ async def serve(client: Client, *operators: Operator, cache: Cache | None = None
     A `cache` that others read too can be given; it is kept here. Raises what keeps one from starting: `ConfigError`, `MissingPermissionsError`, `DefinitionError`.
     """
     _refuse_twins(operators)
+    _refuse_idle(operators)
     requests = RequestMetrics(client.origin)
     client = client.through(lambda transport: InstrumentedTransport(transport, requests))
     cache = cache or Cache(client, client.clock, client.rng)
@@ -215,6 +216,16 @@ def _refuse_twins(operators: tuple[Operator, ...]) -> None:
     names = [operator.name for operator in operators]
     if not names or len(set(names)) < len(names):
         raise DefinitionError(f"expected one or more operators with different names, got {names}")
+
+
+def _refuse_idle(operators: tuple[Operator, ...]) -> None:
+    """Nothing would ever happen, and nobody would say why."""
+    for operator in operators:
+        if not operator.controllers and not operator.backgrounds:
+            raise DefinitionError(
+                f"operator {operator.name}: expected something to run, got neither controllers nor background functions; "
+                f"import the modules that declare them before it runs"
+            )
 
 
 def _why_late(informer: Informer) -> str:
