@@ -1,6 +1,8 @@
 """Structs of a schema: what is sent, what is not, and what a class may say."""
 
+import dataclasses
 import functools
+import types
 from typing import Any, ClassVar
 
 import msgspec
@@ -186,3 +188,36 @@ def test_status_comes_with_generation_and_conditions() -> None:
         nodes: list[str] = []
 
     assert encode(MyStatus(observed_generation=3)) == b'{"observedGeneration":3,"conditions":[],"nodes":[]}'
+
+
+class Counting:
+    """What several models can do, as a plain class."""
+
+    unit: ClassVar[str] = "pods"
+    size: int
+
+    def words(self) -> str:
+        """How many of what."""
+        return f"{self.size} {self.unit}"
+
+
+def test_plain_class_gives_methods_to_models() -> None:
+    """And to models of those; what it says of their fields is only a hint for type checkers."""
+
+    class Counted(Counting, Model):
+        size: int = 3
+
+    class Named(Counted):
+        name: str = "a"
+
+    assert Named().words() == "3 pods"
+    assert decode(Named, encode(Named(size=4))) == Named(size=4)
+
+
+@pytest.mark.parametrize("mixin", [Counting, dataclasses.make_dataclass("Counting", [("size", int, 1)])])
+def test_field_that_a_plain_class_declares_is_refused(mixin: type) -> None:
+    """It would be no field of the model, without a word."""
+    with pytest.raises(
+        DefinitionError, match=r"expected the field size in a Model, got it in Counting, .* Counting\(Model\)"
+    ):
+        types.new_class("Wrong", (mixin, Model))

@@ -201,6 +201,23 @@ def test_keyword_that_is_no_tuple_is_refused(keyword: str, value: Any, remedy: s
         types.new_class("Wrong", (Object,), {"group": "example.com", "version": "v1", keyword: value})
 
 
+@pytest.mark.parametrize(
+    ("keyword", "value", "expected"),
+    [
+        ("namespaced", "false", "bool"),
+        ("served", 0, "bool"),
+        ("deprecated", 1, "bool or str"),
+        ("scale", ".spec.size", "Scale or None"),
+        ("labels", ("a", "b"), "dict or None"),
+        ("plural", 5, "str"),
+    ],
+)
+def test_keyword_of_another_type_is_refused(keyword: str, value: Any, expected: str) -> None:
+    """A text that says false would be true."""
+    with pytest.raises(DefinitionError, match=rf"class Wrong: expected {keyword}= to be {expected}, got "):
+        types.new_class("Wrong", (Object,), {"group": "example.com", "version": "v1", keyword: value})
+
+
 @pytest.mark.parametrize("group", [None, ""])
 def test_custom_kind_without_a_group_is_refused(group: str | None) -> None:
     """The core group is Kubernetes' own."""

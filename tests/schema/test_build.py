@@ -53,6 +53,7 @@ Port = TypeAliasType("Port", Annotated[int, Meta(ge=1)])
         (uuid.UUID | None, {"type": "string", "format": "uuid"}),
         (Shade | None, {"type": "string", "enum": ["light", "dark"]}),
         (Literal[1, 2] | None, {"type": "integer", "enum": [1, 2]}),
+        (Literal["a"] | Literal["b"] | None, {"type": "string", "enum": ["a", "b"]}),  # noqa: PYI030 - as aliases make it
         (Literal["a", None], {"type": "string", "enum": ["a"]}),  # noqa: PYI061 - both spellings are read
         (IntOrString | None, {"x-kubernetes-int-or-string": True}),
         (int | str | None, {"x-kubernetes-int-or-string": True}),

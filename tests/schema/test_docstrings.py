@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+import zipfile
+from pathlib import Path
 from typing import Any
+
+import pytest
 
 from navarch.api import Model
 from navarch.schema.generation.docstrings import class_description, field_descriptions, shortened
@@ -80,3 +85,23 @@ print(crd(Cache)["metadata"]["name"])
 """
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert (ran.stdout, ran.stderr) == ("caches.example.com\n", "")
+
+
+@pytest.mark.parametrize("flags", [[], ["-OO"]], ids=["plain", "without docstrings"])
+def test_descriptions_are_found_in_an_archive_and_without_docstrings(tmp_path: Path, flags: list[str]) -> None:
+    """An application in one file, or run with -OO, makes the same CRD."""
+    program = '''
+from navarch.api import Model
+from navarch.schema.generation.docstrings import class_description, field_descriptions
+class Cache(Model):
+    """Said of the class."""
+    size: int = 1
+    """Said of the field."""
+print(class_description(Cache), field_descriptions(Cache))
+'''
+    with zipfile.ZipFile(tmp_path / "archive.zip", "w") as archive:
+        archive.writestr("kinds.py", program)
+    command = [sys.executable, *flags, "-c", "import kinds"]
+    environment = os.environ | {"PYTHONPATH": str(tmp_path / "archive.zip")}
+    ran = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    assert (ran.stdout, ran.stderr) == ("Said of the class. {'size': 'Said of the field.'}\n", "")

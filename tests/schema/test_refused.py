@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import msgspec
 import pytest
@@ -36,6 +36,10 @@ from navarch.k8s.core.v1 import ContainerPort, Pod
 from navarch.k8s.networking.v1 import Ingress
 from navarch.schema import Webhook, crd, schema_of
 from schema.thing import Mixed, Node, Point, kind_with, value_schema
+
+
+class Row(msgspec.Struct, array_like=True):
+    value: int = 1
 
 
 @pytest.mark.parametrize(
@@ -70,6 +74,11 @@ from schema.thing import Mixed, Node, Point, kind_with, value_schema
         (Annotated[int, OneOf("a", "b")] | None, "expected a marker of a field, got OneOf; give it to the class"),
         (Annotated[int, Preserve()] | None, "expected Preserve on a struct, got type integer; remove it"),
         (Annotated[int, Meta(ge=1, gt=1)] | None, "expected one bound on each side"),
+        (Annotated[float, Meta(le=float("inf"))] | None, "expected a bound that is a number, got inf; leave it out"),
+        (Annotated[float, Meta(multiple_of=float("nan"))] | None, "expected a bound that is a number, got nan"),
+        (Annotated[int, Meta(ge=cast(int, "5"))] | None, "expected a bound that is a number, got '5'"),
+        (Annotated[str, Meta(enum=cast(Any, "ab"))] | None, r"expected enum as a tuple, got 'ab'; write \('ab',\)"),
+        (Row | None, "expected a struct that is an object, got Row, an array; remove array_like=True"),
         (Annotated[int, Meta(min_length=1)] | None, "expected min_length on a string, list or map, got type integer"),
         (Annotated[int, Meta(pattern="a")] | None, "expected a pattern on a string, got type integer"),
         (Annotated[str, ListSet()] | None, "expected ListSet on a list, got type string"),
@@ -104,6 +113,12 @@ def test_a_type_that_no_schema_can_describe_is_refused(annotation: Any, message:
         (Annotated[int, Meta(ge=0.5)] | None, "expected a whole number on an integer, got 0.5"),
         (Annotated[float, Meta(multiple_of=0.5)] | None, "expected a positive whole number, got 0.5; write a Rule"),
         (Annotated[int, Meta(enum=("a",))] | None, "expected values of type integer, got 'a'"),
+        (Annotated[str, Meta(enum=())] | None, "expected values to choose from, got none"),
+        (Annotated[str, Meta(max_length=-1)] | None, "expected maxLength of 0 or more, got -1"),
+        (
+            Annotated[str, Meta(description="x" * 1_600_000)] | None,
+            r"Thing \(spec\): expected a CRD of at most 1,572,864 bytes, .* got 1,60\d,\d{3}; shorten its descriptions",
+        ),
         (Annotated[str, Meta(pattern="(?=a)")] | None, "expected a regular expression in RE2's syntax"),
         (
             Annotated[list[Point], ListMap("z")] | None,
@@ -150,6 +165,15 @@ def test_a_default_that_does_not_validate_is_refused() -> None:
     )
     with pytest.raises(DefinitionError, match=r"got \[9\]: Invalid value: 9: \[0\] in body .* \(at \[0\]\)"):
         value_schema(list[Annotated[int, Meta(le=3)]], default=[9])
+
+
+@pytest.mark.parametrize("default", [float("inf"), float("nan")])
+def test_a_default_that_json_does_not_know_is_refused(default: float) -> None:
+    """It would be null in the CRD, which stands for no default at all."""
+    with pytest.raises(
+        DefinitionError, match=rf"Thing\.spec\.value: expected a default that JSON can hold, got {default}"
+    ):
+        value_schema(float, default=default)
 
 
 def test_every_fault_is_told_at_once() -> None:
@@ -205,6 +229,9 @@ def test_every_field_that_no_schema_can_describe_is_told_at_once() -> None:
         ({"group": "example"}, "expected a domain with at least one dot, got 'example'"),
         ({"version": "1"}, "expected a version like v1alpha1, got '1'"),
         ({"storage": False}, "expected exactly one version with storage=True, got none"),
+        ({"labels": {"a b": "c"}}, r"Thing \(metadata\.labels\): expected a label key .* got 'a b'"),
+        ({"labels": {"a": "b c"}}, r"metadata\.labels\[a\]\): expected a label value .* got 'b c'"),
+        ({"annotations": {"a b": "c"}}, r"metadata\.annotations\): expected a label key .* got 'a b'"),
         ({"short_names": ("thing",)}, "expected a name not used yet, got 'thing'"),
         ({"deprecated": "x" * 300}, "expected 1 to 256 printable characters"),
         ({"scale": Scale(spec_replicas=".status.x")}, r"expected a path under \.spec\."),

@@ -18,6 +18,7 @@ __all__ = [
     "declaration_of",
     "given",
     "kind_of",
+    "refuse_other_types",
     "refuse_unknown",
     "refuse_without_version",
     "with_inherited",
@@ -44,6 +45,14 @@ OF_MODEL = ("rules", "one_of", "sensitive")
 _OF_DECLARATION = tuple(field.name for field in fields(Declaration))
 _OF_ONE_VERSION = frozenset({"version", "served", "storage", "deprecated"})
 _LISTS = (("short_names", str), ("categories", str), ("columns", Column))
+_TYPES: dict[str, tuple[type, ...]] = {
+    **dict.fromkeys(("group", "version", "kind", "plural", "singular"), (str,)),
+    **dict.fromkeys(("namespaced", "has_status", "served", "storage"), (bool,)),
+    "deprecated": (bool, str),
+    "scale": (Scale, type(None)),
+    "labels": (dict, type(None)),
+    "annotations": (dict, type(None)),
+}
 
 
 def given(keywords: dict[str, Any]) -> dict[str, Any]:
@@ -60,6 +69,15 @@ def refuse_unknown(name: str, keywords: dict[str, Any]) -> None:
             f"class {name}: unknown keyword {', '.join(unknown)}; expected one of {', '.join(known)}"
             f"{_hint(unknown[0], known)}"
         )
+
+
+def refuse_other_types(name: str, keywords: dict[str, Any]) -> None:
+    """`namespaced="false"` would be true."""
+    for keyword, expected in _TYPES.items():
+        value = keywords.get(keyword, msgspec.UNSET)
+        if value is not msgspec.UNSET and not isinstance(value, expected):
+            names = " or ".join("None" if kind is type(None) else kind.__name__ for kind in expected)
+            raise DefinitionError(f"class {name}: expected {keyword}= to be {names}, got {value!r}; correct it")
 
 
 def _hint(keyword: str, known: list[str]) -> str:

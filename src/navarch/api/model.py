@@ -73,12 +73,14 @@ class ModelType(msgspec.StructMeta):
         **config: Any,
     ) -> Any:
         _refuse_values_without_type(name, namespace)
+        _refuse_fields_of_others(name, bases, namespace)
         if not omit_empty:
             _hold_defaults(namespace)
         if sensitive:
             namespace |= {"__repr__": masked_repr, "__rich_repr__": masked_rich_repr}
         wire: dict[str, Any] = {"kw_only": True, "rename": "camel", "omit_defaults": True, "repr_omit_defaults": True}
-        wire["gc"] = False  # a model is a tree, as JSON is: there are no cycles in it that a collector could find
+        # A model is a tree, as JSON is: there are no cycles in it that a collector could find, but in a mixin's own dict.
+        wire["gc"] = any(base.__dictoffset__ for base in bases)
         try:
             cls: ModelType = super().__new__(mcls, name, bases, namespace, **(wire | config))
         except ValueError:
@@ -131,6 +133,19 @@ def _refuse_values_without_type(where: str, namespace: dict[str, Any]) -> None:
                 f"class {where}: expected a type for {name}, got only the value {value!r}; "
                 f"write `{name}: <type> = ...` for a field, `{name}: ClassVar[<type>] = ...` for a constant"
             )
+
+
+def _refuse_fields_of_others(where: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> None:
+    """Fields come from models alone: those that a plain class or dataclass declares would be lost without a word."""
+    models = [base for base in bases if isinstance(base, msgspec.StructMeta)]
+    for mixin in (base for base in bases if base not in models):
+        for name, annotation in vars(mixin).get("__annotations__", {}).items():
+            known = name in namespace.get("__annotations__", {}) or any(hasattr(model, name) for model in models)
+            if not (known or name.startswith("_") or _is_class_variable(annotation)):
+                raise DefinitionError(
+                    f"class {where}: expected the field {name} in a Model, got it in {mixin.__name__}, which is none; "
+                    f"write class {mixin.__name__}(Model)"
+                )
 
 
 def _is_plain(value: Any) -> bool:

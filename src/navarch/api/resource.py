@@ -25,6 +25,7 @@ from navarch.api.declaration import (
     declaration_of,
     given,
     kind_of,
+    refuse_other_types,
     refuse_unknown,
     refuse_without_version,
     with_inherited,
@@ -51,6 +52,7 @@ class ObjectType(ModelType):
     def __new__(mcls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **keywords: Any) -> Any:
         keywords = given(keywords)
         refuse_unknown(name, keywords)
+        refuse_other_types(name, keywords)
         options = {keyword: keywords.pop(keyword) for keyword in OF_MODEL if keyword in keywords}
         if "version" not in keywords:
             refuse_without_version(name, keywords)

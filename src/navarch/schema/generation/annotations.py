@@ -73,5 +73,12 @@ def union_members(annotation: Any) -> tuple[Any, ...]:
 
 
 def literal_values(annotation: Any) -> tuple[Any, ...] | None:
-    """The values of a `Literal`, None for any other type."""
-    return typing.get_args(annotation) if typing.get_origin(annotation) is typing.Literal else None
+    """The values of a `Literal`, or of a union of some; None for any other type.
+
+    >>> literal_values(typing.Literal["a"] | typing.Literal["b"])
+    ('a', 'b')
+    """
+    members = union_members(annotation)
+    if any(typing.get_origin(member) is not typing.Literal for member in members):
+        return None
+    return tuple(dict.fromkeys(value for member in members for value in typing.get_args(member)))

@@ -219,6 +219,8 @@ class _Builder:
 
     def _struct(self, struct: Any, where: Where, *, skip: tuple[str, ...] = (), defaults: bool = True) -> JsonSchema:
         self.draft.places[where.path] = where.place
+        if struct.__struct_config__.array_like:
+            _refuse(where, "a struct that is an object", f"{_name(struct)}, an array", "remove array_like=True")
         self.under_way.append(struct)
         description = class_description(_class_of(struct))
         schema: JsonSchema = {"description": description, "type": "object"} if description else {"type": "object"}
@@ -313,9 +315,11 @@ def _add_default(schema: JsonSchema, info: msgspec.structs.FieldInfo, where: Whe
     Whether the field can be left out: not if it is a spec whose own rules (exactly one of ...) refuse an empty one.
     """
     given = info.default_factory() if _has_default(info) else msgspec.UNSET
-    if given is msgspec.UNSET or where.json_path == ".status":
+    if given is None or given is msgspec.UNSET or where.json_path == ".status":
         return True
     default = to_builtins(given)
+    if default is None:
+        _refuse(where, "a default that JSON can hold", repr(given), "use None for no limit, or a number")
     if where.json_path == ".spec":
         if broken_rules(schema, default):
             return False

@@ -13,6 +13,7 @@ from navarch.errors import DefinitionError
 from navarch.schema.document import JsonSchema
 from navarch.schema.generation.build import Draft, draft
 from navarch.schema.generation.columns import column_schemas
+from navarch.schema.generation.envelope import envelope_faults
 from navarch.schema.generation.sense import dead_paths, name_collisions, senseless, warn_of_unknown_formats
 from navarch.schema.generation.where import author_place
 from navarch.schema.inspection.faults import DefinitionFault, unexpected
@@ -64,6 +65,7 @@ def crd(
     drafts = _drafts(versions, description_limit)
     manifest = _manifest(versions, drafts, conversion)
     faults = [*_disagreements(versions), *definition_faults(manifest), *_senseless(manifest)]
+    faults = faults or [*envelope_faults(manifest)]
     if faults:
         raise DefinitionError("\n".join(_explain(fault, versions, drafts) for fault in faults))
     for made in drafts:

@@ -1,7 +1,8 @@
 """Descriptions from docstrings: a class's own, and the string that follows a field.
 
-Python keeps the first and drops the second, so fields are read from the source. Where there is no source (a frozen
-program, a class made by `exec`) there are no descriptions, and nothing else is lost.
+Python keeps the first, unless it runs with -OO, and drops the second, so fields are read from the source, be it in a
+folder or in an archive. Where there is no source (a frozen program, a class made by `exec`) there are no descriptions,
+and nothing else is lost.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import ast
 import inspect
 import linecache
+import sys
 from functools import lru_cache
 
 __all__ = ["class_description", "field_descriptions", "shortened"]
@@ -16,7 +18,10 @@ __all__ = ["class_description", "field_descriptions", "shortened"]
 
 def class_description(cls: type) -> str:
     """The docstring of the class itself; that of a base class speaks of something else."""
-    return inspect.cleandoc(vars(cls).get("__doc__") or "")
+    text = vars(cls).get("__doc__")
+    definition = _definition(cls) if text is None else None
+    text = ast.get_docstring(definition) if definition is not None else text
+    return inspect.cleandoc(text or "")
 
 
 def field_descriptions(cls: type) -> dict[str, str]:
@@ -42,12 +47,19 @@ def shortened(description: str, limit: int | None) -> str:
 
 
 def _own_fields(cls: type) -> dict[str, str]:
+    definition = _definition(cls)
+    return {} if definition is None else _documented(definition)
+
+
+def _definition(cls: type) -> ast.ClassDef | None:
     try:
         file = inspect.getsourcefile(cls)
     except (TypeError, OSError):  # a class typed at a prompt has no source
-        return {}
-    definition = _definitions(file, "".join(linecache.getlines(file))).get(cls.__qualname__) if file else None
-    return {} if definition is None else _documented(definition)
+        return None
+    if not file:
+        return None
+    names = vars(sys.modules.get(cls.__module__, object))  # they know how to read a file in an archive
+    return _definitions(file, "".join(linecache.getlines(file, dict(names)))).get(cls.__qualname__)
 
 
 @lru_cache(maxsize=32)

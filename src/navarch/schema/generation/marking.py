@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from typing import Any
 
 import msgspec
@@ -88,6 +89,7 @@ def _apply_meta(schema: JsonSchema, meta: Meta, where: Where) -> None:
     if meta.multiple_of is not None:
         kind = schema.get("type")
         _require(kind in _NUMBERS, where, "multiple_of on a number", f"type {kind}", "remove it")
+        _require_number(meta.multiple_of, where)
         schema["multipleOf"] = _whole(meta.multiple_of)
     _apply_lengths(schema, meta, where)
     _apply_text(schema, meta, where)
@@ -104,6 +106,7 @@ def _apply_bound(
     _require(not _is_quantity(schema), where, "a rule as the bound of a quantity", keyword, _QUANTITY_RULE)
     kind, remedy = schema.get("type"), "use min_length or max_length"
     _require(kind in _NUMBERS, where, "a bound (ge, gt, le, lt) on a number", f"type {kind}", remedy)
+    _require_number(bound, where)
     schema[keyword] = _whole(bound)
     if exclusive is not None:
         schema[f"exclusive{keyword.capitalize()}"] = True
@@ -127,6 +130,7 @@ def _apply_text(schema: JsonSchema, meta: Meta, where: Where) -> None:
     if meta.format is not None:
         schema["format"] = meta.format
     if meta.enum is not None:
+        _require(not isinstance(meta.enum, str), where, "enum as a tuple", repr(meta.enum), f"write ({meta.enum!r},)")
         schema["enum"] = [to_builtins(value) for value in meta.enum]
     if meta.nullable:
         schema["nullable"] = True
@@ -226,6 +230,11 @@ def _identifier(wire_name: str) -> str:
     if identifier is None:
         raise DefinitionError(f"expected a field that CEL can name, got {wire_name!r}; give it another wire name")
     return identifier
+
+
+def _require_number(bound: Any, where: Where) -> None:
+    is_number = isinstance(bound, int | float) and not isinstance(bound, bool) and math.isfinite(bound)
+    _require(is_number, where, "a bound that is a number", repr(bound), "leave it out where there is none")
 
 
 def _whole(number: float) -> float:

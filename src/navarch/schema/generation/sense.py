@@ -21,6 +21,7 @@ _PAIRS = (
     ("minItems", "maxItems"),
     ("minProperties", "maxProperties"),
 )
+_LONGEST = ("maxLength", "maxItems", "maxProperties")
 _SCALE_ARGUMENTS = {
     "specReplicasPath": "spec_replicas",
     "statusReplicasPath": "status_replicas",
@@ -45,12 +46,21 @@ def senseless(schema: JsonSchema, path: str) -> Iterator[DefinitionFault]:
     if multiple <= 0 or not float(multiple).is_integer():
         remedy = "write a Rule: the server cuts the fraction off for values that have none"
         yield unexpected(f"{path}.multipleOf", "a positive whole number", multiple, remedy)
+    for limit in _LONGEST:
+        if schema.get(limit, 0) < 0:
+            yield unexpected(f"{path}.{limit}", f"{limit} of 0 or more", schema[limit], "leave it out for no limit")
+    yield from _choices(schema, path)
+    for child, inner in children(schema, path):
+        yield from senseless(child, inner)
+
+
+def _choices(schema: JsonSchema, path: str) -> Iterator[DefinitionFault]:
     wanted = _PYTHON_TYPES.get(schema.get("type", ""))
+    if schema.get("enum") == []:
+        yield unexpected(f"{path}.enum", "values to choose from", "none", "name them, or leave enum out")
     for value in schema.get("enum") or () if wanted else ():
         if not isinstance(value, wanted or ()) or (isinstance(value, bool) and wanted != (bool,)):
             yield unexpected(f"{path}.enum", f"values of type {schema['type']}", repr(value), "remove it")
-    for child, inner in children(schema, path):
-        yield from senseless(child, inner)
 
 
 def _half_limits(schema: JsonSchema, path: str) -> Iterator[DefinitionFault]:
