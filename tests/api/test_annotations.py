@@ -35,7 +35,7 @@ class Box(Model, Generic[T]):
 
 
 class Crate(Model):
-    boxes: tuple[Box[int], ...] = ()
+    box_or_its_name: Box[int] | str = ""
 
 
 USES: dict[str, Any] = {

@@ -1,6 +1,7 @@
 """The shape of a model as data."""
 
-from typing import Annotated, Any, Optional
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, NewType, Optional
 
 import pytest
 
@@ -57,3 +58,22 @@ def test_shape_is_made_once() -> None:
 def test_zero_values_fill_what_is_required(value: Any, filled: Any) -> None:
     """And nothing else; null stays where it is allowed."""
     assert shape_of(Tree).with_zero_values(value) == filled
+
+
+@pytest.mark.parametrize(
+    ("annotation", "zero"),
+    [
+        (list[int], []),
+        (list, []),
+        (Sequence[int], []),
+        (tuple[int, ...], []),
+        (set[str], []),
+        (Mapping[str, int], {}),
+        (dict, {}),
+        (NewType("Name", str), ""),
+    ],
+    ids=str,
+)
+def test_every_type_that_json_can_stand_for_has_its_zero_value(annotation: Any, zero: Any) -> None:
+    """A Go server sends null for each of them where there is nothing."""
+    assert shape_of(annotation).zero == zero

@@ -2,6 +2,7 @@
 
 import copy
 import json
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import pytest
@@ -81,6 +82,39 @@ WIRE = st.builds(
     UNKNOWN,
     st.dictionaries(NAMES, st.text(max_size=3), max_size=2),
 )
+
+
+class Bag(Model):
+    tags: set[str] = set()
+    shades: frozenset[str] | None = None
+    in_order: Annotated[Sequence[Part], ListMap("name")] = []
+    fixed: Annotated[tuple[Part, ...], ListMap("name")] = ()
+
+
+class Sack(Resource[Bag, Status], group="example.com", version="v1"): ...
+
+
+def sack(**spec: Any) -> Sack:
+    return Sack.from_json(encode({"apiVersion": "example.com/v1", "kind": "Sack", "metadata": {}, "spec": spec}))
+
+
+def test_what_is_taken_from_a_set_is_gone_whatever_the_order_it_came_in() -> None:
+    """The model's view of a set is sorted, what was read is not."""
+    found = sack(tags=["zebra", "ant", "cat"], shades=["red", "blue"])
+    found.spec.tags.discard("zebra")
+    found.spec.shades = frozenset({"red", "green"})
+    written = full_wire(found)["spec"]
+    assert (set(written["tags"]), set(written["shades"])) == ({"ant", "cat"}, {"red", "green"})
+
+
+@pytest.mark.parametrize("field", ["in_order", "fixed"])
+def test_keys_count_in_whatever_type_holds_the_items(field: str) -> None:
+    """A tuple or Sequence is a list on the wire."""
+    wire = {"in_order": "inOrder", "fixed": "fixed"}[field]
+    found = sack(**{wire: [{"name": "a", "x-of": "a"}, {"name": "b", "x-of": "b"}]})
+    turned = tuple(Part(name=item.name, value=7) for item in reversed(getattr(found.spec, field)))
+    setattr(found.spec, field, turned)
+    assert [(item["name"], item["x-of"]) for item in full_wire(found)["spec"][wire]] == [("b", "b"), ("a", "a")]
 
 
 def read(wire: dict[str, Any]) -> Widget:

@@ -9,6 +9,8 @@ import enum
 import re
 import types
 import typing
+from collections.abc import Mapping, MutableMapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -26,7 +28,7 @@ __all__ = ["Shape", "shape_of"]
 class Shape:
     """One type. A struct has `fields` by wire name, a list or map has `items`, a scalar has neither.
 
-    `choices` are the values of an enum or literal.
+    `choices` are the values of an enum or literal; `unordered` says that a list is a set to the model.
     """
 
     zero: Any = None
@@ -37,6 +39,7 @@ class Shape:
     nullable: bool = False
     nullable_fields: frozenset[str] = frozenset()
     choices: tuple[Any, ...] = ()
+    unordered: bool = False
 
     def at(self, path: str) -> Shape:
         """The shape of the value at a place as msgspec names it: `$.spec.ports[0].name`."""
@@ -71,6 +74,9 @@ class Shape:
         return filled
 
 
+_LISTS = {list, tuple, Sequence, set, frozenset, AbstractSet}
+_SETS = {set, frozenset, AbstractSet}
+_MAPS = {dict, Mapping, MutableMapping}
 _STEP = re.compile(r"\.([^.\[]+)|\[(\d+|\.\.\.)\]")
 _ZEROS: dict[Any, Any] = {str: "", bytes: "", int: 0, float: 0.0, bool: False, Quantity: "0"}
 
@@ -88,22 +94,23 @@ class _Builder:
     structs: dict[type, Shape] = field(default_factory=dict)
 
     def build(self, annotation: Any) -> Shape:
-        origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+        annotation = _unnamed(annotation)
+        origin, arguments = typing.get_origin(annotation) or annotation, typing.get_args(annotation)
         if origin is typing.Annotated:
             return self._annotated(arguments[0], arguments[1:])
         if origin in {typing.Union, types.UnionType}:
             return self._union(arguments)
-        if origin is list:
-            return Shape(zero=[], items=self.build(arguments[0]))
-        if origin is dict:
-            return Shape(zero={}, items=self.build(arguments[1]))
         if origin is typing.Literal:
             return Shape(choices=arguments)
-        if isinstance(annotation, type) and issubclass(annotation, enum.Enum):
-            return Shape(choices=tuple(member.value for member in annotation))
-        struct = origin or annotation
-        if isinstance(struct, type) and issubclass(struct, msgspec.Struct):
+        if isinstance(origin, type) and issubclass(origin, msgspec.Struct):
             return self._struct(annotation)
+        if isinstance(origin, type) and issubclass(origin, enum.Enum):
+            return Shape(choices=tuple(member.value for member in origin))
+        if origin in _LISTS:
+            items = self.build(arguments[0] if arguments else Any)
+            return Shape(zero=[], items=items, unordered=origin in _SETS)
+        if origin in _MAPS:
+            return Shape(zero={}, items=self.build(arguments[1] if arguments else Any))
         return Shape(zero=_ZEROS.get(annotation))
 
     def _annotated(self, annotation: Any, markers: tuple[Any, ...]) -> Shape:
@@ -134,6 +141,13 @@ class _Builder:
         shape.required = frozenset(info.encode_name for info in infos if info.required)
         shape.nullable_fields = frozenset(info.encode_name for info in infos if _may_be_null(info.type))
         return shape
+
+
+def _unnamed(annotation: Any) -> Any:
+    """The type behind a NewType, or behind an alias of Python 3.12."""
+    while (inner := getattr(annotation, "__supertype__", None) or getattr(annotation, "__value__", None)) is not None:
+        annotation = inner
+    return annotation
 
 
 def _may_be_null(annotation: Any) -> bool:

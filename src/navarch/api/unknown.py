@@ -61,8 +61,8 @@ def _carry_dict(original: dict[str, Any], then: dict[str, Any], now: dict[str, A
 def _carry_list(original: list[Any], then: list[Any], now: list[Any], shape: Shape) -> list[Any]:
     if shape.keys and not _have_the_same_keys(original, then, shape.keys):
         return _merge_by_keys(original, then, now, shape)
-    if len(original) != len(then):
-        return now
+    if shape.unordered or len(original) != len(then):
+        return now  # the items of a set have no unknown fields, and the model does not know their order
     partners = _by_keys(then, now, shape.keys) if shape.keys else _by_likeness(then, now)
     items = shape.items or _OPAQUE
     return [
