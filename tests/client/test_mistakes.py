@@ -30,6 +30,7 @@ CONFIG = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "na
         (lambda client: client.apply(ConfigMap), r"got the class ConfigMap; write ConfigMap\(name="),
         (lambda client: client.replace(LabelSelector()), "give the object that it is a part of"),
         (lambda client: client.install(ConfigMap), "install.navarch.schema.crd"),
+        (lambda client: client.install({"kind": "ConfigMap"}), "got 'ConfigMap'; write install.navarch.schema.crd"),
         (lambda client: client.patch(ConfigMap, "a", {"data": {}}), "wrap it: MergePatch"),
         (lambda client: client.list(ConfigMap, labels=["app"]), "expected a selector"),
         (lambda client: client.list(ConfigMap, page_size=-1), "expected a page size"),

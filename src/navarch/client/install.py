@@ -7,29 +7,36 @@ from typing import Any
 
 from navarch._base.backoff import Backoff, Delays
 from navarch.api import Dynamic, Kind
+from navarch.client.reads import Reads
 from navarch.client.transport import Request
 from navarch.client.writes import Writes
-from navarch.errors import DeadlineError, Forbidden, InvalidValueError, NotFound
+from navarch.errors import ApiError, DeadlineError, Forbidden, InvalidValueError, NotFound
 
 __all__ = ["Installs"]
 
+_CRD = Kind(
+    "apiextensions.k8s.io", "v1", "CustomResourceDefinition", plural="customresourcedefinitions", namespaced=False
+)
 _PACE = Backoff(initial=0.02, factor=1.5, maximum=0.5)
 
 
-class Installs(Writes):
+class Installs(Reads, Writes):
     """Custom resource definitions, until they are served."""
 
     async def install(self, crd: Mapping[str, Any], *, resource_version: str | None = None) -> None:
-        """Applies a CustomResourceDefinition and returns when the server serves all of its versions.
+        """Applies a CustomResourceDefinition and returns when the server serves all of its versions; a dry run does not wait.
 
         Raises `DeadlineError` if that takes longer than the client's time limit, `Invalid` if the definition is refused,
         and, where a `resource_version` is given, `Conflict` if that is not the version of the one that is there.
         """
-        if not isinstance(crd, Mapping):
+        if not isinstance(crd, Mapping) or crd.get("kind") != _CRD.kind:
+            got = crd.get("kind") if isinstance(crd, Mapping) else crd
             raise InvalidValueError(
-                f"expected a CustomResourceDefinition as a mapping, got {crd!r}; write install(navarch.schema.crd(MyKind))"
+                f"expected a CustomResourceDefinition as a mapping, got {got!r}; write install(navarch.schema.crd(MyKind))"
             )
         applied = await self.apply(Dynamic(crd), force=True, resource_version=resource_version)
+        if self.options.dry_run:
+            return
         self.discovery.forget()
         limit = self._caller.clock.monotonic() + self.options.timeout
         for version in applied["spec"]["versions"]:
@@ -46,9 +53,18 @@ class Installs(Writes):
             if self._caller.clock.monotonic() > limit:
                 raise DeadlineError(
                     f"install {crd.name}: expected the server to serve {kind} within {self.options.timeout:g} s; "
-                    f"`kubectl describe crd {crd.name}` shows its conditions"
+                    f"{await self._obstacle(crd.name)}"
                 )
             await self._caller.clock.sleep(delays.next_delay())
+
+    async def _obstacle(self, name: str) -> str:
+        """What the definition's own conditions say; where they cannot be read, who can show them."""
+        try:
+            conditions = (await self.get(_CRD, name)).get("status", {}).get("conditions", [])
+        except ApiError:
+            conditions = []
+        found = [f"{entry['type']} is False: {entry['message']}" for entry in conditions if entry["status"] == "False"]
+        return "; ".join(found) or f"`kubectl describe crd {name}` shows its conditions"
 
     async def _is_served(self, request: Request, kind: Kind) -> bool:
         try:
