@@ -25,6 +25,7 @@ __all__ = [
 FIELD_IS_IMMUTABLE = "field is immutable"
 _ANNOTATIONS_LIMIT_BYTES = 256 * 1024
 _IMMUTABLE = ("name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
+_OWNER = ("apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion")
 _FIELDS_TYPES = frozenset({"", "FieldsV1"})
 _MANAGERS = frozenset({"Apply", "Update"})
 _MANAGER_LIMIT_BYTES = 128
@@ -192,9 +193,14 @@ def _owner_faults(owners: Sequence[Json], path: str) -> list[Cause]:
             current = f"{owner.get('kind', '')}/{owner.get('name', '')}"
             if controller:
                 said = "Only one reference can have Controller set to true. Found"
-                faults.append(invalid(path, owners, f'{said} "true" in references for {controller} and {current}'))
+                shown = [_in_go_order(each) for each in owners]
+                faults.append(invalid(path, shown, f'{said} "true" in references for {controller} and {current}'))
             controller = controller or current
     return faults
+
+
+def _in_go_order(owner: Json) -> Json:
+    return {name: owner[name] for name in _OWNER if name in owner}
 
 
 def _one_owner_faults(owner: Json, path: str) -> list[Cause]:

@@ -18,6 +18,7 @@ Rows = tuple[Sequence[Column], Callable[[Json], list[Any]]]
 """The columns of a table, and what gives the cells of an object."""
 
 _YAML = "application/yaml"
+_HIDDEN = "deprecated.daemonset.template.generation"
 _INCLUDES = ("", "None", "Metadata", "Object")
 
 
@@ -120,6 +121,8 @@ def _without_kind(item: bytes, resource: ResourceType) -> bytes:
 
 def _partial_of(data: bytes, version: str) -> bytes:
     """The metadata as it stands in the bytes of the object: what is around it is only looked over."""
+    if _HIDDEN.encode() in data:
+        return msgspec.json.encode(_partial(msgspec.json.decode(data), version))
     head = b'{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/%b","metadata":' % version.encode()
     return b"%b%b}" % (head, _metadata_in.decode(data).metadata)
 
@@ -128,8 +131,17 @@ def _partial(value: Json, version: str) -> Json:
     return {
         "kind": "PartialObjectMetadata",
         "apiVersion": f"meta.k8s.io/{version}",
-        "metadata": value["metadata"],
+        "metadata": _shown(value["metadata"]),
     }
+
+
+def _shown(metadata: Json) -> Json:
+    """Without what Kubernetes notes in whole DaemonSets only."""
+    if _HIDDEN not in (metadata.get("annotations") or ()):
+        return metadata
+    annotations = {name: text for name, text in metadata["annotations"].items() if name != _HIDDEN}
+    rest = {name: part for name, part in metadata.items() if name != "annotations"}
+    return {**rest, "annotations": annotations} if annotations else rest
 
 
 def _table(rows: Rows, values: Iterable[Json], metadata: Json, request: ApiRequest) -> Json:

@@ -10,6 +10,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from navarch._base.clock import Clock
+from navarch.cluster.server.builtin.defaults.core import needs_health_port
 from navarch.cluster.server.builtin.rules import Rules
 from navarch.cluster.server.causes import invalid
 from navarch.cluster.server.request import Json
@@ -55,11 +56,11 @@ class ServiceAddresses:
         if old is not None:
             for address in _addresses(old):
                 self._addresses.pop(address, None)
-            for _, port in _node_ports(old):
+            for port in _taken_ports(old):
                 self._ports.pop(port, None)
         if new is not None:
             self._addresses |= dict.fromkeys(_addresses(new), _owner(new))
-            self._ports |= {port: _owner(new) for _, port in _node_ports(new)}
+            self._ports |= {port: _owner(new) for port in _taken_ports(new)}
 
     def bound_to(self, rules: Rules) -> Rules:
         """The rules of Services, with what is given out from here."""
@@ -92,9 +93,11 @@ class ServiceAddresses:
             spec["clusterIP"], spec["clusterIPs"] = address, [address]
         for port in self._ports_without_number(spec):
             port["nodePort"] = self._free_port(port.get("protocol", "TCP"), spec)
+        if needs_health_port(spec) and not spec.get("healthCheckNodePort"):
+            spec["healthCheckNodePort"] = self._free_port("TCP", spec)
         if not operation.dry_run:
             until = self._clock.monotonic() + _PROMISED_SECONDS
-            given: list[str | tuple[str, int]] = [*_addresses(value), *(port for _, port in _node_ports(value))]
+            given: list[str | tuple[str, int]] = [*_addresses(value), *_taken_ports(value)]
             self._promised |= dict.fromkeys(given, (_owner(value), until))
 
     def _ports_without_number(self, spec: Json) -> list[Json]:
@@ -175,6 +178,12 @@ def _addresses(value: Json) -> list[str]:
     if spec.get("type") == "ExternalName":
         return []
     return [address for address in spec.get("clusterIPs") or () if address not in {"", "None"}]
+
+
+def _taken_ports(value: Json) -> list[tuple[str, int]]:
+    """Its node ports, and the one at which nodes tell whether they have a pod of it."""
+    health = value.get("spec", {}).get("healthCheckNodePort")
+    return [*(port for _, port in _node_ports(value)), *([("TCP", health)] if health else [])]
 
 
 def _node_ports(value: Json) -> list[tuple[int, tuple[str, int]]]:

@@ -5,34 +5,36 @@ from __future__ import annotations
 from typing import Final
 
 from navarch.api.quantity import Quantity
-from navarch.cluster.server.builtin.defaults.core import default_families
+from navarch.cluster.server.builtin.defaults.core import default_families, needs_health_port
 from navarch.cluster.server.builtin.defaults.pods import containers_of
 from navarch.cluster.server.request import Json
 from navarch.cluster.server.types import Operation
 
 __all__ = [
+    "begin_generation",
     "create_attributes_class",
-    "create_claim",
-    "create_daemon_set",
     "create_job",
+    "create_lease",
     "create_namespace",
     "create_persistent_volume",
     "create_pod",
     "create_service",
+    "create_service_account",
     "create_signing_request",
     "mark_namespace_deleted",
     "qos_class",
-    "update_daemon_set",
+    "update_lease",
     "update_namespace",
     "update_persistent_volume_status",
     "update_service",
+    "update_service_account",
 ]
 
 _QOS_RESOURCES: Final = ("cpu", "memory")
 _JOB_LABELS: Final = ("batch.kubernetes.io/job-name", "job-name")
 _WITH_PORTS: Final = frozenset({"NodePort", "LoadBalancer"})
-_TEMPLATE_GENERATION: Final = "deprecated.daemonset.template.generation"
 _CLASS_PROTECTION: Final = "kubernetes.io/vac-protection"
+_COORDINATED: Final = ("strategy", "preferredHolder")
 _UID_LABELS: Final = ("batch.kubernetes.io/controller-uid", "controller-uid")
 
 
@@ -71,6 +73,11 @@ def _qos_of(resources: list[Json]) -> str:
         for name in _QOS_RESOURCES
     )
     return "Guaranteed" if guaranteed else "Burstable"
+
+
+def begin_generation(value: Json, _: Operation) -> None:
+    """The first generation, which is the last one of kinds that do not count."""
+    value["metadata"]["generation"] = 1
 
 
 def create_namespace(value: Json, _: Operation) -> None:
@@ -113,6 +120,7 @@ def _keep_what_is_given_out(spec: Json, before: Json) -> None:
             _drop_unchanged(spec, before, ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"))
             _drop_unchanged(spec, before, ("internalTrafficPolicy", "externalTrafficPolicy"))
             _drop_node_ports(spec, before)
+            _keep_health_port(spec, before)
         return
     if before.get("type") != "ExternalName":
         _keep_address(spec, before)
@@ -120,6 +128,16 @@ def _keep_what_is_given_out(spec: Json, before: Json) -> None:
         _drop_unchanged(spec, before, ("externalTrafficPolicy", "allocateLoadBalancerNodePorts"))
         _drop_node_ports(spec, before)
     _keep_node_ports(spec, before)
+    _keep_health_port(spec, before)
+
+
+def _keep_health_port(spec: Json, before: Json) -> None:
+    had, port = needs_health_port(before), before.get("healthCheckNodePort")
+    if had and needs_health_port(spec):
+        if port and not spec.get("healthCheckNodePort"):
+            spec["healthCheckNodePort"] = port
+    elif had and spec.get("healthCheckNodePort") == port:
+        spec.pop("healthCheckNodePort", None)
 
 
 def _drop_unchanged(spec: Json, before: Json, names: tuple[str, ...]) -> None:
@@ -160,9 +178,31 @@ def mark_namespace_deleted(value: Json) -> None:
     value["status"] = {**value.get("status", {}), "phase": "Terminating"}
 
 
-def create_claim(value: Json, _: Operation) -> None:
-    """A claim is pending."""
-    value["status"] = {"phase": "Pending"}
+def create_service_account(value: Json, _: Operation) -> None:
+    """Of its secrets, only the names are kept."""
+    _keep_names_of_secrets(value)
+
+
+def update_service_account(value: Json, _old: Json, _: Operation) -> None:
+    """Of its secrets, only the names are kept."""
+    _keep_names_of_secrets(value)
+
+
+def _keep_names_of_secrets(value: Json) -> None:
+    for secret in value.get("secrets") or ():
+        for name in secret.keys() - {"name"}:
+            del secret[name]
+
+
+def create_lease(value: Json, _: Operation) -> None:
+    """Nobody else decides who holds a lease: that is switched off."""
+    for name in _COORDINATED:
+        value["spec"].pop(name, None)
+
+
+def update_lease(value: Json, _old: Json, operation: Operation) -> None:
+    """Nobody else decides who holds a lease: that is switched off."""
+    create_lease(value, operation)
 
 
 def create_persistent_volume(value: Json, _: Operation) -> None:
@@ -196,23 +236,6 @@ def create_job(value: Json, _: Operation) -> None:
     selector = value["spec"].setdefault("selector", {})
     selector["matchLabels"] = {**(selector.get("matchLabels") or {}), _UID_LABELS[0]: uid}
     value["metadata"].setdefault("labels", {**template["labels"]})
-
-
-def create_daemon_set(value: Json, _: Operation) -> None:
-    """An annotation counts the changes of the template, for old clients."""
-    _annotate_template_generation(value, 1)
-
-
-def update_daemon_set(value: Json, old: Json, _: Operation) -> None:
-    """The annotation grows with each change of the template."""
-    before = (old["metadata"].get("annotations") or {}).get(_TEMPLATE_GENERATION, "1")
-    count = int(before) if before.isdecimal() else 1
-    _annotate_template_generation(value, count + (value["spec"]["template"] != old["spec"]["template"]))
-
-
-def _annotate_template_generation(value: Json, count: int) -> None:
-    annotations = value["metadata"].get("annotations") or {}
-    value["metadata"]["annotations"] = {**annotations, _TEMPLATE_GENERATION: str(count)}
 
 
 def create_attributes_class(value: Json, _: Operation) -> None:

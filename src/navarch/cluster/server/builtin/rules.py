@@ -55,6 +55,8 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     update_status: Callable[[Json, Json, Operation], None] = nothing
     """What the server itself notes in a status that is written as a subresource."""
     check: Callable[[Json], Iterable[Cause]] = no_causes
+    check_new: Callable[[Json], Iterable[Cause]] = no_causes
+    """What is looked for in a new object only."""
     check_update: Callable[[Json, Json], Iterable[Cause]] = no_causes
     check_status: Callable[[Json, Json], Iterable[Cause]] = no_causes
     """What is wrong with a status that is written as a subresource."""
@@ -71,5 +73,11 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     """Whether an update may leave out the version that it replaces."""
     never_empty: tuple[str, ...] = ()
     """The way to a map that is refused when nothing is in it: what is said then is that it is empty, not that it is not there."""
+    empty_lists: tuple[tuple[str, ...], ...] = ()
+    """The ways to lists that Go writes if nothing is in them: who sends an empty one owns it, though it is stored as none."""
+    counts_labels: bool = False
+    """Whether the generation counts the changes of labels, too."""
+    checks_metadata: bool = True
+    """Whether faults of the metadata are told beside others; else they are told only if there are no others."""
     qualifies_finalizers: bool = True
     """Whether a finalizer that is not Kubernetes' own has to say whose it is."""

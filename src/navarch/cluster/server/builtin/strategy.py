@@ -32,13 +32,17 @@ class BuiltinStrategy:
         """Makes the object what Go would write, and fills in defaults."""
         holder, name = _holder(value, self._rules.never_empty)
         is_empty = holder is not None and holder.get(name) == {}
+        empty = [way for way in self._rules.empty_lists if _at(value, way) == []]
         self._schema.normalize(value)
         if is_empty and holder is not None:
             holder[name] = {}
+        for way in empty:
+            _put(value, way, [])
         self._rules.default(value)
 
     def prepare_create(self, value: Json, operation: Operation) -> None:
         """Resets the status and starts the generation where the kind has them."""
+        self._forget_empty_lists(value)
         if self._rules.resets_status:
             self._reset_status(value)
         if self._rules.counts_generation:
@@ -47,20 +51,22 @@ class BuiltinStrategy:
 
     def prepare_update(self, value: Json, old: Json, operation: Operation) -> None:
         """Keeps the status and counts the generation where the kind has them."""
+        self._forget_empty_lists(value)
         if self._rules.resets_status and "status" in old:
             value["status"] = old["status"]
         self._rules.update(value, old, operation)
         if self._rules.counts_generation:
-            count_generation(value, old)
+            count_generation(value, old, labels=self._rules.counts_labels)
 
     def validate_create(self, value: Json) -> list[Cause]:
         """Every fault."""
         rules = self._rules
-        return [
+        metadata = [
             *metadata_faults(value, namespaced=self._namespaced, name_faults=rules.name_faults),
             *self._finalizer_faults(value),
-            *rules.check(value),
         ]
+        others = [*rules.check(value), *rules.check_new(value)]
+        return [*metadata, *others] if rules.checks_metadata or not others else others
 
     def validate_update(self, value: Json, old: Json) -> list[Cause]:
         """Every fault, immutable fields included."""
@@ -94,6 +100,11 @@ class BuiltinStrategy:
             for index, name in enumerate(finalizers)
             for fault in finalizer_name(name, f"metadata.finalizers[{index}]")
         ]
+
+    def _forget_empty_lists(self, value: Json) -> None:
+        for way in self._rules.empty_lists:
+            if _at(value, way) == []:
+                _put(value, way, None)
 
     def _reset_status(self, value: Json) -> None:
         value.pop("status", None)
@@ -135,6 +146,17 @@ def _holder(value: Json, way: tuple[str, ...]) -> tuple[Json | None, str]:
     return (found if isinstance(found, dict) else None), way[-1]
 
 
+def _at(value: Json, way: tuple[str, ...]) -> Any:
+    holder, name = _holder(value, way)
+    return None if holder is None else holder.get(name)
+
+
+def _put(value: Json, way: tuple[str, ...], found: Any) -> None:
+    holder, name = _holder(value, way)
+    if holder is not None:
+        holder[name] = found
+
+
 def _metadata_with_status(metadata: Json, old: Json) -> Json:
     """A write of the status changes labels, annotations, finalizers, owners and managed fields, but no generation."""
     kept = {**metadata}
@@ -142,10 +164,11 @@ def _metadata_with_status(metadata: Json, old: Json) -> Json:
     return {**kept, "generation": old["generation"]} if "generation" in old else kept
 
 
-def count_generation(value: Json, old: Json) -> None:
-    """Counts the generation up if anything but metadata and status differs."""
+def count_generation(value: Json, old: Json, *, labels: bool = False) -> None:
+    """Counts the generation up if anything but metadata and status differs; if `labels`, or these."""
     generation = old.get("metadata", {}).get("generation", 0)
     changed = any(value.get(name) != old.get(name) for name in (value.keys() | old.keys()) - _NOT_COUNTED)
+    changed = changed or (labels and value["metadata"].get("labels") != old.get("metadata", {}).get("labels"))
     changed = changed or (value["kind"] == "Deployment" and _annotations(value) != _annotations(old))
     value["metadata"]["generation"] = generation + 1 if changed else generation
 

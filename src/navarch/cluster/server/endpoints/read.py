@@ -26,10 +26,15 @@ async def get(call: Call) -> Reply:
 
 
 async def check_read_version(call: Call) -> None:
-    """Refuses a version that is none with 500, as the real server does, and one that has not come yet with 504."""
+    """Refuses a version that is none with 500, as the real server does, and one that has not come yet with 504.
+
+    Of events it keeps no cache, and tells it as for lists.
+    """
     try:
         wanted = parsed_version(call.request.parameter("resourceVersion"))
     except Refusal as refusal:
+        if call.resource.plural == "events":
+            raise
         raise Refusal(500, "", refusal.message.removeprefix("invalid resource version: ")) from None
     if wanted:
         await refuse_future(call.kernel.registry.storage, wanted)

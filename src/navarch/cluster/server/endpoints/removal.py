@@ -34,6 +34,8 @@ _PRESERVED = (
     "propagationPolicy=Orphan to suppress this warning"
 )
 _LEAVE_PODS = frozenset({("batch", "jobs"), ("", "replicationcontrollers")})
+_WITHOUT_DEPENDENTS = "events"
+"""Nothing waits for what they own."""
 _POLICIES = {"Orphan": _ORPHAN, "Foreground": _FOREGROUND, "Background": ""}
 
 
@@ -136,7 +138,7 @@ async def _delete_one(call: Call, stored: Stored, deletion: _Deletion) -> Reply:
 def _marked(call: Call, value: Json, deletion: _Deletion) -> Json:
     """The object with its deletion mark; one that has it already keeps it, unless its time is shortened."""
     metadata = {**value["metadata"]}
-    _set_propagation(metadata, deletion.finalizer)
+    _set_propagation(metadata, "" if call.resource.plural == _WITHOUT_DEPENDENTS else deletion.finalizer)
     if _orphans_by_default(call, deletion) and _FOREGROUND not in metadata.get("finalizers", ()):
         _set_propagation(metadata, _ORPHAN)
     grace = call.resource.strategy.grace_seconds(value, deletion.options.grace_period_seconds)

@@ -137,8 +137,9 @@ class Scaled(msgspec.Struct, frozen=True):
         live = self.live
         if call.resource.is_custom and "managedFields" not in live["metadata"]:
             raise Refusal(500, "", f"{_FIRST} (/; {_KIND}) to proper version: {_NO_SCALES}")
+        scale = self._applied(live, desired)
         call.warnings += repeated_keys(call)
-        return self._applied(live, desired)
+        return scale
 
     def _applied(self, live: Json, desired: Json) -> Json:
         call = self.call

@@ -250,7 +250,8 @@ def _check_version(call: Call, found: Found, metadata: Json) -> None:
 def refuse_uid(call: Call, metadata: Json, key: str, uid: str) -> None:
     """409 for what is meant for another object of that name."""
     if metadata.get("uid") and metadata["uid"] != uid:
-        where = f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0"
+        place = key.removeprefix("/registry") if call.dry_run else key
+        where = f"StorageError: invalid object, Code: 4, Key: {place}, ResourceVersion: 0"
         told = f"UID in precondition: {metadata['uid']}, UID in object meta: {uid}"
         why = f"{where}, AdditionalErrorMsg: Precondition failed: {told}"
         raise conflict(call.resource.group, call.resource.plural, call.info.name, why)

@@ -14,8 +14,10 @@ from navarch.cluster.server.fields.entries import (
     held,
     holder,
 )
+from navarch.cluster.server.fields.fitting import fits
 from navarch.cluster.server.fields.kinds import KindShape
 from navarch.cluster.server.fields.reading import UnfitError, compare_maps
+from navarch.cluster.server.fields.resets import NO_RESET, Reset
 from navarch.cluster.server.fields.sets import LEAF, SELF, Tree, difference, union
 from navarch.cluster.server.fields.shapes import DEDUCED, Form, Shape
 from navarch.cluster.server.request import Json
@@ -97,7 +99,9 @@ class Change:
     def __init__(self, old: Json | None, new: Json, shape: KindShape, subresource: str) -> None:
         self.shape = shape
         self._old, self._new, self._subresource = old, new, subresource
-        self.gone, self.came = _differences(old, new, shape, subresource)
+        reset = shape.reset(subresource)
+        _refuse_unfit(old, new, shape, reset)
+        self.gone, self.came = _differences(old, new, shape, reset)
         self._touched = {shape.api_version: union(self.gone, self.came)}
         self._came = {shape.api_version: self.came}
 
@@ -116,7 +120,10 @@ class Change:
         if shape is None:
             return False
         old = None if self._old is None else converted(self._old, self.shape, api_version)
-        gone, came = _differences(old, converted(self._new, self.shape, api_version), shape, self._subresource)
+        # What a write of a custom object leaves as it was, Kubernetes knows in the version of the request only.
+        is_whole = shape.is_custom and not self._subresource
+        reset = NO_RESET if is_whole else shape.reset(self._subresource)
+        gone, came = _differences(old, converted(self._new, self.shape, api_version), shape, reset)
         self._touched[api_version], self._came[api_version] = union(gone, came), came
         return True
 
@@ -128,8 +135,20 @@ def converted(value: Json, shape: KindShape, api_version: str) -> Json:
     return shape.convert(value, api_version) if shape.convert else {**value, "apiVersion": api_version}
 
 
-def _differences(old: Json | None, new: Json, shape: KindShape, subresource: str) -> tuple[Tree, Tree]:
-    reset = shape.reset(subresource)
+def _refuse_unfit(old: Json | None, new: Json, shape: KindShape, reset: Reset) -> None:
+    """UnfitError for members of custom objects that are not compared, since the write leaves them as they were, and that
+    are nothing that the schema knows.
+    """
+    for name in reset.dropped if shape.is_custom else ():
+        member = new.get(name)
+        known = shape.root.fields.get(name)
+        if member is None or known is None or (old is not None and member == old.get(name)):
+            continue
+        if not fits(member, known[1]):
+            raise UnfitError(f".{name}")
+
+
+def _differences(old: Json | None, new: Json, shape: KindShape, reset: Reset) -> tuple[Tree, Tree]:
     before = shape.zero if old is None else old
     after = _without_nulls(new) if old is None and not shape.is_custom else new
     gone, came = compare_maps(ownable(before, reset.dropped), ownable(after, reset.dropped), shape.root)

@@ -11,7 +11,7 @@ import msgspec
 
 from navarch.cluster.server.fields.sets import LEAF, Tree, recursive_difference
 
-__all__ = ["Reset", "reset_of"]
+__all__ = ["NO_RESET", "Reset", "reset_of"]
 
 _METADATA: Final = "f:metadata"
 _SPEC: Final[Tree] = {"f:spec": LEAF}
@@ -69,6 +69,10 @@ class Reset(msgspec.Struct, frozen=True):
         if self.only is not None:
             tree = _matching(tree, self.only)
         return recursive_difference(tree, self.excluded) if self.excluded else tree
+
+
+NO_RESET: Final = Reset(frozenset(), {})
+"""Everything can be owned."""
 
 
 def reset_of(group: str, kind: str, subresource: str, *, is_custom: bool, has_status: bool) -> Reset:

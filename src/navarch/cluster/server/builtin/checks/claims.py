@@ -7,12 +7,19 @@ from typing import Final
 
 from navarch.api.quantity import Quantity
 from navarch.cluster.server.builtin.checks.common import choice, exactly_one, named
-from navarch.cluster.server.causes import forbidden, invalid, required, unsupported
+from navarch.cluster.server.causes import forbidden, invalid, quoted, required, unsupported
 from navarch.cluster.server.metadata import immutable_faults, selector_faults
 from navarch.cluster.server.request import Json
 from navarch.errors import Cause
 
-__all__ = ["check_claim", "check_claim_update", "check_volume", "check_volume_update"]
+__all__ = [
+    "check_claim",
+    "check_claim_status",
+    "check_claim_update",
+    "check_volume",
+    "check_volume_update",
+    "claim_warnings",
+]
 
 _MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 _VOLUME_MODES: Final = ("Block", "Filesystem")
@@ -47,6 +54,49 @@ def check_claim(value: Json) -> Iterator[Cause]:
     elif Quantity(storage) <= 0:
         yield invalid("spec.resources[storage]", storage, "must be greater than zero")
     yield from _check_class_and_mode(spec)
+    for name in ("dataSource", "dataSourceRef"):
+        if (source := spec.get(name)) is not None:
+            yield from _check_source(source, f"spec.{name}")
+    yield from _check_same_source(spec)
+
+
+def _check_source(source: Json, path: str) -> Iterator[Cause]:
+    """What a claim begins with."""
+    for name in ("name", "kind"):
+        if not source.get(name):
+            yield required(f"{path}.{name}")
+    kind = source.get("kind", "")
+    if not source.get("apiGroup") and kind != "PersistentVolumeClaim":
+        yield invalid(path, kind, "must be 'PersistentVolumeClaim' when referencing the default apiGroup")
+    if source.get("apiGroup"):
+        yield from named(source["apiGroup"], f"{path}.apiGroup")
+
+
+def _check_same_source(spec: Json) -> Iterator[Cause]:
+    """Both ways to name it say the same."""
+    source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
+    if source is None or reference is None:
+        return
+    if any((source.get(name) or "") != (reference.get(name) or "") for name in ("apiGroup", "kind", "name")):
+        yield invalid("spec", {}, "must match dataSourceRef")
+
+
+def claim_warnings(value: Json, _: Json | None) -> list[str]:
+    """Storage comes in whole bytes."""
+    said = "fractional byte value {} is invalid, must be an integer"
+    resources = value["spec"].get("resources") or {}
+    return [
+        f"spec.resources.{kind}[storage]: {said.format(quoted(amount))}"
+        for kind in ("requests", "limits")
+        if (amount := (resources.get(kind) or {}).get("storage")) is not None and Quantity(amount).milli_value % 1000
+    ]
+
+
+def check_claim_status(value: Json, _old: Json) -> Iterator[Cause]:
+    """How much was given."""
+    for name, amount in ((value.get("status") or {}).get("capacity") or {}).items():
+        if (found := Quantity(amount).value) < 0:
+            yield invalid(f"status.capacity[{name}]", found, "must be a valid resource quantity")
 
 
 def _check_modes(spec: Json) -> Iterator[Cause]:
@@ -65,26 +115,36 @@ def _check_class_and_mode(spec: Json) -> Iterator[Cause]:
 
 def check_claim_update(value: Json, old: Json) -> Iterator[Cause]:
     """A claim changes only while it is bound, and then only in size; before, it may be given a volume or a class."""
-    spec, before = value["spec"], old["spec"]
-    bound = (old.get("status") or {}).get("phase") == "Bound"
-    fixed = {**spec}
-    if not before.get("volumeName") and "volumeName" in spec:
-        fixed.pop("volumeName")
-    if before.get("storageClassName") is None and "storageClassName" in spec:
-        fixed.pop("storageClassName")
-    if bound:
-        fixed["resources"] = before.get("resources")
-        fixed["volumeAttributesClassName"] = before.get("volumeAttributesClassName")
-    then = {**before, **({"volumeAttributesClassName": before.get("volumeAttributesClassName")} if bound else {})}
-    if fixed != then:
+    spec, before = {**value["spec"]}, {**old["spec"]}
+    if not before.get("volumeName"):
+        before["volumeName"] = spec.get("volumeName")
+    if before.get("storageClassName") is None:
+        before["storageClassName"] = spec.get("storageClassName")
+    if (value.get("status") or {}).get("phase") == "Bound":
+        spec["resources"] = _with_storage_of(spec.get("resources") or {}, before.get("resources") or {})
+        spec["volumeAttributesClassName"] = before.get("volumeAttributesClassName")
+    if any((spec.get(name) or None) != (before.get(name) or None) for name in spec.keys() | before.keys()):
         yield forbidden("spec", _CLAIM_UPDATES)
-    elif bound:
-        yield from _check_shrinking(spec, before)
+    yield from _check_shrinking(value, old)
+    yield from immutable_faults(spec.get("volumeMode"), before.get("volumeMode"), "volumeMode")
 
 
-def _check_shrinking(spec: Json, before: Json) -> Iterator[Cause]:
-    now, then = (((each.get("resources") or {}).get("requests") or {}).get("storage", "0") for each in (spec, before))
-    if Quantity(now) < Quantity(then):
+def _with_storage_of(resources: Json, before: Json) -> Json:
+    if resources.get("requests") is None:
+        return resources
+    return {**resources, "requests": {**resources["requests"], "storage": _storage(before)}}
+
+
+def _storage(resources: Json) -> str:
+    found: str = (resources.get("requests") or {}).get("storage", "0")
+    return found
+
+
+def _check_shrinking(value: Json, old: Json) -> Iterator[Cause]:
+    """Not below what there is; a size that was never reached may be taken back."""
+    now, then = (Quantity(_storage(each["spec"].get("resources") or {})) for each in (value, old))
+    there = Quantity(((old.get("status") or {}).get("capacity") or {}).get("storage", "0"))
+    if now < then and now <= there:
         yield forbidden("spec.resources.requests.storage", "field can not be less than status.capacity")
 
 

@@ -7,9 +7,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from navarch.api.quantity import Quantity
 from navarch.cluster.server.builtin.checks.common import (
-    NOT_NEGATIVE,
     address,
     address_range,
     choice,
@@ -17,10 +15,9 @@ from navarch.cluster.server.builtin.checks.common import (
     finalizer_name,
     label_name,
     port_number,
-    resource_name,
 )
 from navarch.cluster.server.builtin.checks.pod_spec import EFFECTS
-from navarch.cluster.server.causes import duplicate, forbidden, invalid, required, too_long
+from navarch.cluster.server.causes import forbidden, invalid, required, too_long
 from navarch.cluster.server.metadata import immutable_faults
 from navarch.cluster.server.request import Json
 from navarch.errors import Cause
@@ -28,16 +25,14 @@ from navarch.errors import Cause
 __all__ = [
     "check_config_map",
     "check_endpoints",
-    "check_event",
     "check_immutable",
-    "check_limit_range",
     "check_namespace",
     "check_node",
-    "check_quota",
     "check_secret",
     "check_secret_update",
     "endpoints_warnings",
     "secret_warnings",
+    "service_account_warnings",
 ]
 
 _IMMUTABLE: Final = "field is immutable when `immutable` is set"
@@ -48,32 +43,8 @@ _NEEDED_KEYS: Final = {
     "kubernetes.io/dockercfg": (".dockercfg",),
 }
 _ACCOUNT: Final = "kubernetes.io/service-account.name"
-_COUNTED: Final = frozenset(
-    {
-        "pods",
-        "services",
-        "replicationcontrollers",
-        "resourcequotas",
-        "secrets",
-        "configmaps",
-        "persistentvolumeclaims",
-        "services.nodeports",
-        "services.loadbalancers",
-    }
-)
-_SCOPES: Final = frozenset(
-    {
-        "Terminating",
-        "NotTerminating",
-        "BestEffort",
-        "NotBestEffort",
-        "PriorityClass",
-        "CrossNamespacePodAffinity",
-        "VolumeAttributesClass",
-    }
-)
+_MOUNTABLE: Final = "kubernetes.io/enforce-mountable-secrets"
 _MOST_DATA: Final = 2**20
-_QUOTA_RESOURCES: Final = frozenset({"cpu", "memory", "ephemeral-storage"})
 
 
 def check_config_map(value: Json) -> Iterator[Cause]:
@@ -159,59 +130,6 @@ def check_namespace(value: Json) -> Iterator[Cause]:
         yield from finalizer_name(name, "spec.finalizers")
 
 
-def check_limit_range(value: Json) -> Iterator[Cause]:
-    """A LimitRange."""
-    seen: set[str] = set()
-    for index, item in enumerate(value["spec"].get("limits") or ()):
-        place, kind = f"spec.limits[{index}]", item.get("type", "")
-        if "/" not in kind and kind not in {"Pod", "Container", "PersistentVolumeClaim"}:
-            yield invalid(f"{place}.type", kind, "must be a standard limit type or fully qualified")
-        if kind in seen:
-            yield duplicate(f"{place}.type", kind)
-        seen.add(kind)
-        if kind == "Pod":
-            for name in ("default", "defaultRequest"):
-                if item.get(name):
-                    yield forbidden(f"{place}.{name}", "may not be specified when `type` is 'Pod'")
-        for name in ("max", "min"):
-            for resource in item.get(name) or ():
-                yield from resource_name(resource, f"{place}.{name}[{resource}]")
-        yield from _check_bounds(item, place)
-
-
-def _check_bounds(item: Json, path: str) -> Iterator[Cause]:
-    """Least, requests, limits and most are in this order."""
-    for resource, least in (item.get("min") or {}).items():
-        most, limit = (item.get("max") or {}).get(resource), (item.get("default") or {}).get(resource)
-        request = (item.get("defaultRequest") or {}).get(resource)
-        if most is not None and Quantity(least) > Quantity(most):
-            yield invalid(f"{path}.min[{resource}]", least, f"min value {least} is greater than max value {most}")
-        if request is not None and Quantity(least) > Quantity(request):
-            said = f"min value {least} is greater than default request value {request}"
-            yield invalid(f"{path}.defaultRequest[{resource}]", request, said)
-        if limit is not None and Quantity(least) > Quantity(limit):
-            said = f"min value {least} is greater than default value {limit}"
-            yield invalid(f"{path}.default[{resource}]", least, said)
-
-
-def check_quota(value: Json) -> Iterator[Cause]:
-    """A ResourceQuota."""
-    for name, amount in (value["spec"].get("hard") or {}).items():
-        field = f"spec.hard[{name}]"
-        yield from resource_name(name, field)
-        plain = name.removeprefix("requests.").removeprefix("limits.")
-        if "/" not in name and name not in _COUNTED and plain not in {*_QUOTA_RESOURCES, "storage"}:
-            yield invalid(field, name, "must be a standard resource for quota")
-        if Quantity(amount) < 0:
-            yield invalid(field, amount, NOT_NEGATIVE)
-        elif name in _COUNTED and Quantity(amount).milli_value % 1000:
-            yield invalid(field, amount, "must be an integer")
-    scopes = value["spec"].get("scopes") or ()
-    for scope in scopes:
-        if scope not in _SCOPES:
-            yield invalid("spec.scopes", scopes, "unsupported scope")
-
-
 def check_endpoints(value: Json) -> Iterator[Cause]:
     """Endpoints."""
     for index, subset in enumerate(value.get("subsets") or ()):
@@ -243,12 +161,13 @@ def endpoints_warnings(_: Json, __: Json | None) -> list[str]:
     return ["v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"]
 
 
-def check_event(value: Json) -> Iterator[Cause]:
-    """An Event is where the object is that it is about."""
-    about = (value.get("involvedObject") or value.get("regarding") or {}).get("namespace", "")
-    own = value["metadata"].get("namespace", "")
-    if about not in {own, ""} or (not about and own != "default"):
-        yield invalid("involvedObject.namespace", about, "does not match event.namespace")
+def service_account_warnings(value: Json, old: Json | None) -> list[str]:
+    """An annotation is on its way out."""
+    had = (old or {}).get("metadata", {}).get("annotations") or {}
+    if _MOUNTABLE in had or _MOUNTABLE not in (value["metadata"].get("annotations") or {}):
+        return []
+    why = "deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets"
+    return [f"metadata.annotations[{_MOUNTABLE}]: {why}"]
 
 
 def check_node(value: Json) -> Iterator[Cause]:

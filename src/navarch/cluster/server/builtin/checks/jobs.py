@@ -31,6 +31,7 @@ _NUMBERS: Final = (
 _RESTARTS: Final = ("OnFailure", "Never")
 _IMMUTABLE: Final = ("completionMode", "backoffLimitPerIndex", "podFailurePolicy", "successPolicy", "managedBy")
 _LONGEST_CRON_JOB: Final = 52
+_EXPLICIT_ZONE: Final = "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones"
 _MUTABLE_OF_SUSPENDED: Final = frozenset({"nodeSelector", "tolerations", "affinity", "schedulingGates"})
 
 
@@ -148,15 +149,25 @@ def check_cron_job(value: Json) -> Iterator[Cause]:
     yield from choice(spec.get("concurrencyPolicy"), "spec.concurrencyPolicy", ("Allow", "Forbid", "Replace"))
     for name in ("successfulJobsHistoryLimit", "failedJobsHistoryLimit"):
         yield from at_least_zero(spec, name, "spec")
-    yield from _check_job_spec(spec["jobTemplate"]["spec"], "spec.jobTemplate.spec")
+    yield from _check_job_template(spec["jobTemplate"]["spec"], "spec.jobTemplate.spec")
+
+
+def _check_job_template(spec: Json, path: str) -> Iterator[Cause]:
+    """The Jobs of a CronJob select their pods by themselves."""
+    yield from _check_job_spec(spec, path)
+    if spec.get("selector") is not None:
+        yield invalid(f"{path}.selector", _in_order(spec["selector"]), "`selector` will be auto-generated")
+    if spec.get("manualSelector"):
+        yield unsupported(f"{path}.manualSelector", True, ("nil", "false"))
 
 
 def _check_schedule(schedule: str) -> Iterator[Cause]:
     if not schedule:
         yield required("spec.schedule")
-    elif fault := schedule_fault(schedule):
+        return
+    if fault := schedule_fault(schedule):
         yield invalid("spec.schedule", schedule, fault)
-    elif "TZ" in schedule:
+    if "TZ" in schedule:
         said = "cannot use TZ or CRON_TZ in schedule, use timeZone field instead"
         yield invalid("spec.schedule", schedule, said)
 
@@ -164,5 +175,9 @@ def _check_schedule(schedule: str) -> Iterator[Cause]:
 def _check_zone(zone: str | None) -> Iterator[Cause]:
     if zone is None:
         return
-    if zone not in zoneinfo.available_timezones() or zone.lower() == "local":
+    if not zone:
+        yield invalid("spec.timeZone", zone, "timeZone must be nil or non-empty string")
+    elif zone.lower() == "local":
+        yield invalid("spec.timeZone", zone, _EXPLICIT_ZONE)
+    if zone and zone != "Local" and zone not in zoneinfo.available_timezones():
         yield invalid("spec.timeZone", zone, f"unknown time zone {zone}")

@@ -1,149 +1,44 @@
-"""Checks of Ingresses, their classes, NetworkPolicies and EndpointSlices."""
+"""Checks of NetworkPolicies and EndpointSlices."""
 
 from __future__ import annotations
 
 import ipaddress
 import re
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
-from navarch.api.names import DNS_1035_LABEL, DNS_LABEL, DNS_SUBDOMAIN
+from navarch.api.names import DNS_LABEL, DNS_SUBDOMAIN
 from navarch.cluster.server.builtin.checks.common import (
     address,
     address_range,
     choice,
+    label_name,
     named,
     node_port_or_name,
-    required_name,
+    port_number,
+    unique,
 )
-from navarch.cluster.server.causes import duplicate, forbidden, invalid, required, unsupported
-from navarch.cluster.server.metadata import immutable_faults, selector_faults
+from navarch.cluster.server.causes import forbidden, invalid, required, too_many
+from navarch.cluster.server.metadata import immutable_faults, selector_faults, value_faults
 from navarch.cluster.server.request import Json
 from navarch.errors import Cause
 
 __all__ = [
     "address_name_faults",
-    "check_ingress",
-    "check_ingress_class",
-    "check_ingress_class_update",
+    "check_endpoints",
     "check_network_policy",
     "check_slice",
     "check_slice_update",
+    "slice_warnings",
 ]
 
-_PATH_TYPES: Final = ("Exact", "ImplementationSpecific", "Prefix")
-_UNWANTED: Final = ("//", "/./", "/../", "%2f", "%2F")
-_UNWANTED_ENDS: Final = ("/..", "/.")
 _PROTOCOLS: Final = ("TCP", "UDP", "SCTP")
-_DOMAIN_PATH: Final = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9/\-._~%!$&'()*+,;=:]+")
-
-
-def check_ingress(value: Json) -> Iterator[Cause]:
-    """An Ingress."""
-    spec = value["spec"]
-    if not spec.get("rules") and spec.get("defaultBackend") is None:
-        yield invalid("spec", None, "either `defaultBackend` or `rules` must be specified")
-    for index, rule in enumerate(spec.get("rules") or ()):
-        yield from _check_rule(rule, f"spec.rules[{index}]")
-    for index, each in enumerate(spec.get("tls") or ()):
-        for number, host in enumerate(each.get("hosts") or ()):
-            yield from _check_host_name(host, f"spec.tls[{index}].hosts[{number}]")
-    if spec.get("defaultBackend") is not None:
-        yield from _check_backend(spec["defaultBackend"], "spec.defaultBackend")
-    if spec.get("ingressClassName") is not None:
-        yield from named(spec["ingressClassName"], "spec.ingressClassName")
-
-
-def _check_rule(rule: Json, path: str) -> Iterator[Cause]:
-    if host := rule.get("host"):
-        yield from _check_host(host, f"{path}.host")
-    http = rule.get("http")
-    if http is None:
-        return
-    if not http.get("paths"):
-        yield required(f"{path}.http.paths")
-    for index, each in enumerate(http.get("paths") or ()):
-        yield from _check_path(each, f"{path}.http.paths[{index}]")
-
-
-def _check_host(host: str, field: str) -> Iterator[Cause]:
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        yield from _check_host_name(host, field)
-    else:
-        yield invalid(field, host, "must be a DNS name, not an IP address")
-
-
-def _check_host_name(host: str, field: str) -> Iterator[Cause]:
-    if not host.startswith("*."):
-        yield from named(host, field)
-    else:
-        for said in DNS_SUBDOMAIN.faults(host.removeprefix("*.")):
-            yield invalid(field, host, said)
-
-
-def _check_path(each: Json, path: str) -> Iterator[Cause]:
-    kind, text = each.get("pathType"), each.get("path", "")
-    if kind is None:
-        yield required(f"{path}.pathType", "pathType must be specified")
-    elif kind not in _PATH_TYPES:
-        yield unsupported(f"{path}.pathType", kind, _PATH_TYPES)
-    elif kind == "ImplementationSpecific":
-        if text and not text.startswith("/"):
-            yield invalid(f"{path}.path", text, "must be an absolute path")
-    else:
-        yield from _check_path_text(text, f"{path}.path")
-    yield from _check_backend(each["backend"], f"{path}.backend")
-
-
-def _check_path_text(text: str, field: str) -> Iterator[Cause]:
-    if not text.startswith("/"):
-        yield invalid(field, text, "must be an absolute path")
-        return
-    for part in _UNWANTED:
-        if part in text:
-            yield invalid(field, text, f"must not contain '{part}'")
-    for end in _UNWANTED_ENDS:
-        if text.endswith(end):
-            yield invalid(field, text, f"cannot end with '{end}'")
-
-
-def _check_backend(backend: Json, path: str) -> Iterator[Cause]:
-    service, resource = backend.get("service"), backend.get("resource")
-    if service is not None and resource is not None:
-        yield invalid(path, "", "cannot set both resource and service backends")
-    elif service is None and resource is None:
-        yield invalid(path, "", "resource or service backend is required")
-    elif service is not None:
-        yield from required_name(service.get("name"), f"{path}.service.name", _service_name_faults)
-        yield from _check_backend_port(service.get("port") or {}, path)
-
-
-def _service_name_faults(name: str) -> list[str]:
-    return list(DNS_1035_LABEL.faults(name)) if DNS_LABEL.allows(name) else list(DNS_LABEL.faults(name))
-
-
-def _check_backend_port(port: Json, path: str) -> Iterator[Cause]:
-    if port.get("name") and port.get("number"):
-        yield invalid(path, "", "cannot set both port name & port number")
-    elif not port.get("name") and not port.get("number"):
-        yield required(path, "port name or number is required")
-    else:
-        field = "name" if port.get("name") else "number"
-        yield from node_port_or_name(port[field], f"{path}.service.port.{field}")
-
-
-def check_ingress_class(value: Json) -> Iterator[Cause]:
-    """An IngressClass."""
-    controller = value["spec"].get("controller", "")
-    if controller and not _DOMAIN_PATH.fullmatch(controller):
-        yield invalid("spec.controller", controller, 'must be a domain-prefixed path (such as "acme.io/foo")')
-
-
-def check_ingress_class_update(value: Json, old: Json) -> list[Cause]:
-    """The controller of a class never changes."""
-    return immutable_faults(value["spec"].get("controller"), old["spec"].get("controller"), "spec.controller")
+_SORTED_PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
+_DIRECTIONS: Final = ("Ingress", "Egress")
+_MOST_HINTS: Final = 8
+_VERSIONS: Final = {"IPv4": 4, "IPv6": 6}
+_LOCAL_GROUPS: Final = {4: "224.0.0.0/24", 6: "ff02::/16"}
+_Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
 def check_network_policy(value: Json) -> Iterator[Cause]:
@@ -157,14 +52,27 @@ def check_network_policy(value: Json) -> Iterator[Cause]:
                 yield from _check_policy_port(port, f"{place}.ports[{number}]")
             for number, peer in enumerate(rule.get(peers) or ()):
                 yield from _check_peer(peer, f"{place}.{peers}[{number}]")
+    if len(spec.get("policyTypes") or ()) > len(_DIRECTIONS):
+        yield invalid("spec.policyTypes", spec["policyTypes"], "may not specify more than two policyTypes")
+        return
     for index, kind in enumerate(spec.get("policyTypes") or ()):
-        yield from choice(kind, f"spec.policyTypes[{index}]", ("Ingress", "Egress"))
+        yield from choice(kind, f"spec.policyTypes[{index}]", _DIRECTIONS)
 
 
 def _check_policy_port(port: Json, path: str) -> Iterator[Cause]:
     yield from choice(port.get("protocol"), f"{path}.protocol", _PROTOCOLS)
-    if port.get("port") is not None:
-        yield from node_port_or_name(port["port"], f"{path}.port")
+    first, last = port.get("port"), port.get("endPort")
+    if first is not None:
+        yield from node_port_or_name(first, f"{path}.port")
+    if last is None:
+        return
+    if not isinstance(first, int):
+        why = "is not specified" if first is None else "is non-numeric"
+        yield invalid(f"{path}.endPort", last, f"may not be specified when `port` {why}")
+        return
+    if last < first:
+        yield invalid(f"{path}.endPort", first, "must be greater than or equal to `port`")
+    yield from port_number(last, f"{path}.endPort")
 
 
 def _check_peer(peer: Json, path: str) -> Iterator[Cause]:
@@ -172,11 +80,38 @@ def _check_peer(peer: Json, path: str) -> Iterator[Cause]:
         yield from selector_faults(peer.get(name), f"{path}.{name}")
     block = peer.get("ipBlock")
     if block is not None:
-        yield from address_range(block.get("cidr", ""), f"{path}.ipBlock.cidr")
+        yield from _check_block(block, f"{path}.ipBlock")
         if "podSelector" in peer or "namespaceSelector" in peer:
             yield forbidden(path, "may not specify both ipBlock and another peer")
     elif not peer:
         yield required(path, "must specify a peer")
+
+
+def _check_block(block: Json, path: str) -> Iterator[Cause]:
+    """A range of addresses, and those of them that are not meant."""
+    text = block.get("cidr", "")
+    if not text:
+        yield required(f"{path}.cidr")
+        return
+    yield from address_range(text, f"{path}.cidr")
+    if (whole := _network(text)) is None:
+        return
+    for index, except_ in enumerate(block.get("except") or ()):
+        yield from address_range(except_, f"{path}.except[{index}]")
+        part = _network(except_)
+        if part is not None and not _is_inside(part, whole):
+            yield invalid(f"{path}.except[{index}]", except_, "must be a strict subset of `cidr`")
+
+
+def _network(text: str) -> _Network | None:
+    try:
+        return ipaddress.ip_network(text, strict=False)
+    except ValueError:
+        return None
+
+
+def _is_inside(part: _Network, whole: _Network) -> bool:
+    return part.network_address in whole and part.prefixlen > whole.prefixlen
 
 
 def check_slice(value: Json) -> Iterator[Cause]:
@@ -186,36 +121,100 @@ def check_slice(value: Json) -> Iterator[Cause]:
         yield required("addressType")
     else:
         yield from choice(kind, "addressType", ("FQDN", "IPv4", "IPv6"))
-    for index, each in enumerate(value.get("endpoints") or ()):
-        yield from _check_endpoint(each.get("addresses") or (), f"endpoints[{index}].addresses", kind or "")
     yield from _check_slice_ports(value.get("ports") or ())
 
 
-def _check_endpoint(addresses: Any, path: str, kind: str) -> Iterator[Cause]:
+def check_endpoints(value: Json) -> Iterator[Cause]:
+    """The endpoints of an EndpointSlice."""
+    for index, each in enumerate(value.get("endpoints") or ()):
+        yield from _check_endpoint(each, f"endpoints[{index}]", value.get("addressType", ""))
+
+
+def slice_warnings(value: Json, old: Json | None) -> list[str]:
+    """Names instead of addresses are on their way out."""
+    is_new = old is None and value.get("addressType") == "FQDN"
+    return ["spec.addressType: FQDN endpoints are deprecated"] if is_new else []
+
+
+def _check_endpoint(endpoint: Json, path: str, kind: str) -> Iterator[Cause]:
+    addresses = endpoint.get("addresses") or ()
     if not addresses:
-        yield required(path, "must contain at least 1 address")
+        yield required(f"{path}.addresses", "must contain at least 1 address")
     for index, text in enumerate(addresses):
-        if kind in {"IPv4", "IPv6"}:
-            yield from address(text, f"{path}[{index}]")
-        elif kind == "FQDN":
-            yield from named(text, f"{path}[{index}]")
+        if kind == "FQDN":
+            yield from _check_full_name(text, f"{path}.addresses[{index}]")
+        elif kind in _VERSIONS:
+            yield from _check_address(text, f"{path}.addresses", index, kind)
+    if endpoint.get("nodeName") is not None:
+        yield from named(endpoint["nodeName"], f"{path}.nodeName")
+    if endpoint.get("hostname") is not None:
+        yield from named(endpoint["hostname"], f"{path}.hostname", DNS_LABEL.faults)
+    yield from _check_hints(endpoint.get("hints") or {}, f"{path}.hints")
+
+
+def _check_address(text: str, path: str, index: int, kind: str) -> Iterator[Cause]:
+    """An address of that version which other machines can reach."""
+    faults = [*address(text, f"{path}[{index}]")]
+    yield from faults
+    if faults:
+        return
+    found = ipaddress.ip_address(text)
+    if found.version != _VERSIONS[kind]:
+        yield invalid(path, text, f"must be an {kind} address")
+    for is_so, said in (
+        (found.is_unspecified, f"may not be unspecified ({text})"),
+        (found.is_loopback, "may not be in the loopback range (127.0.0.0/8, ::1/128)"),
+        (found.is_link_local, "may not be in the link-local range (169.254.0.0/16, fe80::/10)"),
+        (_is_local_group(found), "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)"),
+    ):
+        if is_so:
+            yield invalid(f"{path}[{index}]", text, said)
+
+
+def _is_local_group(found: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
+    groups = _LOCAL_GROUPS[found.version]
+    return found in ipaddress.ip_network(groups)
+
+
+def _check_full_name(text: str, field: str) -> Iterator[Cause]:
+    """A name of a domain that has more than one part."""
+    if not text:
+        yield required(field)
+        return
+    name = text.removesuffix(".")
+    faults = DNS_SUBDOMAIN.faults(name)
+    if faults:
+        yield invalid(field, name, ",".join(faults))
+    elif "." not in name:
+        yield invalid(field, name, "should be a domain with at least two segments separated by dots")
+
+
+def _check_hints(hints: Json, path: str) -> Iterator[Cause]:
+    for name, faults in (("forZones", value_faults), ("forNodes", DNS_SUBDOMAIN.faults)):
+        places = hints.get(name) or ()
+        if len(places) > _MOST_HINTS:
+            yield too_many(f"{path}.{name}", len(places), _MOST_HINTS)
+            return
+        yield from unique((each.get("name", ""), f"{path}.{name}[{index}].name") for index, each in enumerate(places))
+        for index, each in enumerate(places):
+            yield from named(each.get("name", ""), f"{path}.{name}[{index}].name", faults)
 
 
 def _check_slice_ports(ports: Any) -> Iterator[Cause]:
-    seen: set[str] = set()
+    yield from unique((port.get("name", ""), f"ports[{index}].name") for index, port in enumerate(ports))
     for index, port in enumerate(ports):
-        name = port.get("name", "")
-        if name:
-            yield from named(name, f"ports[{index}].name", DNS_LABEL.faults)
-        if name in seen:
-            yield duplicate(f"ports[{index}].name", name)
-        seen.add(name)
-        yield from choice(port.get("protocol"), f"ports[{index}].protocol", _PROTOCOLS)
+        if port.get("name"):
+            yield from named(port["name"], f"ports[{index}].name", DNS_LABEL.faults)
+        yield from choice(port.get("protocol"), f"ports[{index}].protocol", _SORTED_PROTOCOLS)
+        if port.get("appProtocol") is not None:
+            yield from label_name(port["appProtocol"], f"ports[{index}].appProtocol")
 
 
-def check_slice_update(value: Json, old: Json) -> list[Cause]:
-    """What its addresses are never changes."""
-    return immutable_faults(value.get("addressType"), old.get("addressType"), "addressType")
+def check_slice_update(value: Json, old: Json) -> Iterator[Cause]:
+    """What its addresses are never changes; endpoints that were taken once are not looked at again."""
+    if (value.get("endpoints") or []) != (old.get("endpoints") or []):
+        yield from check_endpoints(value)
+    yield from immutable_faults(value.get("addressType"), old.get("addressType"), "addressType")
 
 
 def address_name_faults(name: str) -> list[str]:

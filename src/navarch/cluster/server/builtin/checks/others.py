@@ -1,19 +1,26 @@
-"""Checks of leases, budgets, autoscalers and classes."""
+"""Checks of leases, budgets and classes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Final
 
-from navarch.api.names import DNS_LABEL
-from navarch.cluster.server.builtin.checks.common import at_least_zero, choice, int_or_percent, label_name, named
-from navarch.cluster.server.causes import forbidden, invalid, required
-from navarch.cluster.server.metadata import immutable_faults, selector_faults
+from navarch.cluster.server.builtin.checks.common import (
+    at_least_zero,
+    choice,
+    int_or_percent,
+    label_name,
+    required_name,
+    unique,
+)
+from navarch.cluster.server.builtin.checks.containers import check_resources
+from navarch.cluster.server.builtin.checks.pod_spec import check_tolerations
+from navarch.cluster.server.causes import duplicate, forbidden, invalid, required
+from navarch.cluster.server.metadata import immutable_faults, label_faults, selector_faults
 from navarch.cluster.server.request import Json
 from navarch.errors import Cause
 
 __all__ = [
-    "check_autoscaler",
     "check_budget",
     "check_lease",
     "check_priority_class",
@@ -26,13 +33,6 @@ __all__ = [
 
 _HIGHEST_PRIORITY: Final = 1_000_000_000
 _SYSTEM_PRIORITIES: Final = {"system-node-critical": 2_000_001_000, "system-cluster-critical": 2_000_000_000}
-_METRICS: Final = {
-    "Object": "object",
-    "Pods": "pods",
-    "Resource": "resource",
-    "External": "external",
-    "ContainerResource": "containerResource",
-}
 
 
 def check_lease(value: Json) -> Iterator[Cause]:
@@ -66,37 +66,6 @@ def check_budget(value: Json) -> Iterator[Cause]:
     )
 
 
-def check_autoscaler(value: Json) -> Iterator[Cause]:
-    """A HorizontalPodAutoscaler."""
-    spec, target = value["spec"], value["spec"]["scaleTargetRef"]
-    least, most = spec.get("minReplicas"), spec.get("maxReplicas", 0)
-    if least is not None and least < 1:
-        yield invalid("spec.minReplicas", least, "must be greater than or equal to 1")
-    if most < 1:
-        yield required("spec.maxReplicas", "must be set and greater than 0")
-    if least is not None and most < least:
-        yield invalid("spec.maxReplicas", most, "must be greater than or equal to `minReplicas`")
-    for name in ("kind", "name"):
-        if not target.get(name):
-            yield required(f"spec.scaleTargetRef.{name}")
-    if not target.get("apiVersion", "").rpartition("/")[0] and target.get("kind") != "ReplicationController":
-        yield invalid(
-            "spec.scaleTargetRef.apiVersion", target.get("apiVersion", ""), "apiVersion must specify API group"
-        )
-    yield from _check_metrics(spec, least)
-
-
-def _check_metrics(spec: Json, least: int | None) -> Iterator[Cause]:
-    metrics = spec.get("metrics") or ()
-    for index, metric in enumerate(metrics):
-        source = _METRICS.get(metric.get("type", ""))
-        if source is not None and metric.get(source) is None:
-            yield required(f"spec.metrics[{index}].{source}", "must populate information for the given metric source")
-    if least == 0 and not {"Object", "External"} & {metric.get("type") for metric in metrics}:
-        said = "must specify at least one Object or External metric to support scaling to zero replicas"
-        yield forbidden("spec.metrics", said)
-
-
 def check_storage_class(value: Json) -> Iterator[Cause]:
     """A StorageClass."""
     provisioner = value.get("provisioner", "")
@@ -105,7 +74,29 @@ def check_storage_class(value: Json) -> Iterator[Cause]:
     else:
         yield from label_name(provisioner.lower(), "provisioner")
     yield from choice(value.get("reclaimPolicy"), "reclaimPolicy", ("Delete", "Retain"))
+    if "" in (value.get("parameters") or ()):
+        yield invalid("parameters", "", "field can not be empty.")
     yield from choice(value.get("volumeBindingMode"), "volumeBindingMode", ("Immediate", "WaitForFirstConsumer"))
+    yield from _check_topologies(value.get("allowedTopologies") or [])
+
+
+def _check_topologies(terms: list[Json]) -> Iterator[Cause]:
+    """Terms that differ, and choose something."""
+    known: list[Json] = [{}]
+    for index, term in enumerate(terms):
+        place, chosen = f"allowedTopologies[{index}].matchLabelExpressions", {}
+        for number, each in enumerate(term.get("matchLabelExpressions") or ()):
+            key, values = each.get("key", ""), each.get("values") or []
+            if not values:
+                yield required(f"{place}[{number}].values")
+            yield from unique((text, f"{place}[{number}].values[{at}]") for at, text in enumerate(values))
+            yield from label_name(key, f"{place}[{number}].key")
+            if key in chosen:
+                yield duplicate(f"{place}[{number}].key", key)
+            chosen[key] = {*values}
+        if chosen in known:
+            yield duplicate(place, "")
+        known.append(chosen)
 
 
 def check_storage_class_update(value: Json, old: Json) -> Iterator[Cause]:
@@ -123,7 +114,7 @@ def check_priority_class(value: Json) -> Iterator[Cause]:
             yield forbidden("metadata.name", f"{said} {name} is not a known system priority class")
     elif priority > _HIGHEST_PRIORITY:
         yield forbidden("value", f"maximum allowed value of a user defined priority is {_HIGHEST_PRIORITY}")
-    yield from choice(value.get("preemptionPolicy"), "preemptionPolicy", ("Never", "PreemptLowerPriority"))
+    yield from choice(value.get("preemptionPolicy"), "preemptionPolicy", ("PreemptLowerPriority", "Never"))
 
 
 def check_priority_class_update(value: Json, old: Json) -> Iterator[Cause]:
@@ -135,7 +126,20 @@ def check_priority_class_update(value: Json, old: Json) -> Iterator[Cause]:
 
 def check_runtime_class(value: Json) -> Iterator[Cause]:
     """A RuntimeClass."""
-    yield from named(value.get("handler", ""), "handler", DNS_LABEL.faults)
+    yield from required_name(value.get("handler"), "handler")
+    if (overhead := value.get("overhead")) is not None:
+        yield from check_resources({"limits": overhead.get("podFixed")}, "overhead")
+    scheduling = value.get("scheduling") or {}
+    yield from label_faults(scheduling.get("nodeSelector"), "scheduling.nodeSelector")
+    tolerations = scheduling.get("tolerations") or []
+    yield from check_tolerations(tolerations, "scheduling.tolerations")
+    for index, each in enumerate(tolerations):
+        if any(_is_alike(each, other) for other in tolerations[:index]):
+            yield duplicate(f"scheduling.tolerations[{index}]", each)
+
+
+def _is_alike(one: Json, other: Json) -> bool:
+    return all(one.get(name, "") == other.get(name, "") for name in ("key", "operator", "value", "effect"))
 
 
 def check_runtime_class_update(value: Json, old: Json) -> list[Cause]:

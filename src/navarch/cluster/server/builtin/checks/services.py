@@ -16,6 +16,7 @@ from navarch.cluster.server.builtin.checks.common import (
     port_number,
 )
 from navarch.cluster.server.builtin.checks.containers import PROTOCOLS
+from navarch.cluster.server.builtin.defaults.core import needs_health_port
 from navarch.cluster.server.causes import duplicate, forbidden, invalid, required, unsupported
 from navarch.cluster.server.metadata import label_faults
 from navarch.cluster.server.request import Json
@@ -147,6 +148,11 @@ def _check_traffic(spec: Json) -> Iterator[Cause]:
         yield invalid("spec.externalTrafficPolicy", outside, "may only be set for externally-accessible services")
     elif is_outside:
         yield from choice(outside, "spec.externalTrafficPolicy", _LOCAL)
+    if (port := spec.get("healthCheckNodePort")) and not needs_health_port(spec):
+        said = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"
+        yield invalid("spec.healthCheckNodePort", port, said)
+    elif port:
+        yield from port_number(port, "spec.healthCheckNodePort")
     if spec.get("loadBalancerClass") is not None and kind != "LoadBalancer":
         yield forbidden("spec.loadBalancerClass", "may only be used when `type` is 'LoadBalancer'")
 
@@ -154,6 +160,10 @@ def _check_traffic(spec: Json) -> Iterator[Cause]:
 def check_service_update(value: Json, old: Json) -> Iterator[Cause]:
     """Its address stays as long as it has one."""
     spec, before = value["spec"], old["spec"]
+    if needs_health_port(spec) and needs_health_port(before):
+        name = "healthCheckNodePort"
+        if spec.get(name) != before.get(name):
+            yield forbidden(f"spec.{name}", "field is immutable")
     addresses, then = spec.get("clusterIPs") or [], before.get("clusterIPs") or []
     if "ExternalName" in {spec.get("type"), before.get("type")} or not then or not then[0]:
         return

@@ -6,14 +6,36 @@ import ipaddress
 from collections.abc import Iterator
 
 from navarch.api.names import DNS_SUBDOMAIN
+from navarch.cluster.server.builtin.checks.conditions import check_conditions
 from navarch.cluster.server.causes import forbidden, invalid, required, unsupported
 from navarch.cluster.server.request import Json
 from navarch.errors import Cause
 
-__all__ = ["deployment_status", "job_status", "service_status", "stateful_set_status"]
+__all__ = [
+    "budget_status",
+    "daemon_set_status",
+    "deployment_status",
+    "job_status",
+    "not_negative",
+    "replica_set_status",
+    "service_status",
+    "stateful_set_status",
+]
 
 _DEPLOYED = ("updatedReplicas", "readyReplicas", "availableReplicas")
 _OF_SET = ("readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas")
+_REPLICATED = ("fullyLabeledReplicas", "readyReplicas", "availableReplicas")
+_ON_NODES = (
+    "currentNumberScheduled",
+    "numberMisscheduled",
+    "desiredNumberScheduled",
+    "numberReady",
+    "observedGeneration",
+    "updatedNumberScheduled",
+    "numberAvailable",
+    "numberUnavailable",
+    "collisionCount",
+)
 _COUNTED = ("succeeded", "failed")
 _MODES = ("Proxy", "VIP")
 
@@ -21,7 +43,7 @@ _MODES = ("Proxy", "VIP")
 def deployment_status(value: Json, _old: Json) -> Iterator[Cause]:
     """Counts that fit together."""
     status = value.get("status") or {}
-    yield from _not_negative(
+    yield from not_negative(
         status, "observedGeneration", "replicas", *_DEPLOYED, "unavailableReplicas", "collisionCount"
     )
     yield from _not_more(status, _DEPLOYED, "replicas", "status.replicas")
@@ -31,15 +53,35 @@ def deployment_status(value: Json, _old: Json) -> Iterator[Cause]:
 def stateful_set_status(value: Json, _old: Json) -> Iterator[Cause]:
     """Counts that fit together."""
     status = value.get("status") or {}
-    yield from _not_negative(status, "replicas", *_OF_SET, "observedGeneration", "collisionCount")
+    yield from not_negative(status, "replicas", *_OF_SET, "observedGeneration", "collisionCount")
     yield from _not_more(status, _OF_SET, "replicas", "status.replicas")
     yield from _not_more(status, ("availableReplicas",), "readyReplicas", "status.readyReplicas")
+
+
+def replica_set_status(value: Json, _old: Json) -> Iterator[Cause]:
+    """Counts that fit together."""
+    status = value.get("status") or {}
+    yield from not_negative(status, "replicas", *_REPLICATED, "observedGeneration")
+    yield from _not_more(status, _REPLICATED, "replicas", "status.replicas")
+    yield from _not_more(status, ("availableReplicas",), "readyReplicas", "readyReplicas")
+
+
+def daemon_set_status(value: Json, _old: Json) -> Iterator[Cause]:
+    """Counts that can be."""
+    yield from not_negative(value.get("status") or {}, *_ON_NODES)
+
+
+def budget_status(value: Json, _old: Json) -> Iterator[Cause]:
+    """Counts that can be, and conditions that say what they have to."""
+    status = value.get("status") or {}
+    yield from check_conditions(status.get("conditions") or (), "status.conditions")
+    yield from not_negative(status, "disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods")
 
 
 def job_status(value: Json, old: Json) -> Iterator[Cause]:
     """Counts that only grow."""
     status, before = value.get("status") or {}, old.get("status") or {}
-    yield from _not_negative(status, "active", *_COUNTED)
+    yield from not_negative(status, "active", *_COUNTED)
     for name in _COUNTED:
         if status.get(name, 0) < before.get(name, 0):
             yield invalid(f"status.{name}", status.get(name, 0), f"cannot decrease the {name} counter")
@@ -81,9 +123,10 @@ def _is_address(text: str) -> bool:
     return True
 
 
-def _not_negative(status: Json, *names: str) -> Iterator[Cause]:
+def not_negative(status: Json, *names: str) -> Iterator[Cause]:
+    """Counts that are none below zero."""
     for name in names:
-        if status.get(name, 0) < 0:
+        if (status.get(name) or 0) < 0:
             yield invalid(f"status.{name}", status[name], "must be greater than or equal to 0")
 
 

@@ -53,17 +53,17 @@ def check_selector(
     yield from faults
     if not selector:
         yield invalid(path, selector, empty)
-    elif any(".matchExpressions" in fault.field for fault in faults):
+    elif faults:
         yield invalid(path, selector, senseless)
 
 
 def _check_pods(spec: Json, *, sets: str) -> Iterator[Cause]:
     """The template: its labels match, and its pods are restarted for ever."""
     template, selector = spec.get("template"), spec.get("selector")
-    if sets != "DaemonSet" and any(".matchExpressions" in fault.field for fault in selector_faults(selector, "")):
+    understood = not selector_faults(selector, "")
+    if sets != "DaemonSet" and not understood:
         return
     labels = ((template or {}).get("metadata") or {}).get("labels")
-    understood = not selector_faults(selector, "")
     if template is not None and understood and (selector is None or not selects(selector, labels or {})):
         yield invalid("spec.template.metadata.labels", in_order(labels), _NO_MATCH)
     yield from check_template(template, "spec.template")

@@ -19,6 +19,7 @@ __all__ = [
     "default_persistent_volume_claim",
     "default_secret",
     "default_service",
+    "needs_health_port",
 ]
 
 _INSIDE: Final = frozenset({"ClusterIP", "NodePort", "LoadBalancer"})
@@ -43,6 +44,11 @@ def default_service(value: Json) -> None:
         for ingress in value["status"].get("loadBalancer", {}).get("ingress") or ():
             if ingress.get("ip"):
                 ingress.setdefault("ipMode", "VIP")
+
+
+def needs_health_port(spec: Json) -> bool:
+    """Whether a load balancer has to know which nodes have a pod of the Service."""
+    return spec.get("type") == "LoadBalancer" and spec.get("externalTrafficPolicy") == "Local"
 
 
 def _default_affinity(spec: Json) -> None:

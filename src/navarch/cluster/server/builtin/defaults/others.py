@@ -113,7 +113,7 @@ def _default_scaling(rules: Json, policies: list[Json], window: int | None) -> N
     if window is not None:
         rules.setdefault("stabilizationWindowSeconds", window)
     rules.setdefault("selectPolicy", "Max")
-    if not rules.get("policies"):
+    if rules.get("policies") is None:
         rules["policies"] = [{**policy} for policy in policies]
 
 

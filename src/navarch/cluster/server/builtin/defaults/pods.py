@@ -45,7 +45,7 @@ def default_pod_spec(spec: Json) -> None:
     spec.setdefault("terminationGracePeriodSeconds", 30)
     spec.setdefault("schedulerName", "default-scheduler")
     if spec.get("serviceAccountName"):
-        spec.setdefault("serviceAccount", spec["serviceAccountName"])
+        spec["serviceAccount"] = spec["serviceAccountName"]
     elif spec.get("serviceAccount"):
         spec["serviceAccountName"] = spec["serviceAccount"]
     for container in containers_of(spec):
@@ -175,10 +175,5 @@ def default_volume_source(source: Json) -> None:
 
 
 def default_claim_spec(spec: Json) -> None:
-    """The spec of a PersistentVolumeClaim: the two ways to name a source are kept alike."""
+    """The spec of a PersistentVolumeClaim."""
     spec.setdefault("volumeMode", "Filesystem")
-    source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
-    if source is not None and reference is None:
-        spec["dataSourceRef"] = {**source}
-    elif reference is not None and source is None and not reference.get("namespace"):
-        spec["dataSource"] = {"apiGroup": None, **reference}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from navarch.cluster.server.builtin.defaults.pods import default_claim_spec, default_pod_spec
+from navarch.cluster.server.builtin.template_generations import noted
 from navarch.cluster.server.request import Json
 
 __all__ = [
@@ -84,6 +85,7 @@ def _default_stateful_update(strategy: Json) -> None:
 
 def default_daemon_set(value: Json) -> None:
     """A DaemonSet."""
+    noted(value)
     spec = value["spec"]
     strategy = spec["updateStrategy"]
     if strategy.setdefault("type", _ROLLING) == _ROLLING:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Final
 
 from navarch.api.names import DNS_LABEL
-from navarch.cluster.server.builtin import creating, selecting
-from navarch.cluster.server.builtin.checks import claims, statuses
+from navarch.cluster.server.builtin import claiming, creating, selecting
+from navarch.cluster.server.builtin.checks import claims, quotas, statuses
 from navarch.cluster.server.builtin.checks import core as checks
+from navarch.cluster.server.builtin.checks.events import check_event
 from navarch.cluster.server.builtin.checks.services import check_service, check_service_update, service_warnings
 from navarch.cluster.server.builtin.defaults import core as defaults
-from navarch.cluster.server.builtin.rules import Rules
+from navarch.cluster.server.builtin.rules import Rules, path_segment_faults
 
 __all__ = ["CORE"]
 
@@ -44,9 +45,12 @@ CORE: Final[dict[tuple[str, str], Rules]] = {
     ),
     ("v1", "persistentvolumeclaims"): Rules(
         default=defaults.default_persistent_volume_claim,
-        create=creating.create_claim,
+        create=claiming.create_claim,
+        update=claiming.update_claim,
         check=claims.check_claim,
         check_update=claims.check_claim_update,
+        check_status=claims.check_claim_status,
+        warnings=claims.claim_warnings,
     ),
     ("v1", "persistentvolumes"): Rules(
         never_empty=("spec", "capacity"),
@@ -56,14 +60,36 @@ CORE: Final[dict[tuple[str, str], Rules]] = {
         check=claims.check_volume,
         check_update=claims.check_volume_update,
     ),
-    ("v1", "limitranges"): Rules(default=defaults.default_limit_range, check=checks.check_limit_range),
-    ("v1", "resourcequotas"): Rules(check=checks.check_quota),
+    ("v1", "limitranges"): Rules(
+        default=defaults.default_limit_range,
+        check=quotas.check_limit_range,
+        empty_lists=(("spec", "limits"),),
+    ),
+    ("v1", "resourcequotas"): Rules(
+        check=quotas.check_quota,
+        check_update=quotas.check_quota_update,
+        check_status=quotas.check_quota_status,
+        warnings=quotas.quota_warnings,
+    ),
+    ("v1", "serviceaccounts"): Rules(
+        create=creating.create_service_account,
+        update=creating.update_service_account,
+        warnings=checks.service_account_warnings,
+    ),
     ("v1", "endpoints"): Rules(
         default=defaults.default_endpoints, check=checks.check_endpoints, warnings=checks.endpoints_warnings
     ),
     ("v1", "nodes"): Rules(
         default=defaults.default_node, check=checks.check_node, resets_status=False, fields=selecting.node_fields
     ),
-    ("v1", "events"): Rules(check=checks.check_event, fields=selecting.event_fields),
-    ("events.k8s.io/v1", "events"): Rules(check=checks.check_event, fields=selecting.events_v1_fields),
+    ("v1", "events"): Rules(
+        check=check_event,
+        name_faults=path_segment_faults,
+        fields=selecting.event_fields,
+        checks_metadata=False,
+        qualifies_finalizers=False,
+    ),
+    ("events.k8s.io/v1", "events"): Rules(
+        check=check_event, fields=selecting.events_v1_fields, qualifies_finalizers=False
+    ),
 }

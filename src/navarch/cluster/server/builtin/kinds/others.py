@@ -7,7 +7,15 @@ from typing import Final
 from msgspec.structs import replace
 
 from navarch.cluster.server.builtin import creating, selecting
-from navarch.cluster.server.builtin.checks import admission, networking, policies, rbac
+from navarch.cluster.server.builtin.checks import (
+    admission,
+    autoscalers,
+    ingresses,
+    networking,
+    policies,
+    rbac,
+    statuses,
+)
 from navarch.cluster.server.builtin.checks import others as checks
 from navarch.cluster.server.builtin.defaults import others as defaults
 from navarch.cluster.server.builtin.rules import Rules, path_segment_faults
@@ -36,13 +44,25 @@ _POLICY_BINDING: Final = Rules(
 
 OTHERS: Final[dict[tuple[str, str], Rules]] = {
     ("coordination.k8s.io/v1", "leases"): Rules(
-        check=checks.check_lease, allows_unconditional_update=False, qualifies_finalizers=False
+        create=creating.create_lease,
+        update=creating.update_lease,
+        check=checks.check_lease,
+        allows_unconditional_update=False,
+        qualifies_finalizers=False,
     ),
     ("policy/v1", "poddisruptionbudgets"): Rules(
-        check=checks.check_budget, counts_generation=True, allows_unconditional_update=False
+        check=checks.check_budget,
+        check_status=statuses.budget_status,
+        name_faults=path_segment_faults,
+        counts_generation=True,
+        allows_unconditional_update=False,
+        checks_metadata=False,
+        qualifies_finalizers=False,
     ),
-    (_RBAC, "roles"): Rules(check=rbac.check_role, name_faults=path_segment_faults),
-    (_RBAC, "clusterroles"): Rules(check=rbac.check_cluster_role, name_faults=path_segment_faults),
+    (_RBAC, "roles"): Rules(check=rbac.check_role, name_faults=path_segment_faults, empty_lists=(("rules",),)),
+    (_RBAC, "clusterroles"): Rules(
+        check=rbac.check_cluster_role, name_faults=path_segment_faults, empty_lists=(("rules",),)
+    ),
     (_RBAC, "rolebindings"): Rules(
         default=defaults.default_binding,
         check=rbac.check_binding,
@@ -76,16 +96,27 @@ OTHERS: Final[dict[tuple[str, str], Rules]] = {
     ),
     (_ADMISSION, "mutatingadmissionpolicybindings"): replace(_POLICY_BINDING, check=policies.check_mutating_binding),
     ("autoscaling/v2", "horizontalpodautoscalers"): Rules(
-        default=defaults.default_autoscaler, check=checks.check_autoscaler
+        default=defaults.default_autoscaler,
+        empty_lists=tuple(("spec", "behavior", name, "policies") for name in ("scaleUp", "scaleDown")),
+        check=autoscalers.check_autoscaler,
+        check_status=autoscalers.check_autoscaler_status,
     ),
     ("autoscaling/v1", "horizontalpodautoscalers"): Rules(
-        default=defaults.default_autoscaler_v1, check=checks.check_autoscaler
+        default=defaults.default_autoscaler_v1,
+        check=autoscalers.check_autoscaler,
+        check_status=autoscalers.check_autoscaler_status,
     ),
-    (_NETWORKING, "ingresses"): Rules(check=networking.check_ingress, counts_generation=True),
+    (_NETWORKING, "ingresses"): Rules(
+        check=ingresses.check_ingress,
+        check_new=ingresses.check_new_ingress,
+        check_status=ingresses.check_ingress_status,
+        warnings=ingresses.ingress_warnings,
+        counts_generation=True,
+    ),
     (_NETWORKING, "ingressclasses"): Rules(
         default=defaults.default_ingress_class,
-        check=networking.check_ingress_class,
-        check_update=networking.check_ingress_class_update,
+        check=ingresses.check_ingress_class,
+        check_update=ingresses.check_ingress_class_update,
         counts_generation=True,
     ),
     (_NETWORKING, "ipaddresses"): Rules(name_faults=networking.address_name_faults),
@@ -95,8 +126,12 @@ OTHERS: Final[dict[tuple[str, str], Rules]] = {
     ("discovery.k8s.io/v1", "endpointslices"): Rules(
         default=defaults.default_endpoint_slice,
         check=networking.check_slice,
+        check_new=networking.check_endpoints,
         check_update=networking.check_slice_update,
+        warnings=networking.slice_warnings,
         counts_generation=True,
+        counts_labels=True,
+        empty_lists=(("endpoints",), ("ports",)),
     ),
     (_STORAGE, "storageclasses"): Rules(
         default=defaults.default_storage_class,
@@ -110,14 +145,15 @@ OTHERS: Final[dict[tuple[str, str], Rules]] = {
     (_STORAGE, "volumeattachments"): Rules(allows_unconditional_update=False),
     ("scheduling.k8s.io/v1", "priorityclasses"): Rules(
         default=defaults.default_priority_class,
-        check=checks.check_priority_class,
+        create=creating.begin_generation,
+        check_new=checks.check_priority_class,
         check_update=checks.check_priority_class_update,
-        counts_generation=True,
     ),
     ("node.k8s.io/v1", "runtimeclasses"): Rules(
         check=checks.check_runtime_class,
         check_update=checks.check_runtime_class_update,
         allows_unconditional_update=False,
+        qualifies_finalizers=False,
     ),
     ("certificates.k8s.io/v1", "certificatesigningrequests"): Rules(
         create=creating.create_signing_request,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from navarch.api.names import DNS_LABEL
-from navarch.cluster.server.builtin import creating, selecting
+from navarch.cluster.server.builtin import creating, selecting, template_generations
 from navarch.cluster.server.builtin.checks import jobs, statuses
 from navarch.cluster.server.builtin.checks import pod_warnings as warnings
 from navarch.cluster.server.builtin.checks import workloads as checks
@@ -52,6 +52,7 @@ WORKLOADS: Final[dict[tuple[str, str], Rules]] = {
         never_empty=_LABELS,
         default=defaults.default_replica_set,
         check=checks.check_replica_set,
+        check_status=statuses.replica_set_status,
         check_update=checks.check_selector_update,
         warnings=warnings.workload_warnings,
         counts_generation=True,
@@ -69,9 +70,11 @@ WORKLOADS: Final[dict[tuple[str, str], Rules]] = {
     ("apps/v1", "daemonsets"): Rules(
         never_empty=_LABELS,
         default=defaults.default_daemon_set,
-        create=creating.create_daemon_set,
-        update=creating.update_daemon_set,
+        create=template_generations.begin_template_generation,
+        update=template_generations.count_template_generation,
+        update_status=template_generations.keep_template_generation,
         check=checks.check_daemon_set,
+        check_status=statuses.daemon_set_status,
         check_update=checks.check_selector_update,
         warnings=warnings.template_warnings,
         counts_generation=True,
