@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from navarch.api import Key
+from navarch.api import Key, encode
 from navarch.cache import Change, Collection
-from navarch.client import MergePatch
+from navarch.client import ALL, MergePatch
 from navarch.cluster.controllers.parts import Around, Workers
-from navarch.cluster.controllers.scheduling.pods import PodInfo
+from navarch.cluster.controllers.scheduling.pods import PodInfo, pod_info
 from navarch.errors import NotFound
-from navarch.k8s.core.v1 import PersistentVolume, PersistentVolumeClaim
+from navarch.k8s.core.v1 import PersistentVolume, PersistentVolumeClaim, Pod
 from navarch.k8s.storage.v1 import VolumeAttributesClass
 
 __all__ = ["StorageProtection"]
+
+_LATE_SECONDS: Final = 1.0
+"""When to look again at what is used by somebody of whom nothing is known yet."""
 
 Kinds = type[PersistentVolumeClaim | PersistentVolume | VolumeAttributesClass]
 
@@ -27,13 +30,22 @@ class _Item(NamedTuple):
     name: str
 
 
+async def _by_nobody(_: object) -> bool:
+    return False
+
+
 @dataclass(frozen=True, slots=True)
 class _Protected:
-    """The objects of one kind, the finalizer that keeps them, and when they are used."""
+    """The objects of one kind, the finalizer that keeps them, and when they are used: as far as is known, and after all.
+
+    What is known of those who use an object may be late: the server is asked before it goes, as Kubernetes does. Its own
+    state needs no second look: the write that lets it go fails if there is a newer one.
+    """
 
     collection: Collection[Any]
     finalizer: str
     is_used: Callable[[Any], bool]
+    is_used_after_all: Callable[[Any], Awaitable[bool]] = _by_nobody
 
 
 class StorageProtection:
@@ -45,13 +57,19 @@ class StorageProtection:
         collection = around.cache.collection
         self._protected: dict[Kinds, _Protected] = {
             PersistentVolumeClaim: _Protected(
-                collection(PersistentVolumeClaim), "kubernetes.io/pvc-protection", self._is_claim_used
+                collection(PersistentVolumeClaim),
+                "kubernetes.io/pvc-protection",
+                lambda claim: _is_one_running(self._pods.using(claim.namespace, claim.name)),
+                self._has_pods,
             ),
             PersistentVolume: _Protected(
                 collection(PersistentVolume), "kubernetes.io/pv-protection", lambda found: found.status.phase == "Bound"
             ),
             VolumeAttributesClass: _Protected(
-                collection(VolumeAttributesClass), "kubernetes.io/vac-protection", self._is_class_used
+                collection(VolumeAttributesClass),
+                "kubernetes.io/vac-protection",
+                self._is_class_known,
+                self._is_class_named,
             ),
         }
         self._workers: Workers[_Item] = Workers("protection of storage", around, self._attend)
@@ -84,29 +102,33 @@ class StorageProtection:
             for name in gone.claims:
                 self._workers.queue.add(_Item(PersistentVolumeClaim, gone.namespace, name))
 
-    async def _attend(self, item: _Item) -> None:
+    async def _attend(self, item: _Item) -> float | None:
         protected = self._protected[item.kind]
         entry = protected.collection.entry(Key(item.namespace, item.name))
         if entry is None:
-            return
+            return None
         found, name = protected.collection.view(entry), protected.finalizer
         finalizers: list[str] = found.metadata.finalizers or []
         if not entry.deleting:
             if name not in finalizers:
                 await self._write(item, found, [*finalizers, name])
         elif name in finalizers and not protected.is_used(found):
+            if await protected.is_used_after_all(found):
+                return _LATE_SECONDS
             await self._write(item, found, [each for each in finalizers if each != name])
+        return None
 
-    def _is_claim_used(self, claim: PersistentVolumeClaim) -> bool:
-        """By a pod that has a node and has not ended."""
-        return any(pod.node and not pod.is_finished for pod in self._pods.using(claim.namespace, claim.name))
+    async def _has_pods(self, claim: PersistentVolumeClaim) -> bool:
+        pods = [pod_info(encode(pod)) for pod in await self._client.list(Pod, namespace=claim.namespace)]
+        return _is_one_running(pod for pod in pods if claim.name in pod.claims)
 
-    def _is_class_used(self, wanted: VolumeAttributesClass) -> bool:
-        claims = self._protected[PersistentVolumeClaim].collection
-        named = [_classes_of(claims.view(entry)) for entry in claims.entries()]
-        volumes = self._protected[PersistentVolume].collection
-        named += [{volumes.view(entry).spec.volume_attributes_class_name} for entry in volumes.entries()]
-        return any(wanted.name in names for names in named)
+    def _is_class_known(self, wanted: VolumeAttributesClass) -> bool:
+        claims, volumes = (self._protected[kind].collection for kind in (PersistentVolumeClaim, PersistentVolume))
+        return _names_class(wanted, map(claims.view, claims.entries()), map(volumes.view, volumes.entries()))
+
+    async def _is_class_named(self, wanted: VolumeAttributesClass) -> bool:
+        claims = await self._client.list(PersistentVolumeClaim, namespace=ALL)
+        return _names_class(wanted, claims, await self._client.list(PersistentVolume))
 
     async def _write(self, item: _Item, found: Any, finalizers: list[str]) -> None:
         metadata = {"resourceVersion": found.metadata.resource_version, "finalizers": finalizers or None}
@@ -115,6 +137,19 @@ class StorageProtection:
             await self._client.patch(item.kind, item.name, patch, namespace=item.namespace or None)
         except NotFound:
             return
+
+
+def _is_one_running(pods: Iterable[PodInfo]) -> bool:
+    """Whether a pod has a node and has not ended."""
+    return any(pod.node and not pod.is_finished for pod in pods)
+
+
+def _names_class(
+    wanted: VolumeAttributesClass, claims: Iterable[PersistentVolumeClaim], volumes: Iterable[PersistentVolume]
+) -> bool:
+    return any(wanted.name in _classes_of(claim) for claim in claims) or any(
+        wanted.name == volume.spec.volume_attributes_class_name for volume in volumes
+    )
 
 
 def _classes_of(claim: PersistentVolumeClaim) -> set[str | None]:
