@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from navarch import connect, errors
-from navarch.api.binary import check_bytes
+from navarch.api import Model, Resource
+from navarch.api.sendable import check_sendable
 from navarch.client import JsonPatch, MetadataOnly
 from navarch.k8s.admissionregistration.v1 import (
     ValidatingWebhook,
@@ -23,6 +24,17 @@ TEXT: Any = {"p": "hunter22"}
 CONFIG = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "default"}}
 
 
+class Ratios(Model):
+    ratios: dict[str, tuple[float, ...]] = {}
+
+
+class Scales(Resource[Ratios, None], group="example.com", version="v1"): ...
+
+
+def scales(ratio: float) -> Scales:
+    return Scales(name="s", spec=Ratios(ratios={"a": (ratio,)}))
+
+
 @pytest.mark.parametrize(
     ("call", "remedy"),
     [
@@ -35,6 +47,10 @@ CONFIG = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "na
         (lambda client: client.list(ConfigMap, labels=["app"]), "expected a selector"),
         (lambda client: client.list(ConfigMap, page_size=-1), "expected a page size"),
         (lambda client: client.create(Secret(name="s", data=TEXT)), r"bytes in data\['p'\], got text"),
+        (lambda client: client.apply(scales(float("nan"))), r"hold in spec\.ratios\['a'\]\[0\], got nan; leave"),
+        (lambda client: client.using(timeout=float("inf")), "timeout as a number of seconds above 0, got inf"),
+        (lambda client: client.using(timeout=0), "timeout as a number of seconds above 0, got 0"),
+        (lambda client: client.using(timeout="5"), "timeout as a number of seconds above 0, got '5'"),
     ],
 )
 async def test_mistake_is_told_before_anything_is_sent(call: Callable[[Any], Any], remedy: str) -> None:
@@ -52,7 +68,7 @@ def test_bytes_are_looked_for_at_any_depth() -> None:
         name="h", client_config=client_config, side_effects="None", admission_review_versions=["v1"]
     )
     with pytest.raises(errors.InvalidValueError, match=r"webhooks\[0\]\.client_config\.ca_bundle"):
-        check_bytes(ValidatingWebhookConfiguration(name="w", webhooks=[webhook]))
+        check_sendable(ValidatingWebhookConfiguration(name="w", webhooks=[webhook]))
 
 
 @pytest.mark.parametrize(
@@ -117,6 +133,18 @@ async def test_update_reads_again_after_a_conflict() -> None:
     body = transport.requests[-1].body
     assert body is not None
     assert b'"other":"kept"' in body
+
+
+async def test_update_by_a_coroutine_is_refused() -> None:
+    """It would write back what was read, and nobody would notice."""
+
+    async def change(found: ConfigMap) -> None:
+        found.data = {"a": "b"}
+
+    client, transport = scripted(answer(CONFIG))
+    with pytest.raises(errors.InvalidValueError, match="expected change as a plain function, got a coroutine"):
+        await client.update(ConfigMap, "a", change)
+    assert [request.method for request in transport.requests] == ["GET"]
 
 
 async def test_update_gives_up_at_the_time_limit() -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from navarch.api import Dynamic, Kind, Object, encode, full_wire
-from navarch.api.binary import check_bytes
+from navarch.api.sendable import check_sendable
 from navarch.errors import ApiError, Invalid, InvalidValueError, PatchError, UnsupportedMediaType
 
 __all__ = [
@@ -159,7 +159,7 @@ def _wire(target: Object | Dynamic, kind: Kind) -> dict[str, Any]:
     """Items of a list come without their type, so an object that was listed has none of its own."""
     if isinstance(target, Dynamic):
         return {"apiVersion": kind.api_version, "kind": kind.kind, **target}
-    check_bytes(target)
+    check_sendable(target)
     wire = full_wire(target)
     return {"apiVersion": kind.api_version, "kind": kind.kind, **wire}
 

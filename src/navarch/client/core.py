@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
@@ -39,6 +40,14 @@ class Options:
     timeout: float = 30.0
     page_size: int = 500
     retry: Retry = Retry()
+
+    def __post_init__(self) -> None:
+        if not _is_limit(self.timeout):
+            raise InvalidValueError(f"expected timeout as a number of seconds above 0, got {self.timeout!r}")
+
+
+def _is_limit(seconds: object) -> bool:
+    return isinstance(seconds, int | float) and 0 < seconds < math.inf
 
 
 class Core:

@@ -29,11 +29,7 @@ class Installs(Reads, Writes):
         Raises `DeadlineError` if that takes longer than the client's time limit, `Invalid` if the definition is refused,
         and, where a `resource_version` is given, `Conflict` if that is not the version of the one that is there.
         """
-        if not isinstance(crd, Mapping) or crd.get("kind") != _CRD.kind:
-            got = crd.get("kind") if isinstance(crd, Mapping) else crd
-            raise InvalidValueError(
-                f"expected a CustomResourceDefinition as a mapping, got {got!r}; write install(navarch.schema.crd(MyKind))"
-            )
+        _require_definition(crd)
         applied = await self.apply(Dynamic(crd), force=True, resource_version=resource_version)
         if self.options.dry_run:
             return
@@ -82,3 +78,11 @@ class Installs(Reads, Writes):
         except NotFound:
             return False
         return any(resource.kind.plural == kind.plural for resource in served)
+
+
+def _require_definition(given: object) -> None:
+    got = given.get("kind") if isinstance(given, Mapping) else given
+    if got != _CRD.kind:
+        raise InvalidValueError(
+            f"expected a CustomResourceDefinition as a mapping, got {got!r}; write install(navarch.schema.crd(MyKind))"
+        )

@@ -38,6 +38,7 @@ CONTRADICTIONS: dict[str, tuple[dict[str, Any], str]] = {
     "timeout": ({"timeout": 0}, "a timeout above 0 seconds, got 0"),
     "nobody": ({"impersonate": Impersonation(user="")}, "the user to impersonate"),
     "no timeout": ({"timeout": float("nan")}, "a timeout above 0 seconds, got nan"),
+    "endless timeout": ({"timeout": float("inf")}, "a timeout above 0 seconds, got inf"),
     "two lines": ({"user_agent": "a\r\nX-Admin: yes"}, "user_agent in one line"),
     "user of two lines": ({"impersonate": Impersonation(user="a\nb")}, "Impersonate-User in one line"),
     "group of two lines": (

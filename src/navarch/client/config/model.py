@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import platform
 import ssl
@@ -233,7 +234,7 @@ def _check_credentials(config: Config) -> None:
         raise ConfigError(f"{where}: expected one way to authenticate, got a token and a user name. Keep one.")
     if config.password and not config.username:
         raise ConfigError(f"{where}: expected a user name with the password, got none")
-    if not config.timeout > 0:  # NaN is neither
+    if not 0 < config.timeout < math.inf:
         raise ConfigError(f"{where}: expected a timeout above 0 seconds, got {config.timeout:g}")
     user = config.impersonate
     if user is not None and not user.user:

@@ -1,14 +1,16 @@
-"""Bytes that are none.
+"""Values that would go out as something else.
 
 On the wire bytes are base64, which is text. Text put where bytes belong would go out as if it were base64 already, and
-a password would be stored as something else. Type checkers see that; this is for those who do not use one.
+a password would be stored as something else. Numbers that JSON does not know would go out as null, which gives the
+field up. Type checkers see the first; this is for those who do not use one.
 """
 
 from __future__ import annotations
 
+import math
 import types
 import typing
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
 
@@ -16,43 +18,51 @@ from navarch.api.model import Model, fields_of
 from navarch.api.resource import Object
 from navarch.errors import InvalidValueError
 
-__all__ = ["check_bytes"]
+__all__ = ["check_sendable"]
 
 _EACH = ""
 Path = tuple[str, ...]
 """Attribute names from the object down; the empty name stands for each value of a map or list."""
 
 
-def check_bytes(target: Object) -> None:
-    """Raises `InvalidValueError` if a field for bytes holds text."""
-    for path in _paths(type(target)):
+def check_sendable(target: Object) -> None:
+    """Raises `InvalidValueError` if a field for bytes holds text, or one for numbers infinity or NaN."""
+    for path, kind in _paths(type(target)):
         for place, value in _values(target, path, ""):
-            if isinstance(value, str):
+            if kind is bytes and isinstance(value, str):
                 raise InvalidValueError(
                     f'{target.kind} {target.name!r}: expected bytes in {place}, got text; write b"..." or .encode()'
+                )
+            if isinstance(value, float) and not math.isfinite(value):
+                raise InvalidValueError(
+                    f"{target.kind} {target.name!r}: expected a number that JSON can hold in {place}, got {value}; "
+                    f"leave the field unset for no limit"
                 )
 
 
 @cache
-def _paths(kind: type) -> tuple[Path, ...]:
-    """The places of a class where bytes belong; most classes have none."""
+def _paths(kind: type) -> tuple[tuple[Path, type], ...]:
+    """The places of a class where bytes or fractions belong; most classes have none."""
     return tuple(_below(kind, ()))
 
 
-def _below(annotation: Any, above: tuple[Any, ...]) -> Iterator[Path]:
+def _below(annotation: Any, above: tuple[Any, ...]) -> Iterator[tuple[Path, type]]:
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
-    if annotation is bytes:
-        yield ()
+    if annotation is bytes or annotation is float:
+        yield (), annotation
     elif origin is typing.Annotated:
         yield from _below(arguments[0], above)
     elif origin in {typing.Union, types.UnionType}:
         for member in arguments:
             yield from _below(member, above)
-    elif origin in {list, dict}:
-        yield from ((_EACH, *path) for path in _below(arguments[-1], above))
+    elif origin in {list, tuple, set, frozenset}:
+        yield from (((_EACH, *path), leaf) for path, leaf in _below(arguments[0], above))
+    elif origin in {dict, Mapping}:
+        yield from (((_EACH, *path), leaf) for path, leaf in _below(arguments[1], above))
     elif isinstance(annotation, type) and issubclass(annotation, (Model, Object)) and annotation not in above:
         for info in fields_of(annotation):
-            yield from ((info.name, *path) for path in _below(info.type, (*above, annotation)))
+            found = _below(info.type, (*above, annotation))
+            yield from (((info.name, *path), leaf) for path, leaf in found)
 
 
 def _values(value: Any, path: Path, place: str) -> Iterator[tuple[str, Any]]:
