@@ -70,7 +70,7 @@ def test_tests_of_the_page_on_testing_pass(pytester: pytest.Pytester, monkeypatc
     monkeypatch.setenv("PYTHONPATH", str(MEMCACHED))
     pytester.makepyfile(test_page="\n".join(blocks("testing.md", "python")))
     pytester.makeini(*blocks("testing.md", "ini"))
-    pytester.runpytest_subprocess().assert_outcomes(passed=7)
+    pytester.runpytest_subprocess().assert_outcomes(passed=10)
 
 
 def _got(url: str) -> str | None:

@@ -5,21 +5,24 @@ pytest imports this package in every run of whoever has installed navarch, so th
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from navarch.testing.cluster import Cluster
+    from navarch.testing.faults import faulty
 
-__all__ = ["Cluster"]
+__all__ = ["Cluster", "faulty"]
+
+_PLACES: Final = {"Cluster": "navarch.testing.cluster", "faulty": "navarch.testing.faults"}
 
 
 def __getattr__(name: str) -> Any:
-    if name != "Cluster":
+    if name not in _PLACES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
-        from navarch.testing.cluster import Cluster  # noqa: PLC0415 - see above
+        return getattr(import_module(_PLACES[name]), name)
     except ModuleNotFoundError as error:
         raise ImportError(
-            f"navarch.testing.Cluster needs {error.name}, which is not installed: pip install 'navarch[cluster]'"
+            f"navarch.testing.{name} needs {error.name}, which is not installed: pip install 'navarch[cluster]'"
         ) from error
-    return Cluster

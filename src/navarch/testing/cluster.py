@@ -7,13 +7,15 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any, Protocol, TypeVar
 
+from navarch._base.movable import MovableClock
 from navarch.api import Dynamic, Object, Resource
 from navarch.client import Client, Listing
 from navarch.client.core import FieldSelector, LabelSelector
 from navarch.client.target import Readable
 from navarch.cluster.embedded.kubeconfig import Access
 from navarch.cluster.server.audit import AuditLog
-from navarch.operator import Operator, serve
+from navarch.errors import InvalidValueError
+from navarch.operator import Operator, needed_by, roles_of, serve
 from navarch.operator.crds import prepare_crds
 from navarch.testing.waiting import Waiting
 
@@ -102,6 +104,31 @@ class Cluster:
         """See `Client.delete`."""
         return await self.client.delete(what, name, namespace=namespace)
 
+    async def client_for(self, operator: Operator) -> Client:
+        """A client that may do what the operator's declarations need, and no more: `run(operator, client=...)`.
+
+        Its rights are those of `roles_of(..., needed_by(operator, ...))`, given to a ServiceAccount of the operator's name.
+        """
+        namespace = self.client.options.namespace
+        place = (operator.election.namespace or namespace) if operator.election else None
+        account = f"system:serviceaccount:{namespace}:{operator.name}"
+        for role in roles_of(operator.name, needed_by(operator, election_namespace=place), account):
+            await self.client.apply(Dynamic(role), force=True)
+        return self.client_as(account, namespace=namespace)
+
+    async def pass_time(self, seconds: float) -> None:
+        """Lets so much time pass in a moment, for the operators and for the cluster: what was to come by then has begun.
+
+        Raises `InvalidValueError` for a cluster with process nodes, or over HTTPS: their time is the machine's own.
+        """
+        clock = self.client.clock
+        if not isinstance(clock, MovableClock):
+            raise InvalidValueError(
+                "expected a cluster in the test's own process, without process nodes: programs and connections have the "
+                "machine's own time; use the fixture `cluster`, and simulated nodes"
+            )
+        await clock.advance(seconds)
+
     async def compact(self, resource_version: str) -> None:
         """Lets the cluster forget what happened before that version, as Kubernetes does after some minutes: whoever
         watches or lists from an older one is told that it is gone.
@@ -109,9 +136,10 @@ class Cluster:
         await self._engine.compact(int(resource_version))
 
     @asynccontextmanager
-    async def run(self, *operators: Operator) -> AsyncIterator[None]:
+    async def run(self, *operators: Operator, client: Client | None = None) -> AsyncIterator[None]:
         """Runs the operators while the block lasts. When it begins, their kinds are served.
 
+        They are the administrator unless they are given a client: one with fewer rights, or one that fails now and then.
         Raises what an operator or the block fails with; when the block ends, they have finished what was under way.
         """
         __tracebackhide__ = True  # the test's own line is what pytest shows
@@ -120,7 +148,7 @@ class Cluster:
             await prepare_crds(self.client.using(manager=operator.name), kinds, operator.crds)
         try:
             async with asyncio.TaskGroup() as group:
-                running = group.create_task(serve(self.client, *operators), name="operators")
+                running = group.create_task(serve(client or self.client, *operators), name="operators")
                 try:
                     yield
                 finally:

@@ -7,6 +7,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
 
+from navarch._base.clock import SystemClock
+from navarch._base.movable import MovableClock
 from navarch.client import Client, connect
 from navarch.cluster.embedded import machinery  # noqa: F401 - clusters import it in a thread, where pytest's own importer fails now and then
 from navarch.cluster.embedded.cluster import EmbeddedCluster
@@ -20,8 +22,9 @@ __all__ = ["in_process", "over_https"]
 
 @asynccontextmanager
 async def in_process(equipment: Equipment | None = None) -> AsyncIterator[Cluster]:
-    """A fresh cluster without a network."""
-    async with EmbeddedCluster(equipment=equipment) as embedded:
+    """A fresh cluster without a network; its time can be moved, unless it has programs to run."""
+    clock = SystemClock() if equipment is not None and equipment.nodes else MovableClock()
+    async with EmbeddedCluster(clock=clock, equipment=equipment) as embedded:
         yield Cluster(embedded.client(), embedded)
 
 

@@ -1,0 +1,108 @@
+"""What a test can put an operator through: few rights, failing requests, time that passes, nodes that fail."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import datetime, timedelta
+
+import pytest
+
+from memcached_operator import Memcached, MemcachedSpec
+from memcached_operator import operator as memcached_operator
+from navarch import Context, Operator, Result
+from navarch.client import MergePatch, Request
+from navarch.errors import Conflict, InvalidValueError, NavarchError
+from navarch.k8s.apps.v1 import Deployment
+from navarch.k8s.batch.v1 import CronJob, CronJobSpec, Job, JobSpec, JobTemplateSpec
+from navarch.k8s.core.v1 import ConfigMap, Container, Node, Pod, PodSpec, PodTemplateSpec
+from navarch.testing import Cluster, faulty
+
+
+async def test_operator_with_its_own_rights_does_its_work(cluster: Cluster) -> None:
+    """What it declares is enough, from its definition to its Lease."""
+    client = await cluster.client_for(memcached_operator)
+    async with cluster.run(memcached_operator, client=client):
+        await cluster.apply(Memcached(name="cache", spec=MemcachedSpec(size=2)))
+        await cluster.eventually(lambda: cluster.get(Memcached, "cache"), lambda it: len(it.status.nodes) == 2)
+    account = "system:serviceaccount:default:memcached-operator"
+    assert cluster.audit.records(user=account, verb="patch", resource="deployments")
+
+
+async def test_operator_with_its_own_rights_fails_at_what_it_does_not_declare(
+    cluster: Cluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    """In the test, and not only in production; the log has the remedy."""
+    greedy = Operator("greedy")
+
+    @greedy.controller(ConfigMap, reads=(Pod,))
+    async def reconcile(config: ConfigMap, ctx: Context) -> None:
+        await ctx.delete(Pod, "a")
+
+    async with cluster.run(greedy, client=await cluster.client_for(greedy)):
+        await cluster.create(ConfigMap(name="a"))
+        await cluster.eventually(lambda: _words(caplog), lambda words: "cannot delete resource" in words)
+    assert "Operator(uses=(Uses(...),))" in await _words(caplog)
+
+
+async def _words(caplog: pytest.LogCaptureFixture) -> str:
+    return "\n".join(caplog.messages)
+
+
+async def test_requests_fail_as_the_test_says(cluster: Cluster) -> None:
+    """The operator tries again; everybody else is served."""
+    left = [Conflict("somebody was faster", code=409) for _ in range(3)]
+
+    def fault(request: Request) -> NavarchError | None:
+        return left.pop() if left and request.method == "PATCH" and "/deployments/" in request.path else None
+
+    async with cluster.run(memcached_operator, client=faulty(cluster.client, fault)):
+        await cluster.apply(Memcached(name="cache"))
+        await cluster.eventually(lambda: cluster.get(Deployment, "cache"), lambda it: it.spec.replicas == 1)
+    assert not left
+
+
+async def test_time_passes_for_operator_and_cluster(cluster: Cluster) -> None:
+    """What comes again after a minute comes, and a CronJob makes its job."""
+    times: list[datetime] = []
+    patient = Operator("patient")
+
+    @patient.controller(CronJob)
+    async def reconcile(found: CronJob, ctx: Context) -> Result:
+        times.append(ctx.now())
+        return Result(after=60)
+
+    pod = PodTemplateSpec(spec=PodSpec(containers=[Container(name="main", image="pause")], restart_policy="Never"))
+    spec = CronJobSpec(schedule="* * * * *", job_template=JobTemplateSpec(spec=JobSpec(template=pod)))
+    async with cluster.run(patient):
+        await cluster.create(CronJob(name="often", spec=spec))
+        await cluster.eventually(lambda: _of(times), lambda seen: len(seen) == 1, what="the first reconcile")
+        await cluster.pass_time(70)
+        await cluster.eventually(lambda: _of(times), lambda seen: len(seen) == 2, what="the second reconcile")
+        await cluster.eventually(lambda: cluster.list(Job), bool)
+    assert timedelta(seconds=60) <= times[1] - times[0] < timedelta(seconds=70)
+
+
+async def _of(times: list[datetime]) -> list[datetime]:
+    return times
+
+
+@pytest.mark.cluster(nodes=1)
+async def test_node_is_switched_off_by_an_annotation(cluster: Cluster) -> None:
+    """Its programs end at once; time cannot be made to pass faster for them."""
+    await cluster.create(Pod(name="a", spec=PodSpec(containers=[Container(name="main", image="memcached")])))
+    pod = await cluster.eventually(lambda: cluster.get(Pod, "a"), lambda it: it.status.phase == "Running")
+    await cluster.eventually(lambda: _answers(pod), bool)
+    off = MergePatch({"metadata": {"annotations": {"navarch.dev/power": "off"}}})
+    await cluster.client.patch(Node, pod.spec.node_name or "", off)
+    await cluster.eventually(lambda: _answers(pod), lambda answers: not answers)
+    with pytest.raises(InvalidValueError, match="simulated nodes"):
+        await cluster.pass_time(60)
+
+
+async def _answers(pod: Pod) -> bool:
+    try:
+        _, writer = await asyncio.open_connection(pod.status.pod_ip, 11211)
+    except OSError:
+        return False
+    writer.close()
+    return True
