@@ -44,9 +44,8 @@ def stored(found: Changes) -> list[EndpointSlice]:
     return found.create
 
 
-def content(found: EndpointSlice | list[Endpoint]) -> list[int]:
-    endpoints = found if isinstance(found, list) else found.endpoints or []
-    return [int(each.target_ref.uid or 0) for each in endpoints if each.target_ref is not None]
+def content(found: EndpointSlice) -> list[int]:
+    return [int(each.target_ref.uid or 0) for each in found.endpoints or () if each.target_ref is not None]
 
 
 def test_service_without_endpoints_has_one_empty_slice() -> None:
@@ -84,12 +83,22 @@ def test_slice_that_is_empty_goes() -> None:
     found = changes(KEPT, "IPv4", wanted(*range(100)), slices)
     assert ([each.name for each in found.delete], found.update) == ([slices[1].name], [])
     found = changes(KEPT, "IPv4", [], slices[:1])
-    assert [each.name for each in found.delete] == [slices[0].name]
-    assert [content(each) for each in found.create] == [[]]
+    assert [(old.name, content(new), new.ports) for old, new in found.update] == [(slices[0].name, [], [])]
+    assert (found.create, found.delete) == ([], [])
+
+
+def test_slice_that_would_go_becomes_one_that_would_come() -> None:
+    """As the empty one of a service does when its first pods are there: there are never two, nor none."""
+    empty = stored(changes(KEPT, "IPv4", [], []))
+    found = changes(KEPT, "IPv4", [*wanted(1), *wanted(2, ports=ADMIN)], empty)
+    assert (len(found.create), found.delete) == (1, [])
+    ((old, new),) = found.update
+    assert old is empty[0]
+    assert ([port.port for port in new.ports or ()], content(new)) == ([9090], [2])
 
 
 def test_endpoints_with_other_ports_are_in_other_slices() -> None:
-    """The ports of a slice hold for all of it; it is replaced when they change."""
+    """The ports of a slice hold for all of it."""
     both = [*wanted(1), *wanted(2, ports=ADMIN)]
     slices = stored(changes(KEPT, "IPv4", both, []))
     assert sorted(((each.ports or [])[0].port, content(each)) for each in slices) == [(8080, [1]), (9090, [2])]

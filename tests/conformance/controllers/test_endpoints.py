@@ -102,13 +102,14 @@ async def until_addresses(client: Client, ready: set[str], others: set[str]) -> 
 
 
 async def test_service_leads_to_its_pods(client: Client, node: str) -> None:
-    """One slice with everything that is known of each pod, owned by the service, and Endpoints of its name."""
+    """One slice, from the first, with everything that is known of each pod, owned by the service; Endpoints of its name."""
     made = await client.create(service())
+    (empty,) = await until(lambda: slices(client), lambda found: found, "a slice without endpoints")
     one = await pod(client, node, "one", "10.1.0.1")
     await pod(client, node, "two", "10.1.0.2", ready=False)
     expected = {"10.1.0.1": (True, True, False), "10.1.0.2": (False, False, False)}
-    found = (await until_conditions(client, expected))[0]
-    assert found.address_type == "IPv4"
+    (found,) = await until_conditions(client, expected)
+    assert (found.name, found.address_type) == (empty.name, "IPv4")
     assert found.labels == {
         "tier": "front",
         "kubernetes.io/service-name": "web",

@@ -88,9 +88,10 @@ async def carry_out(ctx: Context, kept: Kept, wanted: Changes) -> None:
     """Makes, changes and deletes slices."""
     for new in wanted.create:
         await ctx.create(new)
-    for old, content in wanted.update:
+    for old, new in wanted.update:
         gone = dict.fromkeys(set(old.labels or {}) - set(kept.labels))
-        await ctx.patch(old, {"endpoints": content, "metadata": {"labels": {**gone, **kept.labels}}})
+        metadata = {"labels": {**gone, **kept.labels}}
+        await ctx.patch(old, {"endpoints": new.endpoints, "ports": new.ports, "metadata": metadata})
     for old in wanted.delete:
         await ctx.delete(old)
 

@@ -31,11 +31,16 @@ class Kept:
 
 @dataclass(slots=True)
 class Changes:
-    """What to do: slices to make, to change (with what they are to have), and to delete."""
+    """What to do: slices to make, to change (as they are, and as they are to be), and to delete."""
 
     create: list[EndpointSlice] = field(default_factory=list)
-    update: list[tuple[EndpointSlice, list[Endpoint]]] = field(default_factory=list)
+    update: list[tuple[EndpointSlice, EndpointSlice]] = field(default_factory=list)
     delete: list[EndpointSlice] = field(default_factory=list)
+
+    def reuse(self) -> None:
+        """Lets slices that would go become those that would come: nobody sees both, or neither, meanwhile."""
+        while self.create and self.delete:
+            self.update.append((self.delete.pop(0), self.create.pop()))
 
 
 def labels_of(service: Service) -> dict[str, str]:
@@ -74,7 +79,7 @@ def changes(
     """What is to be done so that the slices of one family have just these endpoints.
 
     Endpoints stay in the slice that they are in. Where something is taken out of a slice, what is new goes there first; so
-    few slices change. A service without endpoints has one empty slice.
+    few slices change. A service without endpoints has one empty slice, which becomes that of its first endpoints.
     """
     found = Changes()
     groups: dict[tuple[Port, ...], dict[str, Endpoint]] = {}
@@ -88,6 +93,7 @@ def changes(
     for ports, endpoints in groups.items():
         _Group(kept, family, ports).settle(endpoints, by_ports.pop(ports, []), found, is_alone=len(groups) == 1)
     found.delete.extend(old for unwanted in by_ports.values() for old in unwanted)
+    found.reuse()
     return found
 
 
@@ -122,7 +128,7 @@ class _Group:
                 continue
             has_spare = has_spare and bool(content)
             if content != (old.endpoints or []) or dict(old.labels or {}) != self.kept.labels:
-                found.update.append((old, content))
+                found.update.append((old, self._slice(content)))
 
     def _slice(self, content: list[Endpoint]) -> EndpointSlice:
         return EndpointSlice(
