@@ -52,6 +52,23 @@ async def test_change_of_the_status_alone_leaves_it_applied() -> None:
     assert world.sent == ["PATCH a"]
 
 
+async def test_annotations_of_others_leave_it_applied() -> None:
+    """Ours are applied over, and so is all of what is kept in part only, where more may have changed."""
+    for kept, sent in (((), ["PATCH a"]), (("spec.size",), ["PATCH a", "PATCH a"])):
+        world = World(Cached(Gadget, keep=kept))
+        ctx, wanted = await world.begin(), gadget(size=1)
+        wanted.annotations["ours"] = "1"
+        await ctx.apply(wanted)
+        world.sent.clear()
+        await world.others.patch(Gadget, "a", MergePatch({"metadata": {"annotations": {"theirs": "1"}}}))
+        world.deliver()
+        assert (await ctx.apply(wanted)).annotations == {"ours": "1", "theirs": "1"}
+        await world.others.patch(Gadget, "a", MergePatch({"metadata": {"annotations": {"ours": "2"}}}))
+        world.deliver()
+        assert (await ctx.apply(wanted)).annotations["ours"] == "1"
+        assert world.sent == sent
+
+
 async def test_any_other_change_is_applied_over() -> None:
     """Of the spec, of the metadata, or of a kind that counts no generations."""
     world = World()
@@ -118,6 +135,18 @@ async def test_new_object_that_others_have_written_to_is_not_claimed() -> None:
 
 def entry(name: str, version: int = 1) -> Entry:
     return entry_of(b'{"metadata": {"name": "%s", "resourceVersion": "%d"}}' % (name.encode(), version))
+
+
+def test_generation_that_counts_annotations_leaves_it_applied() -> None:
+    """As that of a Deployment does, which gets one from its own controller: only what was asked for counts."""
+    applied, child = Applied(), Child(Gadget.__kind__, KEY)
+    first = entry_of(b'{"metadata":{"name":"a","resourceVersion":"1","generation":1},"spec":{"size":1}}')
+    later = (
+        b'{"metadata":{"name":"a","resourceVersion":"2","generation":2,"annotations":{"rev":"1"}},"spec":{"size":%d}}'
+    )
+    for size, ours, done in ((2, (), False), (1, ("rev",), False), (1, None, False), (1, (), True)):
+        applied.remember(KEY, child, b"d", first)
+        assert applied.is_done(KEY, child, b"d", entry_of(later % size), ours) is done
 
 
 def test_memory_is_bounded_by_the_owners_used_last() -> None:

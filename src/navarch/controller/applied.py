@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import hashlib
 from collections import OrderedDict
-from typing import NamedTuple
+from collections.abc import Collection
+from typing import Any, NamedTuple
+
+import msgspec
 
 from navarch.api import Dynamic, Key, Kind, Object
 from navarch.cache import Entry, only_status_differs
 from navarch.client.bodies import applied_body
 
-__all__ = ["Applied", "Child", "digest_of"]
+__all__ = ["Applied", "Child", "annotations_of", "digest_of"]
 
 _LIMIT = 50_000
 
@@ -32,6 +35,12 @@ class _Known(NamedTuple):
     entry: Entry
 
 
+def annotations_of(desired: Object | Dynamic) -> frozenset[str]:
+    """The names of the annotations that are asked for."""
+    given = desired.annotations if isinstance(desired, Object) else desired.metadata.get("annotations")
+    return frozenset(given or ())
+
+
 def digest_of(desired: Object | Dynamic, kind: Kind, owner_uid: str) -> bytes:
     """Tells one desired object from another; the same object wanted by another owner is another one."""
     return hashlib.blake2b(owner_uid.encode() + applied_body(desired, kind, None), digest_size=16).digest()
@@ -41,7 +50,7 @@ class Applied:
     """What this process applied for each owner, and the versions that came of it.
 
     An apply may be left out if the same object was applied before and nobody has asked anything else of it since: only
-    its status has changed, if anything. At most `limit` objects are remembered; when there are more, the owners that
+    its status has changed, if anything, or annotations that were not applied. At most `limit` objects are remembered; when there are more, the owners that
     were not reconciled for longest are forgotten, and their objects are sent once more.
     """
 
@@ -53,12 +62,17 @@ class Applied:
     def __len__(self) -> int:
         return self._count
 
-    def is_done(self, owner: Key, child: Child, digest: bytes, now: Entry) -> bool:
-        """Whether applying what `digest` stands for would change nothing, the object being as it is `now`."""
+    def is_done(
+        self, owner: Key, child: Child, digest: bytes, now: Entry, annotations: Collection[str] | None = None
+    ) -> bool:
+        """Whether applying what `digest` stands for would change nothing, the object being as it is `now`.
+
+        With the names of the `annotations` that it asks for, others may have changed others; entries are whole then.
+        """
         known = self._owners.get(owner, {}).get(child)
         if known is None or known.digest != digest:
             return False
-        if known.entry.version != now.version and not only_status_differs(known.entry, now):
+        if known.entry.version != now.version and not _is_as_good(known.entry, now, child.kind, annotations):
             return False
         self.remember(owner, child, digest, now)
         return True
@@ -78,3 +92,25 @@ class Applied:
             self._count -= len(self._owners.pop(owner, {}))
         elif self._owners.get(owner, {}).pop(child, None) is not None:
             self._count -= 1
+
+
+def _is_as_good(old: Entry, new: Entry, kind: Kind, annotations: Collection[str] | None) -> bool:
+    """Whether only others have written since, and nothing that was applied: the status, or annotations of their own, such
+    as the revision that every Deployment gets.
+    """
+    if only_status_differs(old, new):
+        return True
+    if annotations is None or not kind.has_status:
+        return False
+    return _applied_part(old, annotations) == _applied_part(new, annotations)
+
+
+def _applied_part(entry: Entry, annotations: Collection[str]) -> dict[str, Any]:
+    """The object without its status, without what counts its versions, and with these annotations alone."""
+    found: dict[str, Any] = msgspec.json.decode(entry.data)
+    found.pop("status", None)
+    metadata = found["metadata"]
+    given = metadata.pop("annotations", None) or {}
+    for counter in ("resourceVersion", "generation"):
+        metadata.pop(counter, None)
+    return {**found, "annotations": {name: text for name, text in given.items() if name in annotations}}

@@ -24,7 +24,7 @@ from navarch.controller.access import (
     wire_of,
     written_to,
 )
-from navarch.controller.applied import Child, digest_of
+from navarch.controller.applied import Child, annotations_of, digest_of
 from navarch.controller.reach import Reach, Version, Writer
 from navarch.errors import Conflict, DecodeError, InvalidValueError, NotFound
 
@@ -94,7 +94,8 @@ class Children:
         if collection is None:
             return await self._reach.client.apply(desired, force=force)
         before, digest = collection.entry(child.key), digest_of(desired, child.kind, self._owner.metadata.uid)
-        if before is not None and self._reach.applied.is_done(self._key, child, digest, before):
+        ours = None if collection.cached.keep else annotations_of(desired)
+        if before is not None and self._reach.applied.is_done(self._key, child, digest, before, ours):
             found = _whole(collection, desired, before)
             if found is not None:
                 return found

@@ -137,7 +137,8 @@ class Context:
 
         With `owned` the owner becomes its controller: it is deleted with the owner, and its changes trigger the owner. It
         goes to the owner's namespace if it names none. `force` takes over fields that others manage; without it `Conflict` is
-        raised. Nothing is sent if this process has applied the same before and only its status has changed since.
+        raised. Nothing is sent if this process has applied the same before and only its status, or annotations of others,
+        have changed since.
         """
         children = self._children
         return await children.apply(*await children.prepared(desired, owned=owned), force=force)
