@@ -9,12 +9,23 @@ import pytest
 
 from memcached_operator import Memcached, MemcachedSpec
 from memcached_operator import operator as memcached_operator
-from navarch import Context, Operator, Result
+from navarch import Context, ObjectMeta, Operator, Quantity, Result
 from navarch.client import MergePatch, Request
 from navarch.errors import Conflict, InvalidValueError, NavarchError
-from navarch.k8s.apps.v1 import Deployment
+from navarch.k8s.apps.v1 import Deployment, StatefulSet, StatefulSetSpec
 from navarch.k8s.batch.v1 import CronJob, CronJobSpec, Job, JobSpec, JobTemplateSpec
-from navarch.k8s.core.v1 import ConfigMap, Container, Node, Pod, PodSpec, PodTemplateSpec
+from navarch.k8s.core.v1 import (
+    ConfigMap,
+    Container,
+    Node,
+    PersistentVolumeClaim,
+    PersistentVolumeClaimSpec,
+    Pod,
+    PodSpec,
+    PodTemplateSpec,
+    VolumeResourceRequirements,
+)
+from navarch.k8s.meta.v1 import LabelSelector
 from navarch.testing import Cluster, faulty
 
 
@@ -84,6 +95,29 @@ async def test_time_passes_for_operator_and_cluster(cluster: Cluster) -> None:
 
 async def _of(times: list[datetime]) -> list[datetime]:
     return times
+
+
+@pytest.mark.cluster(simulated=2)
+async def test_pods_with_claims_are_ready_on_simulated_nodes(cluster: Cluster) -> None:
+    """Each has a volume on its node, and finds it again: what an operator of something that stores data waits for."""
+    size = VolumeResourceRequirements(requests={"storage": Quantity("1Gi")})
+    claim = PersistentVolumeClaimSpec(access_modes=["ReadWriteOnce"], resources=size)
+    pod = PodSpec(containers=[Container(name="main", image="etcd")])
+    spec = StatefulSetSpec(
+        replicas=3,
+        service_name="store",
+        selector=LabelSelector(match_labels={"app": "store"}),
+        template=PodTemplateSpec(metadata=ObjectMeta(labels={"app": "store"}), spec=pod),
+        volume_claim_templates=[PersistentVolumeClaim(name="data", spec=claim)],
+    )
+    await cluster.create(StatefulSet(name="store", spec=spec))
+    await cluster.eventually(lambda: cluster.get(StatefulSet, "store"), lambda it: it.status.ready_replicas == 3)
+    before = await cluster.get(Pod, "store-1")
+    await cluster.delete(Pod, "store-1")
+    again = lambda it: it.metadata.uid != before.metadata.uid and it.spec.node_name  # noqa: E731 - it is shown
+    assert (
+        await cluster.eventually(lambda: cluster.get(Pod, "store-1"), again)
+    ).spec.node_name == before.spec.node_name
 
 
 @pytest.mark.cluster(nodes=1)

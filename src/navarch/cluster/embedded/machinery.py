@@ -71,7 +71,8 @@ class Machinery:
         return self._client_as("system:kube-controller-manager", "system:masters")
 
     def _plane(self) -> ControlPlane:
-        volumes = LocalVolumes(path=self._volume, remove=_remove) if self._switches else None
+        has_nodes = bool(self._switches) or self.simulated is not None
+        volumes = LocalVolumes(path=self._volume, remove=_remove) if has_nodes else None
         client, authority = self._manager(), self._authority
         sign = partial(signed_request, authority, client.clock)
         options = PlaneOptions(root_certificate=authority.certificate.decode(), volumes=volumes, sign=sign)
