@@ -83,8 +83,10 @@ async def test_limits_of_the_machine_are_said(tmp_path: Path) -> None:
     said = await _said(tmp_path, seconds, "unshare", "--map-root-user", "sh", "-c", f'{none}; exec "$@"', "sh")
     assert "isolated False" in said
     assert any(line.startswith("limit no process namespaces") for line in said)
-    assert any(line.startswith("limit no mount namespaces") and "volumes are not at" in line for line in said)
+    assert any(line.startswith("limit no mount namespaces") and "by where they are" in line for line in said)
+    assert "said text" in said
     assert "exit 4" in said
+    assert await asyncio.to_thread(_text, tmp_path / "volume" / "x") == "word\n"
     assert not sleeping(seconds)
 
 

@@ -85,6 +85,11 @@ class Runtime(Protocol):
         """What this machine does not allow, in words, and what that means; known once it was entered."""
         ...
 
+    @property
+    def is_isolated(self) -> bool:
+        """Whether containers have file trees of their own; otherwise mounts are named by where they are."""
+        ...
+
     async def lost(self) -> None:
         """Returns when the runtime has died, and every container with it."""
         ...

@@ -16,7 +16,9 @@ from typing import Any, Final, Self
 from navarch.cluster.nodes.runtime import Exit, Launch
 from navarch.cluster.nodes.warden import program
 from navarch.cluster.nodes.warden.link import Link, close_all
+from navarch.cluster.nodes.warden.places import Places
 from navarch.cluster.nodes.warden.process import WardenProcess
+from navarch.cluster.nodes.warden.program.processes import end_left_behind
 from navarch.cluster.streams import Process, ProcessOptions
 from navarch.errors import ContainerError
 
@@ -68,7 +70,10 @@ class Warden:
         self._running: dict[str, asyncio.Future[Exit]] = {}
         self.limits: tuple[str, ...] = ()
         self.is_isolated = False
-        """Whether containers have file trees of their own."""
+        """See `Runtime`."""
+        self._ends_all = True
+        self._places: dict[str, Places] = {}
+        self._first: dict[str, int] = {}
 
     async def __aenter__(self) -> Self:
         base = self._folder / "root"
@@ -81,7 +86,7 @@ class Warden:
             link.close()
             await self._reaped()
             raise
-        self.limits, self.is_isolated = tuple(told["limits"]), told["mounts"]
+        self.limits, self.is_isolated, self._ends_all = tuple(told["limits"]), told["mounts"], told["processes"]
         return self
 
     def _spawned(self, base: Path) -> Link:
@@ -114,11 +119,14 @@ class Warden:
         """See `Runtime`."""
         ended: asyncio.Future[Exit] = asyncio.get_running_loop().create_future()
         self._running[launch.id] = ended
+        if not self.is_isolated:
+            places = self._places[launch.id] = Places(launch.mounts)
+            launch = places.in_launch(launch)
         try:
-            await self._begun({"do": "start", **_plan(launch)})
+            self._first[launch.id] = (await self._begun({"do": "start", **_plan(launch)}))["pid"]
         except BaseException:
             self.signal(launch.id, signal.SIGKILL)
-            self._running.pop(launch.id, None)
+            self._forget(launch.id)
             raise
         return WardenContainer(self, launch.id, ended)
 
@@ -127,12 +135,14 @@ class Warden:
         identity = f"{container}-exec-{os.urandom(8).hex()}"
         ended: asyncio.Future[Exit] = asyncio.get_running_loop().create_future()
         self._running[identity] = ended
+        if container in self._places:
+            argv = self._places[container].in_all(argv)
         message = {"do": "exec", "id": identity, "container": container, "argv": list(argv)}
         try:
             told = await self._begun({**message, "stdin": options.stdin, "tty": options.tty})
         except BaseException:
             self.signal(identity, signal.SIGKILL)
-            self._running.pop(identity, None)
+            self._forget(identity)
             raise
         return WardenProcess(_streams(told, options), ended, lambda: self.signal(identity, signal.SIGKILL), options)
 
@@ -195,9 +205,14 @@ class Warden:
             case "started" | "failed":
                 self._answered(message)
             case "ended":
-                ended = self._running.pop(message["id"], None)
+                ended = self._forget(message["id"])
                 if ended is not None and not ended.done():
                     ended.set_result(Exit(message["code"], message["signal"]))
+
+    def _forget(self, identity: str) -> asyncio.Future[Exit] | None:
+        self._places.pop(identity, None)
+        self._first.pop(identity, None)
+        return self._running.pop(identity, None)
 
     def _answered(self, message: dict[str, Any]) -> None:
         answer = self._beginning.get(message["id"])
@@ -224,10 +239,12 @@ class Warden:
             self._forget_running()
 
     def _forget_running(self) -> None:
-        """What ran was killed."""
-        running, self._running = self._running, {}
-        for ended in running.values():
-            if not ended.done():
+        """What ran was killed; without process namespaces, what it had started in its turn is still to be."""
+        if not self._ends_all:
+            end_left_behind(self._first)
+        for identity in tuple(self._running):
+            ended = self._forget(identity)
+            if ended is not None and not ended.done():
                 ended.set_result(Exit(128 + signal.SIGKILL, signal.SIGKILL))
 
 

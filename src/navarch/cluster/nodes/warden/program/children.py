@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _socket
 import errno
 import fcntl
 import os
@@ -9,6 +10,7 @@ import signal
 import termios
 
 from navarch.cluster.nodes.warden.program import kernel
+from navarch.cluster.nodes.warden.program.doors import Door, open_door, shut_in
 from navarch.cluster.nodes.warden.program.isolation import Isolation
 from navarch.cluster.nodes.warden.program.logs import Log
 from navarch.cluster.nodes.warden.program.processes import MARK
@@ -25,9 +27,14 @@ _KEPT_CAPABILITIES: Final = frozenset({0, 1, 3, 4, 5, 6, 7, 8, 10, 13, 18, 27, 2
 
 
 class Streams:
-    """Both ends of the standard streams of one process: `theirs` are its own three, the others ours (-1: none)."""
+    """Both ends of what leads to one process: `theirs` are its own three standard streams, the others ours (-1: none).
 
-    def __init__(self, *, stdin: bool, tty: bool) -> None:
+    `report` says why the program could not be run, and closes without a word if it could; a `link` is for its door.
+    """
+
+    def __init__(self, *, stdin: bool, tty: bool, door: bool) -> None:
+        self.report, self.their_report = os.pipe()
+        self.link = _socket.socketpair() if door else None
         self.stdin = self.stderr = -1
         if tty:
             self.stdout, slave = os.openpty()
@@ -43,22 +50,33 @@ class Streams:
         self.theirs = (source, out, err)
 
     def close_theirs(self) -> None:
-        for fd in set(self.theirs):
+        for fd in {*self.theirs, self.their_report}:
             os.close(fd)
+
+    def opened_door(self, mounts: list[tuple[str, str, bool]]) -> Door | None:
+        """The door of the process that was begun, if it has one."""
+        if self.link is None:
+            return None
+        ours, theirs = self.link
+        theirs.close()
+        try:
+            return open_door(ours, mounts)
+        finally:
+            ours.close()
 
 
 class Child:
     """A process that was begun: the first of a container (which has a log), or one more inside it."""
 
-    def __init__(self, plan: dict[str, Any], pid: int, report: int, streams: Streams, log: Log | None) -> None:
+    def __init__(self, plan: dict[str, Any], pid: int, streams: Streams, log: Log | None, door: Door | None) -> None:
         self.id: str = plan["id"]
         self.plan = plan
         self.pid = pid
-        self.report = report
-        """Says why the program could not be run; closes without a word if it could."""
+        self.report = streams.report
         self.fault = b""
         self.streams = streams
         self.log = log
+        self.door = door
         self.status: int | None = None
 
 
@@ -68,20 +86,18 @@ def begin(plan: dict[str, Any], isolation: Isolation, alive: int, inside: Child 
     Raises `OSError` if there is no room for one more process, pipe or log.
     """
     log = Log(plan["log"]) if inside is None else None
-    streams = Streams(stdin=plan["stdin"], tty=plan["tty"])
-    report, write = os.pipe()
+    streams = Streams(stdin=plan["stdin"], tty=plan["tty"], door=isolation.doors)
     pid = isolation.fork() if inside is None else isolation.fork_into(inside.pid)
     if pid == 0:
         kernel.with_parent(signal.SIGKILL)
         if kernel.has_ended(alive):
             os._exit(1)
-        _become(plan, isolation, streams, write, inside)
-    os.close(write)
+        _become(plan, isolation, streams, inside)
     streams.close_theirs()
-    return Child(plan, pid, report, streams, log)
+    return Child(plan, pid, streams, log, streams.opened_door((inside.plan if inside else plan)["mounts"]))
 
 
-def _become(plan: dict[str, Any], isolation: Isolation, streams: Streams, write: int, inside: Child | None) -> NoReturn:
+def _become(plan: dict[str, Any], isolation: Isolation, streams: Streams, inside: Child | None) -> NoReturn:
     """What happens between fork and the program."""
     try:
         _take_streams(streams, tty=plan["tty"])
@@ -89,12 +105,14 @@ def _become(plan: dict[str, Any], isolation: Isolation, streams: Streams, write:
             isolation.seclude(plan["mounts"], plan["hostname"])
         else:
             isolation.join(inside.pid)
+        if streams.link is not None:
+            shut_in(streams.link[1])
         _restrict(plan, isolation)
         _enter_folder(plan["folder"])
         mark = {} if isolation.processes else {MARK: plan["id"] if inside is None else inside.id}
         _run(plan["argv"], {**plan["env"], **mark})
     except OSError as error:
-        os.write(write, f"{error.errno or 0} {error.strerror or error}".encode(errors="replace"))
+        os.write(streams.their_report, f"{error.errno or 0} {error.strerror or error}".encode(errors="replace"))
     finally:
         os._exit(128)
 
@@ -114,7 +132,7 @@ def _restrict(plan: dict[str, Any], isolation: Isolation) -> None:
             if number not in _KEPT_CAPABILITIES:
                 kernel.drop_capability(number)
     user, group, groups = plan["account"]
-    if isolation.is_root and (user is not None or group is not None or groups):
+    if isolation.accounts and (user is not None or group is not None or groups):
         os.setgroups(groups)
         os.setgid(group or 0)
         os.setuid(user or 0)

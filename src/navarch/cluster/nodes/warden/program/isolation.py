@@ -6,6 +6,7 @@ import os
 import signal
 
 from navarch.cluster.nodes.warden.program import kernel, tree
+from navarch.cluster.nodes.warden.program.calls import be_asked
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,13 +15,17 @@ if TYPE_CHECKING:
 
 __all__ = ["Isolation"]
 
-_MEANS: Final = "volumes are not at their mount paths, and names of services do not resolve"
+_ACCOUNTS: Final = "runAsUser, runAsGroup and fsGroup are not honoured"
+_MEANS: Final = (
+    "containers see the machine as it is; in their commands and variables volumes are named by where they are"
+)
 
 
 class Isolation:
     """What keeps containers apart from each other and from the machine.
 
-    `mounts`: they have file trees of their own; `processes`: process ids of their own, and all of them end with the first.
+    `mounts`: they have file trees of their own; `doors`: instead of these, files are opened for them by the places of their
+    mounts; `processes`: they have process ids of their own, and all of them end with the first.
     `limits` says in words what is not possible. Without root the warden has namespaces of its own around those of its
     containers, since it may do nothing with others.
     """
@@ -29,10 +34,8 @@ class Isolation:
         self._base = base
         self._own = -1
         self.is_root = os.geteuid() == 0
-        self.mounts = self.processes = False
-        self.limits: list[str] = (
-            [] if self.is_root else ["not root: runAsUser, runAsGroup and fsGroup are not honoured"]
-        )
+        self.mounts = self.processes = self.doors = False
+        self.limits: list[str] = [] if self.is_root else [f"not root: {_ACCOUNTS}"]
 
     def find_out(self) -> None:
         """Tries what every container goes through, with nothing in it."""
@@ -44,7 +47,19 @@ class Isolation:
         fault = _attempt(self._try_mounts)
         self.mounts = not fault
         if fault:
-            self.limits.append(f"no mount namespaces ({fault}): containers see the machine as it is; {_MEANS}")
+            self.limits.append(f"no mount namespaces ({fault}): {_MEANS}{f', and {_ACCOUNTS}' if self.is_root else ''}")
+            self._find_doors()
+
+    def _find_doors(self) -> None:
+        fault = _attempt(_try_door)
+        self.doors = not fault
+        if fault:
+            self.limits.append(f"no notifications of seccomp ({fault}): names of services do not resolve")
+
+    @property
+    def accounts(self) -> bool:
+        """Whether a program runs as whom its pod says. Who may not look into programs of others has to be one of them."""
+        return self.is_root and self.mounts
 
     def _try_processes(self) -> None:
         if self.is_root:
@@ -141,6 +156,10 @@ class Isolation:
         if self.mounts:
             _enter(pid, "uts", kernel.NEW_UTS)
             _enter(pid, "mnt", kernel.NEW_MOUNTS)
+
+
+def _try_door() -> None:
+    os.close(be_asked())
 
 
 def _show_own_processes() -> None:

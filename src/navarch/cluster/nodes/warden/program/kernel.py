@@ -21,9 +21,11 @@ __all__ = [
     "READ_ONLY",
     "RECURSIVE",
     "REMOUNT",
+    "call",
     "drop_capability",
     "has_ended",
     "mount",
+    "no_new_privileges",
     "pivot_root",
     "set_hostname",
     "setns",
@@ -48,6 +50,7 @@ DETACH: Final = 2
 _SET_PARENT_DEATH_SIGNAL: Final = 1
 _DROP_FROM_BOUNDING_SET: Final = 24
 _SET_SUBREAPER: Final = 36
+_NO_NEW_PRIVILEGES: Final = 38
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.mount.argtypes = (ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_ulong, ctypes.c_char_p)
@@ -105,6 +108,21 @@ def with_parent(number: int) -> None:
 def drop_capability(number: int) -> None:
     """Nothing that this process runs from here on can have that capability; one the kernel does not know is none."""
     _libc.prctl(_DROP_FROM_BOUNDING_SET, number, 0, 0, 0)
+
+
+def no_new_privileges() -> None:
+    """Nothing that this process runs from here on gets rights that it does not have."""
+    _checked(_libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0), "prctl")
+
+
+def call(number: int, *arguments: object) -> int:
+    """A call by its number."""
+    given = [ctypes.c_long(argument) if isinstance(argument, int) else argument for argument in arguments]
+    result: int = _libc.syscall(ctypes.c_long(number), *given)
+    if result < 0:
+        fault = ctypes.get_errno()
+        raise OSError(fault, os.strerror(fault))
+    return result
 
 
 def has_ended(pidfd: int) -> bool:

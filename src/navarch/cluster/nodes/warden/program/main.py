@@ -11,6 +11,7 @@ import time
 
 from navarch.cluster.nodes.warden.program import kernel
 from navarch.cluster.nodes.warden.program.children import Child, begin
+from navarch.cluster.nodes.warden.program.doors import Door
 from navarch.cluster.nodes.warden.program.isolation import Isolation
 from navarch.cluster.nodes.warden.program.processes import adopted, descendants, end_children, send
 from navarch.cluster.nodes.warden.program.taps import Taps
@@ -36,6 +37,7 @@ class Warden:
         self._outbox: list[tuple[bytes, list[int]]] = []
         self._children: dict[str, Child] = {}
         self._readers: dict[int, tuple[Child, str]] = {}
+        self._doors: dict[int, Door] = {}
         self._taps = Taps()
         self._stop_at = float("inf")
         self._connected = True
@@ -54,7 +56,7 @@ class Warden:
         return stopping and (not self._children or time.clock_gettime(time.CLOCK_MONOTONIC) >= self._stop_at)
 
     def _turn(self) -> None:
-        reading = [self._link.fileno(), self._wakeup, *self._readers]
+        reading = [self._link.fileno(), self._wakeup, *self._readers, *self._doors]
         writing = [*([self._link.fileno()] if self._outbox else []), *self._taps.waiting()]
         poll = select.poll()
         for fd in reading:
@@ -74,6 +76,8 @@ class Warden:
             self._reap()
         elif fd in self._readers:
             self._read(fd)
+        elif fd in self._doors:
+            self._doors[fd].answer()
         else:
             self._taps.flush(fd)
 
@@ -135,6 +139,8 @@ class Warden:
             return
         self._children[child.id] = child
         self._readers[child.report] = (child, "report")
+        if child.door is not None:
+            self._doors[child.door.fd] = child.door
 
     def _exec(self, message: dict[str, Any]) -> None:
         inside = self._children.get(message["container"])
@@ -263,7 +269,7 @@ class Warden:
         if child.report in self._readers:
             self._drain(child.report)
         if child.log is not None and not self._isolation.processes:
-            for pid in adopted(child.id):
+            for pid in adopted(child.id, child.pid):
                 send(pid, signal.SIGKILL)
         for fd in (child.streams.stdout, child.streams.stderr):
             if fd in self._readers:
@@ -286,6 +292,10 @@ class Warden:
         if child.log is not None:
             child.log.close()
             child.log = None
+        if child.door is not None:
+            del self._doors[child.door.fd]
+            child.door.close()
+            child.door = None
         self._taps.close(child.id)
 
 

@@ -3,27 +3,35 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Final
 
-__all__ = ["MARK", "adopted", "descendants", "end_children", "send"]
+__all__ = ["MARK", "adopted", "descendants", "end_children", "end_left_behind", "send"]
 
 MARK: Final = "NAVARCH_CONTAINER"
 """In the environment of a container's processes where it has no process namespace: whose they are."""
 _LONGEST_END: Final = 5_000_000_000
 
 
-def _parents() -> dict[int, int]:
+def _stats() -> dict[int, tuple[bytes, int, int]]:
+    """The state, the parent and the session of each process."""
     found = {}
     for name in os.listdir("/proc"):
         stat = _read(f"/proc/{name}/stat") if name.isdigit() else b""
         if stat:
-            found[int(name)] = int(stat.rpartition(b")")[2].split()[1])
+            state, parent, _, session = stat.rpartition(b")")[2].split()[:4]
+            found[int(name)] = (state, int(parent), int(session))
     return found
+
+
+def _parents() -> dict[int, int]:
+    return {pid: parent for pid, (_, parent, _) in _stats().items()}
 
 
 def _read(path: str) -> bytes:
@@ -54,11 +62,44 @@ def descendants(pid: int) -> list[int]:
     return found
 
 
-def adopted(container: str) -> list[int]:
-    """Children of the warden that the container left behind: orphans come to the warden, and have the mark."""
-    own, mark = os.getpid(), f"{MARK}={container}".encode()
-    parents = _parents().items()
-    return [pid for pid, parent in parents if parent == own and mark in _read(f"/proc/{pid}/environ").split(b"\0")]
+def adopted(container: str, first: int) -> list[int]:
+    """Children of the warden that the container left behind: orphans come to the warden."""
+    own, of_container = os.getpid(), _those_of({container: first})
+    return [pid for pid, parent in _parents().items() if parent == own and pid in of_container]
+
+
+def _those_of(containers: Mapping[str, int]) -> list[int]:
+    """What runs of containers, by the ids of these and of their first processes: it is in the session of the first one, or
+    has the mark, which cannot be read if its account is another one.
+    """
+    marks = {f"{MARK}={container}".encode() for container in containers}
+    sessions = set(containers.values())
+    return [
+        pid
+        for pid, (state, _, session) in _stats().items()
+        if state != b"Z" and (session in sessions or not marks.isdisjoint(_read(f"/proc/{pid}/environ").split(b"\0")))
+    ]
+
+
+def end_left_behind(containers: Mapping[str, int]) -> None:
+    """Kills all that runs of these containers, whose warden is gone."""
+    limit = time.monotonic_ns() + _LONGEST_END
+    while time.monotonic_ns() < limit and (left := _those_of(containers)):
+        for pid in left:
+            _end(pid)
+
+
+def _end(pid: int) -> None:
+    """Kills the process, and waits until it is dead."""
+    try:
+        handle = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return
+    try:
+        send(pid, signal.SIGKILL)
+        select.select([handle], [], [], _LONGEST_END / 1e9)
+    finally:
+        os.close(handle)
 
 
 def end_children() -> None:
