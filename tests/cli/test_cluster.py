@@ -77,7 +77,10 @@ def test_cluster_can_be_removed(program: Program) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("cluster", "down", "--name", "nope"), "there is no cluster 'nope'; there are: none"),
+        (
+            ("cluster", "down", "--name", "nope"),
+            "there is no cluster 'nope'; there are: none; `navarch cluster up --name nope` makes it",
+        ),
         (("cluster", "kubeconfig", "--name", "nope"), "there is no cluster 'nope'"),
         (("cluster", "up", "--name", "NOT_A_NAME"), "expected the name of a cluster like 'dev' or 'test-1'"),
     ],

@@ -214,6 +214,22 @@ async def test_translate_prunes_what_is_no_longer_wanted(page: ModuleType) -> No
         )
 
 
+async def test_lock_makes_a_password_once(page: ModuleType) -> None:
+    """It stays as it is, and is made anew only when it is gone."""
+    trial = Trial(page.lock)
+    async with trial.running():
+        await trial.client.create(website(page))
+        await trial.until_reconciled(1)
+        made = trial.object(Secret, "flowers-password")
+        page.lock.trigger("flowers", namespace="default")
+        await trial.until_reconciled(2)
+        assert trial.object(Secret, "flowers-password") == made
+        await trial.client.delete(Secret, "flowers-password")
+        await trial.until_reconciled(3)
+    again = trial.object(Secret, "flowers-password")
+    assert again["stringData"]["password"] != made["stringData"]["password"]
+
+
 async def test_paint_is_called_for_the_users_of_a_theme(page: ModuleType) -> None:
     """And for nobody else."""
     trial = Trial(page.paint)

@@ -37,7 +37,9 @@ def existing(name: str) -> ClusterFolder:
     folder = folder_of(name)
     if not folder.exists():
         known = ", ".join(each.name for each in all_folders()) or "none"
-        raise ConfigError(f"there is no cluster {name!r}; there are: {known}")
+        raise ConfigError(
+            f"there is no cluster {name!r}; there are: {known}; `navarch cluster up --name {name}` makes it"
+        )
     return folder
 
 
