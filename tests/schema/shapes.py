@@ -32,6 +32,17 @@ SHAPES: dict[str, JsonSchema] = {
         e={"type": "number", "format": "float", "enum": [1, 2, 1.5]},
         f=_INTEGER | {"format": "int64"},
     ),
+    "bounds": _struct(
+        a=_INTEGER | {"maximum": 2**63 - 1},
+        b=_INTEGER | {"format": "int64", "minimum": -(2**63)},
+        c=_INTEGER | {"format": "int32", "maximum": 2**31},
+        d={"type": "number", "maximum": 2**63},
+        e={"type": "number", "format": "float", "maximum": 1e39},
+        f=_INTEGER | {"format": "int32", "multipleOf": 1.5},
+        g=_INTEGER | {"minimum": 0.5},
+        h={"type": "number", "minimum": -1e300},
+        i={"x-kubernetes-int-or-string": True, "maximum": 2**70},
+    ),
     "strings": _struct(
         a=_STRING | {"minLength": 2, "maxLength": 4},
         b=_STRING | {"pattern": "^[A-Z]"},

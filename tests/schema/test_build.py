@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import uuid
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Generic, Literal, TypeVar
 
 import pytest
 from typing_extensions import TypeAliasType
@@ -30,6 +30,18 @@ from navarch.api.quantity import Quantity
 from navarch.k8s.core.v1 import PodTemplateSpec
 from navarch.schema import crd, schema_of
 from schema.thing import Name, Own, Point, Shade, kind_with, value_schema
+
+T = TypeVar("T")
+
+
+class Pair(Model, Generic[T], tag="pair", tag_field="form"):
+    left: T
+    right: T
+
+
+class Single(Model, Generic[T], tag="single", tag_field="form"):
+    left: T
+
 
 Port = TypeAliasType("Port", Annotated[int, Meta(ge=1)])
 """What `type Port = Annotated[int, Meta(ge=1)]` makes, from Python 3.12 on."""
@@ -255,3 +267,12 @@ def test_descriptions_are_cut_for_a_field_and_for_all() -> None:
     fields = schema_of(Told, description_limit=9)["properties"]["spec"]["properties"]
     assert (fields["short"]["description"], fields["long"]["description"]) == ("One two…", "One two…")
     assert "description" not in schema_of(Told, description_limit=0)
+
+
+def test_a_generic_model_has_the_schema_of_its_arguments() -> None:
+    """Alone, and as a member of a union."""
+    text = {"type": "string"}
+    assert value_schema(Pair[str] | None)["properties"] == {"left": text, "right": text}
+    union = value_schema(Pair[str] | Single[str] | None)
+    forms = {"type": "string", "enum": ["pair", "single"]}
+    assert union["properties"] == {"form": forms, "left": text, "right": text}

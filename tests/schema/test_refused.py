@@ -111,6 +111,15 @@ def test_a_type_that_no_schema_can_describe_is_refused(annotation: Any, message:
     [
         (Annotated[int, Meta(ge=3, le=2)] | None, r"Thing\.spec\.value: expected minimum up to maximum 2, got 3"),
         (Annotated[int, Meta(ge=0.5)] | None, "expected a whole number on an integer, got 0.5"),
+        (
+            Annotated[int, Meta(le=2**63 - 1)] | None,
+            "expected a maximum that the server can compare with, got 9223372036",
+        ),
+        (
+            Annotated[int, Meta(ge=-(2**31) - 1, format="int32")] | None,
+            "expected a minimum that the server can compare",
+        ),
+        (Annotated[float, Meta(lt=1e19)] | None, r"expected a maximum that the server can compare with, got 1000000"),
         (Annotated[float, Meta(multiple_of=0.5)] | None, "expected a positive whole number, got 0.5; write a Rule"),
         (Annotated[int, Meta(enum=("a",))] | None, "expected values of type integer, got 'a'"),
         (Annotated[str, Meta(enum=())] | None, "expected values to choose from, got none"),

@@ -212,14 +212,15 @@ class _Builder:
         members = union_members(core)
         if not all(_is_struct(member) for member in members):
             return _refuse(where, "one type", core, "use IntOrString, a Model, or say what it is with RawSchema({...})")
-        if not all(member.__struct_config__.tag is not None for member in members):
+        if not all(_class_of(member).__struct_config__.tag is not None for member in members):
             remedy = f"use one Model with a field for each and one_of=(OneOf({', '.join(repr(_name(m).lower()) for m in members)}),)"
             return _refuse(where, "one type", core, remedy)
-        return merge_tagged([(member, self._struct(member, where, defaults=False)) for member in members], where)
+        found = [(_class_of(member), self._struct(member, where, defaults=False)) for member in members]
+        return merge_tagged(found, where)
 
     def _struct(self, struct: Any, where: Where, *, skip: tuple[str, ...] = (), defaults: bool = True) -> JsonSchema:
         self.draft.places[where.path] = where.place
-        if struct.__struct_config__.array_like:
+        if _class_of(struct).__struct_config__.array_like:
             _refuse(where, "a struct that is an object", f"{_name(struct)}, an array", "remove array_like=True")
         self.under_way.append(struct)
         description = class_description(_class_of(struct))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-import math
+import sys
 from typing import Any
 
 import msgspec
@@ -36,6 +36,7 @@ UNREADABLE_BYTES = "use str: the server's rules fail for base64 that has + or /"
 _QUANTITY_RULE = (
     """write Rule("quantity(string(self)).compareTo(quantity('1Gi')) >= 0"): the server compares only numbers"""
 )
+_LARGEST = sys.float_info.max
 _NUMBERS = {"integer", "number", None}
 _STRINGS = {"string", None}
 _SCALARS = {"string", "integer", "number", "boolean"}
@@ -233,7 +234,7 @@ def _identifier(wire_name: str) -> str:
 
 
 def _require_number(bound: Any, where: Where) -> None:
-    is_number = isinstance(bound, int | float) and not isinstance(bound, bool) and math.isfinite(bound)
+    is_number = isinstance(bound, int | float) and not isinstance(bound, bool) and -_LARGEST <= bound <= _LARGEST
     _require(is_number, where, "a bound that is a number", repr(bound), "leave it out where there is none")
 
 

@@ -12,6 +12,7 @@ from navarch.schema.generation.where import author_place
 from navarch.schema.inspection.faults import DefinitionFault, unexpected
 from navarch.schema.inspection.structural import children
 from navarch.schema.values.formats import is_known_format
+from navarch.schema.values.numbers import holds
 
 __all__ = ["dead_paths", "name_collisions", "senseless", "warn_of_unknown_formats"]
 
@@ -40,8 +41,7 @@ def senseless(schema: JsonSchema, path: str) -> Iterator[DefinitionFault]:
     for low, high in _PAIRS:
         if low in schema and high in schema and schema[low] > schema[high]:
             yield unexpected(f"{path}.{low}", f"{low} up to {high} {schema[high]}", schema[low], "exchange them")
-    if schema.get("type") == "integer":
-        yield from _half_limits(schema, path)
+    yield from _unusable_limits(schema, path)
     multiple = schema.get("multipleOf", 1)
     if multiple <= 0 or not float(multiple).is_integer():
         remedy = "write a Rule: the server cuts the fraction off for values that have none"
@@ -63,11 +63,16 @@ def _choices(schema: JsonSchema, path: str) -> Iterator[DefinitionFault]:
             yield unexpected(f"{path}.enum", f"values of type {schema['type']}", repr(value), "remove it")
 
 
-def _half_limits(schema: JsonSchema, path: str) -> Iterator[DefinitionFault]:
+def _unusable_limits(schema: JsonSchema, path: str) -> Iterator[DefinitionFault]:
+    kind, form = schema.get("type"), schema.get("format")
     for keyword in ("minimum", "maximum"):
-        if keyword in schema and not float(schema[keyword]).is_integer():
+        limit = schema.get(keyword, 0)
+        if kind == "integer" and not float(limit).is_integer():
             remedy = "round it, or use float: the server fails every value otherwise"
-            yield unexpected(f"{path}.{keyword}", "a whole number on an integer", schema[keyword], remedy)
+            yield unexpected(f"{path}.{keyword}", "a whole number on an integer", limit, remedy)
+        elif not holds(kind, form, limit):
+            remedy = "leave it out, or take one nearer to 0: the server fails every value otherwise"
+            yield unexpected(f"{path}.{keyword}", f"a {keyword} that the server can compare with", limit, remedy)
 
 
 def name_collisions(names: dict[str, Any]) -> Iterator[DefinitionFault]:

@@ -1,7 +1,7 @@
 """Bounds, multiples and formats of numbers, as the API server checks them.
 
-Bounds reach the server as 64-bit floats. A bound that is no whole number on a field of type integer fails every value,
-there as here.
+Bounds reach the server as 64-bit floats. A bound that does not fit the type and format of its field fails every value,
+there as here; one that is beyond 64-bit integers is the smallest of them to a value that is an integer.
 """
 
 from __future__ import annotations
@@ -9,13 +9,14 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
 from navarch.schema.document import JsonSchema
 from navarch.schema.values.violations import Violation, go_number, in_body
 
-__all__ = ["LARGEST_INT", "SMALLEST_INT", "is_whole", "number_check"]
+__all__ = ["LARGEST_INT", "SMALLEST_INT", "holds", "is_whole", "number_check"]
 
 LARGEST_INT, SMALLEST_INT = (1 << 63) - 1, -(1 << 63)
 _INT32 = 1 << 31
@@ -42,36 +43,52 @@ def is_whole(number: float) -> bool:
 
 def number_check(schema: JsonSchema, json_type: str | None) -> Check | None:
     """Checks one number against `minimum`, `maximum`, `multipleOf` and `format`; None if there is nothing to check."""
-    checks = [_range_check(json_type, schema.get("format"))]
+    allowed = _range(json_type, schema.get("format"))
+    checks = [] if allowed is None else [_range_check(allowed)]
     if schema.get("multipleOf") is not None:
-        checks.append(_multiple_check(schema["multipleOf"], json_type))
-    if schema.get("minimum") is not None:
-        checks.append(
-            _bound_check(schema["minimum"], json_type, "Minimum", exclusive=bool(schema.get("exclusiveMinimum")))
-        )
-    if schema.get("maximum") is not None:
-        checks.append(
-            _bound_check(schema["maximum"], json_type, "Maximum", exclusive=bool(schema.get("exclusiveMaximum")))
-        )
-    needed = [check for check in checks if check is not None]
-    if len(needed) <= 1:
-        return needed[0] if needed else None
-    return lambda number: [violation for check in needed for violation in check(number)]
+        checks.append(_multiple_check(schema["multipleOf"], allowed))
+    for keyword in ("minimum", "maximum"):
+        if schema.get(keyword) is not None:
+            exclusive = bool(schema.get(f"exclusive{keyword.capitalize()}"))
+            checks.append(_bound_check(schema[keyword], allowed, keyword.capitalize(), exclusive=exclusive))
+    if len(checks) <= 1:
+        return checks[0] if checks else None
+    return lambda number: [violation for check in checks for violation in check(number)]
 
 
-def _range_check(json_type: str | None, number_format: str | None) -> Check | None:
+@dataclass(frozen=True, slots=True)
+class _Range:
+    """Which numbers a type and format can hold, and what the server calls them."""
+
+    name: str
+    fits: Callable[[float], bool]
+
+    def fault(self, what: str) -> Violation:
+        return Violation("FieldValueInvalid", f'Invalid value: "": {what} value must be of type {self.name} in ', "")
+
+
+def _range(json_type: str | None, number_format: str | None) -> _Range | None:
     if json_type == "integer":
         limit = _INT32 if number_format == "int32" else -SMALLEST_INT
         form = f"with format {number_format}" if number_format in {"int32", "int64"} else "(default format)"
-        return _fitting(lambda number: _fits_integer(number, limit), f"integer {form}")
+        return _Range(f"integer {form}", lambda number: _fits_integer(number, limit))
     if json_type == "number" and number_format == "float":
-        return _fitting(_fits_float32, "number with format float")
+        return _Range("number with format float", _fits_float32)
     return None
 
 
-def _fitting(fits: Callable[[float], bool], expected: str) -> Check:
-    fault = f'Invalid value: "": Checked value must be of type {expected} in '
-    return lambda number: [] if fits(number) else [Violation("FieldValueInvalid", fault, "")]
+def holds(json_type: str | None, number_format: str | None, bound: float) -> bool:
+    """Whether a bound can be kept at all by values of a type and format.
+
+    >>> holds("integer", "int64", 2**62), holds("integer", "int64", 2**63 - 1), holds("number", None, 2**63)
+    (True, False, False)
+    """
+    allowed = _range(json_type, number_format)
+    return float(bound) < -SMALLEST_INT and (allowed is None or allowed.fits(float(bound)))
+
+
+def _range_check(allowed: _Range) -> Check:
+    return lambda number: [] if allowed.fits(number) else [allowed.fault("Checked")]
 
 
 def _fits_integer(number: float, limit: int) -> bool:
@@ -88,15 +105,15 @@ def _fits_float32(number: float) -> bool:
         return False
 
 
-def _bound_check(bound: float, json_type: str | None, name: str, *, exclusive: bool) -> Check:
+def _bound_check(bound: float, allowed: _Range | None, name: str, *, exclusive: bool) -> Check:
     below = name == "Minimum"
     relation = ("greater" if below else "less") + " than" + ("" if exclusive else " or equal to")
-    senseless = json_type == "integer" and not float(bound).is_integer()
+    misfit = allowed if allowed and not allowed.fits(float(bound)) else None
 
     def check(number: float) -> list[Violation]:
-        limit = int(bound) if isinstance(number, int) and not senseless else bound
+        found = [misfit.fault(f"{name} boundary")] if misfit else []
+        number, limit = _comparable(number, bound, as_floats=misfit is not None)
         broken = number < limit if below else number > limit
-        found = [_unusable(f"{name} boundary")] if senseless else []
         if broken or (exclusive and number == limit):
             found.append(in_body(number, f"should be {relation} {go_number(limit)}"))
         return found
@@ -104,12 +121,12 @@ def _bound_check(bound: float, json_type: str | None, name: str, *, exclusive: b
     return check
 
 
-def _multiple_check(factor: float, json_type: str | None) -> Check:
-    senseless = json_type == "integer" and not float(factor).is_integer()
+def _multiple_check(factor: float, allowed: _Range | None) -> Check:
+    misfit = allowed if allowed and not allowed.fits(float(factor)) else None
 
     def check(number: float) -> list[Violation]:
-        found = [_unusable("MultipleOf")] if senseless else []
-        step = int(factor) if isinstance(number, int) and not senseless else factor
+        found = [misfit.fault("MultipleOf")] if misfit else []
+        number, step = _comparable(number, factor, as_floats=misfit is not None)
         if step <= 0:
             shown_step = go_number(step)
             head = f"Invalid value: {shown_step}: factor MultipleOf declared for "
@@ -121,13 +138,19 @@ def _multiple_check(factor: float, json_type: str | None) -> Check:
     return check
 
 
+def _comparable(number: float, bound: float, *, as_floats: bool) -> tuple[float, float]:
+    """A value and its bound as the server compares them: as integers, if the value is one."""
+    if as_floats:
+        return float(number), float(bound)
+    return number, _as_int64(bound) if isinstance(number, int) else bound
+
+
+def _as_int64(bound: float) -> int:
+    whole = int(float(bound))
+    return whole if SMALLEST_INT <= whole <= LARGEST_INT else SMALLEST_INT
+
+
 def _is_multiple(number: float, step: float) -> bool:
     if isinstance(number, int) and isinstance(step, int):
         return number % step == 0
     return is_whole(1 / step * number if step < 1 else number / step)
-
-
-def _unusable(keyword: str) -> Violation:
-    return Violation(
-        "FieldValueInvalid", f'Invalid value: "": {keyword} value must be of type integer (default format) in ', ""
-    )
