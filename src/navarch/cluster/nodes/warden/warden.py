@@ -24,6 +24,7 @@ from navarch.errors import ContainerError
 
 __all__ = ["Warden"]
 
+_PYTHON: Final = (sys.executable, "-I", "-S")
 _PACKAGE: Final = program.__name__
 # Importing the package by its parents would import all of navarch: it is put in its place by hand.
 _BOOT: Final = f"""\
@@ -250,7 +251,7 @@ class Warden:
 
 def _spawned(fd: int, base: Path) -> subprocess.Popen[bytes]:
     where = str(Path(program.__file__ or "").parent)
-    command = [sys.executable, "-I", "-S", "-c", _BOOT, where, str(fd), str(base)]
+    command = [*_PYTHON, "-c", _BOOT, where, str(fd), str(base)]
     null = subprocess.DEVNULL
     return subprocess.Popen(command, pass_fds=(fd,), stdin=null, stdout=null, cwd="/", process_group=0)  # noqa: S603 - our own
 

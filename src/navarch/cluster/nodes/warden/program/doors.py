@@ -119,10 +119,11 @@ def _text(pid: int, address: int) -> str:
 
 def _read_text(fd: int, address: int) -> str:
     """Page by page: the next one may not be there."""
-    data = b""
-    while len(data) < _LONGEST_PATH and b"\0" not in data:
+    data, piece = b"", b"-"
+    while piece and len(data) < _LONGEST_PATH and b"\0" not in data:
         at = address + len(data)
-        data += os.pread(fd, _PAGE - at % _PAGE, at)
+        piece = os.pread(fd, _PAGE - at % _PAGE, at)
+        data += piece
     return os.fsdecode(data.partition(b"\0")[0])
 
 
