@@ -64,3 +64,19 @@ async def test_status_that_follows_others_is_no_loop(caplog: pytest.LogCaptureFi
         await world.eventually(lambda: world.status()["phase"] == f"{OFTEN}", "the last answer in the status")
     assert len(world.requests("PUT", "/status")) > OFTEN
     assert not warned_of(caplog)
+
+
+async def test_what_it_writes_through_the_client_is_named_too(caplog: pytest.LogCaptureFixture) -> None:
+    """Such a write calls it by itself: nobody else has to answer. The remedy is in the warning."""
+    world, tested, stamps = World(), operator(), count()
+
+    @tested.controller(Gadget)
+    async def reconcile(gadget: Gadget, ctx: Context) -> None:
+        stamp = MergePatch({"metadata": {"annotations": {"stamp": str(next(stamps))}}})
+        await ctx.client.patch(Gadget, gadget.name, stamp)
+
+    await world.create()
+    async with world.run(tested):
+        await world.eventually(lambda: warned_of(caplog), "a warning")
+    assert "because of what it had changed itself: Gadget default/a (by ctx.client" in warned_of(caplog)[0]
+    assert "use ctx.apply, ctx.create or ctx.patch" in warned_of(caplog)[0]

@@ -31,8 +31,9 @@ from navarch.controller.children import Children, Deletion
 from navarch.controller.identity import Identity
 from navarch.controller.looks import Look
 from navarch.controller.lookup import selector_of
+from navarch.controller.noting import noted
 from navarch.controller.pruning import Prune, kinds_to_prune, refuse_duplicates, refuse_undeclared, unwanted
-from navarch.controller.reach import Reach
+from navarch.controller.reach import Reach, Writer
 from navarch.controller.together import together
 from navarch.errors import ClosedError, InvalidValueError
 from navarch.observe.logs import Log
@@ -238,7 +239,9 @@ class Context:
 
         The cache knows of its writes only when the watch shows them, and then they trigger like anybody's.
         """
-        return self._reach.client
+        note_of = self._reach.note_of
+        note = note_of(Writer(self._reach.controller, self.key)) if note_of is not None else None
+        return self._reach.client if note is None else noted(self._reach.client, note)
 
     # Telling
 

@@ -34,15 +34,21 @@ _SERVER_FIELDS = frozenset({"metadata.resourceVersion", "metadata.generation"})
 class OwnChange:
     """An object that the reconciler itself changed, and where. The fields' values are never kept: they may be secrets.
 
-    No paths, and `created`: it was not there before.
+    No paths, and `created`: it was not there before. No paths, and `by_client`: it was written through `ctx.client`.
     """
 
     kind: str
     key: Key
     paths: tuple[str, ...]
     created: bool = False
+    by_client: bool = False
 
     def __str__(self) -> str:
+        if self.by_client:
+            return (
+                f"{self.kind} {self.key} (by ctx.client, whose writes call the reconciler as anybody's do; use ctx.apply, "
+                f"ctx.create or ctx.patch)"
+            )
         where = "it was created" if self.created else ", ".join(self.paths) or "nothing that can be told"
         return f"{self.kind} {self.key} ({where})"
 
@@ -79,22 +85,31 @@ def log_loop(report: LoopReport) -> None:
 class _Suspect:
     """A key that is reconciled often: from here on it is looked at what it writes, and whether it comes again for that.
 
-    `written` has the versions that the last reconcile wrote. `changes` is None until it is clear that it loops; then those
+    `written` has the versions that the last reconcile wrote, `asked` the paths that it wrote to through `ctx.client`, whose
+    answers nobody looks at. `changes` is None until it is clear that it loops; then those
     of one whole reconcile are collected.
     """
 
-    __slots__ = ("changes", "observed", "own", "written")
+    __slots__ = ("asked", "changes", "observed", "own", "written")
 
     def __init__(self) -> None:
         self.observed = 0
         self.own = 0
         self.written: dict[tuple[Kind, Key], int] = {}
+        self.asked: set[str] = set()
         self.changes: dict[tuple[Kind, Key], OwnChange] | None = None
 
-    def begin(self, causes: Iterable[Version]) -> set[tuple[Kind, Key]]:
+    def begin(self, causes: Iterable[Version]) -> dict[tuple[Kind, Key], OwnChange]:
         """The next reconcile begins: which objects it is about that the one before wrote, and that have changed since."""
         written, self.written = self.written, {}
-        own = {cause.object for cause in causes if abs(cause.version) >= written.get(cause.object, _NEVER)}
+        asked, self.asked = self.asked, set()
+        collected = self.changes or {}
+        own: dict[tuple[Kind, Key], OwnChange] = {}
+        for cause in causes:
+            if abs(cause.version) >= written.get(cause.object, _NEVER):
+                own[cause.object] = collected.get(cause.object) or OwnChange(cause.kind.kind, cause.key, ())
+            elif _is_among(cause, asked):
+                own[cause.object] = OwnChange(cause.kind.kind, cause.key, (), by_client=True)
         self.observed += 1
         self.own += bool(own)
         return own
@@ -148,6 +163,11 @@ class LoopDetector:
         if suspect.changes is not None and len(suspect.changes) < _CHANGES_KEPT:
             suspect.changes.setdefault(version.object, _change(version, old, new))
 
+    def note_of(self, writer: Writer) -> Callable[[str], None] | None:
+        """What is to be told the paths that the key writes to otherwise; None as long as it is not suspected."""
+        suspect = self._suspects.get(writer)
+        return suspect.asked.add if suspect is not None else None
+
     def _begin_minute(self, now: float) -> None:
         """Forgets every key, so that those that are idle cost nothing."""
         self._since = now
@@ -161,14 +181,23 @@ class LoopDetector:
             self._suspects[writer] = _Suspect()
             return
         own = suspect.begin(token for token in work.tokens if isinstance(token, Version))
-        collected, suspect.changes = suspect.changes or {}, None
-        changes = tuple(change for written, change in collected.items() if written in own)
-        if changes:
+        is_collected, suspect.changes = suspect.changes is not None, None
+        changes = tuple(own.values())[:_CHANGES_KEPT]
+        if is_collected and changes:
             self._reported[writer] = now
             seconds = now - self._since
             self._report(LoopReport(*writer, count, seconds, suspect.own, suspect.observed, changes, work.reasons))
         elif count > self._limit and suspect.is_cause and now - self._reported.get(writer, -_MINUTE) >= _MINUTE:
             suspect.changes = {}
+
+
+def _is_among(cause: Version, asked: set[str]) -> bool:
+    """Whether one of the paths is the object's own, below it, or that where such objects are created."""
+    if not asked:
+        return False
+    namespace = cause.key.namespace or None
+    own, all_of_them = cause.kind.path(namespace=namespace, name=cause.key.name), cause.kind.path(namespace=namespace)
+    return any(path in {own, all_of_them} or path.startswith(f"{own}/") for path in asked)
 
 
 def _change(version: Version, old: Entry | None, new: Entry) -> OwnChange:

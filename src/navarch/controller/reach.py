@@ -16,7 +16,7 @@ from navarch.controller.looks import Looks
 from navarch.controller.undeclared import Undeclared
 from navarch.controller.unreadable import Unreadable
 
-__all__ = ["OnWrite", "Reach", "Version", "Writer"]
+__all__ = ["NoteOf", "OnWrite", "Reach", "Version", "Writer"]
 
 
 class Writer(NamedTuple):
@@ -47,6 +47,9 @@ class Version(NamedTuple):
 OnWrite = Callable[[Writer, Version, Entry | None, Entry], None]
 """Told of each write that made a new version: by whom, which version, the object before (as far as known) and after."""
 
+NoteOf = Callable[[Writer], Callable[[str], None] | None]
+"""What is to be told the paths that a writer writes to without the cache's knowledge; None if nobody wants to know."""
+
 
 @dataclass(frozen=True, slots=True)
 class Reach:
@@ -67,6 +70,7 @@ class Reach:
     clock: Clock
     retract: Callable[[Key, Hashable], None]
     on_write: OnWrite | None = None
+    note_of: NoteOf | None = None
     reporter: str = ""
     """Who its events are from, if that is not the recorder's own name."""
     applied: Applied = field(default_factory=Applied)

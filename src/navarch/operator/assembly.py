@@ -171,6 +171,7 @@ class Workshop:
             clock=self.client.clock,
             retract=queue.retract,
             on_write=loops.wrote,
+            note_of=loops.note_of,
             looks=Looks(declared.only_read()),
             reporter=self.operator.reporters.get(declared.name, ""),
         )
