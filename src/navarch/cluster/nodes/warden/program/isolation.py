@@ -6,7 +6,7 @@ import os
 import signal
 
 from navarch.cluster.nodes.warden.program import kernel, tree
-from navarch.cluster.nodes.warden.program.calls import be_asked
+from navarch.cluster.nodes.warden.program.doors import try_door
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,10 +51,10 @@ class Isolation:
             self._find_doors()
 
     def _find_doors(self) -> None:
-        fault = _attempt(_try_door)
+        fault = _attempt(try_door)
         self.doors = not fault
         if fault:
-            self.limits.append(f"no notifications of seccomp ({fault}): names of services do not resolve")
+            self.limits.append(f"the kernel does not ask about files ({fault}): names of services do not resolve")
 
     @property
     def accounts(self) -> bool:
@@ -156,10 +156,6 @@ class Isolation:
         if self.mounts:
             _enter(pid, "uts", kernel.NEW_UTS)
             _enter(pid, "mnt", kernel.NEW_MOUNTS)
-
-
-def _try_door() -> None:
-    os.close(be_asked())
 
 
 def _show_own_processes() -> None:
