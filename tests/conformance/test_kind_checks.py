@@ -110,7 +110,7 @@ _OTHERS: list[tuple[str, str, dict[str, Any], set[str]]] = [
     (
         "discovery.k8s.io/v1",
         "EndpointSlice",
-        {"addressType": "IPv4", "endpoints": [{"addresses": ["127.0.0.1"], "hostname": "BAD"}]},
+        {"addressType": "IPv4", "endpoints": [{"addresses": ["169.254.0.1"], "hostname": "BAD"}]},
         {"endpoints[0].addresses[0]", "endpoints[0].hostname"},
     ),
     (

@@ -12,6 +12,8 @@ from differential.builtin import BUILTIN
 from differential.custom import CUSTOM
 from differential.definitions import definition_steps
 from differential.kinds import GONE, LONG, METADATA, Edits, Kind
+from differential.operated import OPERATED
+from differential.parts import part_steps
 from differential.steps import OWN, PATCHES, Json, Step
 
 _META = "application/json;as={kind};g=meta.k8s.io;v=v1"
@@ -21,6 +23,10 @@ _SHAPES = ("create", "create", "update", "update", "json", "merge", "merge", "st
 _READS = ("get", "list", "list")
 _OTHERS = ("delete", "delete", "deletecollection", "status", "scale")
 _DEFINITIONS_EVERY = 20
+_PARTS_EVERY = 20
+_OPERATED_EVERY = 5
+_COMMON = tuple(zip((*BUILTIN, *CUSTOM), (3, 2, 2, 2, 2, 1, 1, 1, 1, 8, 3), strict=True))
+_RARE = tuple((kind, 1) for kind in OPERATED)
 Query = list[tuple[str, str]]
 Chosen = list[tuple[str, Any]]
 
@@ -51,21 +57,30 @@ class _Target:
 
 
 def sequence(seed: int, index: int) -> list[Step]:
-    """The steps of one sequence: the same for the same numbers. Every twentieth is about definitions."""
+    """The steps of one sequence: the same for the same numbers.
+
+    Every twentieth is about definitions, every twentieth about parts of objects and watches, and every fifth of the
+    others about the kinds that are seen less often.
+    """
+    if index % _PARTS_EVERY == _PARTS_EVERY - 1:
+        return part_steps(random.Random(f"{seed}/{index}/parts"))
     if index % _DEFINITIONS_EVERY == 0:
         return definition_steps(random.Random(f"{seed}/{index}/definitions"))
-    return _Sequence(random.Random(f"{seed}/{index}")).steps()
+    kinds = _COMMON if index % _OPERATED_EVERY else _RARE
+    return _Sequence(random.Random(f"{seed}/{index}"), kinds).steps()
 
 
 def kinds_of(steps: Sequence[Step]) -> list[Kind]:
     """The kinds that the steps are about."""
-    return [kind for kind in (*BUILTIN, *CUSTOM) if any(f"/{kind.plural}" in step.path for step in steps)]
+    kinds = (*BUILTIN, *CUSTOM, *OPERATED)
+    return [kind for kind in kinds if any(f"/{kind.plural}" in step.path for step in steps)]
 
 
 class _Sequence:
-    def __init__(self, rng: random.Random) -> None:
+    def __init__(self, rng: random.Random, kinds: Sequence[tuple[Kind, int]]) -> None:
         self._rng = rng
-        self._kinds = rng.choices([*BUILTIN, *CUSTOM], [3, 2, 2, 2, 2, 1, 1, 1, 1, 8, 3], k=1 + (rng.random() < 0.2))
+        weights = [weight for _, weight in kinds]
+        self._kinds = rng.choices([kind for kind, _ in kinds], weights, k=1 + (rng.random() < 0.2))
 
     def steps(self) -> list[Step]:
         first = self._kinds[0]

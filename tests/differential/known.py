@@ -122,6 +122,15 @@ def _writes_claim_twice(step: Step, difference: Difference) -> bool:
     return "/persistentvolumeclaims/" in step.path and difference.where == "body.metadata.resourceVersion"
 
 
+def _has_no_name(step: Step, difference: Difference) -> bool:
+    is_new = step.method == "POST" and step.path.endswith("/limitranges")
+    return is_new and "metadata.name" in str(difference.embedded) and "name or generateName" not in str(difference.real)
+
+
+def _is_on_no_node(step: Step, difference: Difference) -> bool:
+    return step.path.endswith("/resize") and 'node "n" not found' in str(difference.real)
+
+
 def _shows_empty_list(_step: Step, difference: Difference) -> bool:
     texts = (difference.embedded, difference.real)
     return all("Invalid value: " in str(text) for text in texts) and _without_empty(texts[0]) == _without_empty(
@@ -135,6 +144,8 @@ def _without_empty(text: object) -> str:
 
 KNOWN: tuple[Known, ...] = (
     Known("the first change of a claim that changes nothing is no write", _writes_claim_twice, is_lasting=True),
+    Known("a LimitRange without a name is refused, where Kubernetes makes one up", _has_no_name, is_lasting=True),
+    Known("a pod of a node that is not there may be resized", _is_on_no_node),
     Known("a list that was sent empty is shown as null", _shows_empty_list),
     Known("a Scale of a custom object that is no JSON object is refused for its missing name", _is_no_scale),
     Known("a Service is not created by a write of its status", _creates_by_status),

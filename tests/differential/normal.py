@@ -84,6 +84,8 @@ class Normal:
     def _text(self, text: str, key: str = "") -> str:
         if found := _OBJECT.match(text):
             return f"{found[1]}{self._object_text(found[2])}{found[3]}"
+        if key == "token":
+            return "<token>"
         if key == "resourceVersion":
             return self._versions.setdefault(text, f"<version {len(self._versions)}>") if text.isdecimal() else text
         if key == "cells":

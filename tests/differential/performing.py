@@ -13,6 +13,7 @@ from differential.steps import Difference, Json, Step, differences, filled
 
 _NOBODY = "00000000-0000-4000-8000-000000000000"
 _PATIENCE = 60.0
+_SUBRESOURCES = frozenset({"status", "scale", "eviction", "binding", "ephemeralcontainers", "resize", "token"})
 
 
 class Performance:
@@ -102,7 +103,7 @@ def _made(path: str, kind: str, name: str) -> Step:
 def _object_path(path: str) -> str:
     """The path without its subresource and version: all versions are of one object."""
     head, _, subresource = path.rpartition("/")
-    path = head if subresource in {"status", "scale"} else path
+    path = head if subresource in _SUBRESOURCES else path
     return path.replace("/v1beta1/", "/v1/")
 
 

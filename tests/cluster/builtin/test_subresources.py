@@ -111,7 +111,7 @@ async def test_a_pod_on_a_node_gets_its_grace(ask: Asking) -> None:
 
 
 async def test_a_budget_that_allows_nothing_keeps_its_pods(ask: Asking) -> None:
-    """429 with the reason; and once it allows one, it counts that down."""
+    """429 with the reason; and once it allows one, it counts that down and says that it was the last."""
     await ask("POST", PODS, _pod(nodeName="n1"))
     ready = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
     await ask("PATCH", f"{PODS}/p/status", {"status": ready}, MERGE)
@@ -130,6 +130,10 @@ async def test_a_budget_that_allows_nothing_keeps_its_pods(ask: Asking) -> None:
     _, counted = await ask("GET", f"{BUDGETS}/b")
     assert counted["status"]["disruptionsAllowed"] == 0
     assert "p" in counted["status"]["disruptedPods"]
+    [condition] = counted["status"]["conditions"]
+    assert (condition["type"], condition["reason"]) == ("DisruptionAllowed", "InsufficientPods")
+    owned = [each["fieldsV1"] for each in counted["metadata"]["managedFields"] if each["manager"] == "kube-apiserver"]
+    assert [{*each["f:status"]} for each in owned] == [{"f:conditions", "f:disruptedPods", "f:disruptionsAllowed"}]
 
 
 async def test_an_eviction_is_of_the_pod_of_its_path(ask: Asking) -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from navarch.cluster.server.builtin.checks.common import required_name
-from navarch.cluster.server.builtin.checks.containers import check_resources
+from navarch.cluster.server.builtin.checks.containers import check_ephemeral_containers
+from navarch.cluster.server.builtin.checks.pods import check_pod, removal_faults, resize_faults
 from navarch.cluster.server.builtin.creating import qos_class
 from navarch.cluster.server.builtin.strategy import BuiltinStrategy, StatusStrategy, count_generation
-from navarch.cluster.server.causes import duplicate, forbidden, invalid
+from navarch.cluster.server.causes import forbidden, invalid
 from navarch.cluster.server.metadata import metadata_update_faults
 from navarch.cluster.server.request import Json
 from navarch.cluster.server.types import Operation
@@ -74,15 +74,10 @@ class EphemeralContainersStrategy(BuiltinStrategy):
         _take(value, old, {**old["spec"], **({"ephemeralContainers": containers} if containers else {})})
 
     def validate_update(self, value: Json, old: Json) -> list[Cause]:
-        """New ones have names of their own, old ones stay as they are."""
+        """New ones are containers with names of their own, old ones stay as they are."""
         field, spec = "spec.ephemeralContainers", value["spec"]
-        taken = {each["name"] for name in ("containers", "initContainers") for each in spec.get(name) or ()}
         now = {each["name"]: each for each in spec.get("ephemeralContainers") or ()}
-        faults = metadata_update_faults(value, old)
-        for index, name in enumerate(now):
-            faults.extend(required_name(name, f"{field}[{index}].name"))
-            if name in taken:
-                faults.append(duplicate(f"{field}[{index}].name", name))
+        faults = [*metadata_update_faults(value, old), *check_pod(value), *check_ephemeral_containers(spec, field)]
         for each in old["spec"].get("ephemeralContainers") or ():
             if each["name"] not in now:
                 faults.append(forbidden(field, f'existing ephemeral containers "{each["name"]}" may not be removed'))
@@ -95,23 +90,23 @@ class ResizeStrategy(BuiltinStrategy):
     """`pods/resize`: the resources of containers that run."""
 
     def prepare_update(self, value: Json, old: Json, operation: Operation) -> None:  # noqa: ARG002 - the contract's
-        """Takes the resources of each container, and nothing else."""
-        asked = {each["name"]: each.get("resources", {}) for each in value["spec"].get("containers") or ()}
-        containers = [
-            {**each, "resources": asked.get(each["name"], each.get("resources", {}))}
-            for each in old["spec"].get("containers") or ()
-        ]
+        """Takes the resources of each container, and nothing else; other containers are left to be refused."""
+        given = value["spec"].get("containers") or []
+        if [*resize_faults(value["spec"], old["spec"], "spec")]:
+            _take(value, old, {**old["spec"], "containers": given})
+            return
+        asked = {each["name"]: each.get("resources", {}) for each in given}
+        containers = [{**each, "resources": asked[each["name"]]} for each in old["spec"].get("containers") or ()]
         _take(value, old, {**old["spec"], "containers": containers})
 
     def validate_update(self, value: Json, old: Json) -> list[Cause]:
-        """A pod stays in its class."""
-        faults = metadata_update_faults(value, old)
-        for index, container in enumerate(value["spec"].get("containers") or ()):
-            faults.extend(check_resources(container.get("resources") or {}, f"spec.containers[{index}].resources"))
+        """A pod stays in its class, and loses no resources."""
+        faults = [*metadata_update_faults(value, old), *check_pod(value)]
         before = qos_class(old["spec"])
         if qos_class(value["spec"]) != before:
             faults.append(invalid("spec", before, "Pod QOS Class may not change as a result of resizing"))
-        return faults
+        order = [*resize_faults(value["spec"], old["spec"], "spec")]
+        return [*faults, *(order or removal_faults(value["spec"], old["spec"], "spec"))]
 
 
 class ApprovalStrategy(StatusStrategy):

@@ -123,7 +123,7 @@ def check_claim_update(value: Json, old: Json) -> Iterator[Cause]:
     if (value.get("status") or {}).get("phase") == "Bound":
         spec["resources"] = _with_storage_of(spec.get("resources") or {}, before.get("resources") or {})
         spec["volumeAttributesClassName"] = before.get("volumeAttributesClassName")
-    if any((spec.get(name) or None) != (before.get(name) or None) for name in spec.keys() | before.keys()):
+    if any(spec.get(name) != before.get(name) for name in spec.keys() | before.keys()):
         yield forbidden("spec", _CLAIM_UPDATES)
     yield from _check_shrinking(value, old)
     yield from immutable_faults(spec.get("volumeMode"), before.get("volumeMode"), "volumeMode")

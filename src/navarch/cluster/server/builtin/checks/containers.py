@@ -26,7 +26,7 @@ from navarch.cluster.server.causes import duplicate, forbidden, invalid, not_fou
 from navarch.cluster.server.request import Json
 from navarch.errors import Cause
 
-__all__ = ["check_containers", "check_resources"]
+__all__ = ["check_containers", "check_ephemeral_containers", "check_resources"]
 
 PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
 _PULL: Final = ("Always", "IfNotPresent", "Never")
@@ -60,6 +60,7 @@ _FIELDS: Final = frozenset(
 )
 _SUBSCRIPTED: Final = re.compile(r"metadata\.(labels|annotations)\['[^']+'\]")
 _CONTAINER_RESOURCES: Final = frozenset({"cpu", "memory", "ephemeral-storage"})
+_NOT_EPHEMERAL: Final = ("ports", "resources", "resizePolicy", "restartPolicy", *_PROBES, "lifecycle")
 _LARGEST_ID: Final = 2**31 - 1
 
 
@@ -90,6 +91,24 @@ def _check_init_containers(spec: Json, path: str, volumes: Json) -> Iterator[Cau
                     yield forbidden(
                         f"{place}.{name}", "may not be set for init containers without restartPolicy=Always"
                     )
+
+
+def check_ephemeral_containers(spec: Json, path: str) -> Iterator[Cause]:
+    """Containers for debugging: nothing depends on them, and they have no resources of their own."""
+    volumes = {each.get("name"): each for each in spec.get("volumes") or ()}
+    others = {each["name"] for name in ("containers", "initContainers") for each in spec.get(name) or ()}
+    seen = {*others}
+    for index, container in enumerate(spec.get("ephemeralContainers") or ()):
+        place, target = f"{path}[{index}]", container.get("targetContainerName")
+        yield from _check_container(container, place, volumes, host_network=bool(spec.get("hostNetwork")))
+        if container["name"] in seen:
+            yield duplicate(f"{place}.name", container["name"])
+        seen.add(container["name"])
+        if target and target not in others:
+            yield not_found(f"{place}.targetContainerName", target)
+        for name in _NOT_EPHEMERAL:
+            if container.get(name):
+                yield forbidden(f"{place}.{name}", "cannot be set for an Ephemeral Container")
 
 
 def _check_container(container: Json, path: str, volumes: Json, *, host_network: bool) -> Iterator[Cause]:

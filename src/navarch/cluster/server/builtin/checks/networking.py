@@ -153,7 +153,7 @@ def _check_endpoint(endpoint: Json, path: str, kind: str) -> Iterator[Cause]:
 
 
 def _check_address(text: str, path: str, index: int, kind: str) -> Iterator[Cause]:
-    """An address of that version which other machines can reach."""
+    """An address of that version which other machines can reach, or of a process of this one."""
     faults = [*address(text, f"{path}[{index}]")]
     yield from faults
     if faults:
@@ -163,7 +163,6 @@ def _check_address(text: str, path: str, index: int, kind: str) -> Iterator[Caus
         yield invalid(path, text, f"must be an {kind} address")
     for is_so, said in (
         (found.is_unspecified, f"may not be unspecified ({text})"),
-        (found.is_loopback, "may not be in the loopback range (127.0.0.0/8, ::1/128)"),
         (found.is_link_local, "may not be in the link-local range (169.254.0.0/16, fe80::/10)"),
         (_is_local_group(found), "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)"),
     ):

@@ -10,7 +10,7 @@ from navarch.cluster.server.causes import forbidden, invalid, required
 from navarch.cluster.server.request import Json
 from navarch.errors import Cause
 
-__all__ = ["check_pod", "check_pod_update"]
+__all__ = ["check_pod", "check_pod_update", "removal_faults", "resize_faults"]
 
 _CONTAINER_LISTS: Final = ("containers", "initContainers")
 _UPDATES: Final = (
@@ -52,6 +52,30 @@ def check_pod_update(pod: Json, old: Json) -> Iterator[Cause]:
     yield from _check_tolerations(spec.get("tolerations") or [], before.get("tolerations") or [])
     if _fixed(spec, before) != _fixed(before, before):
         yield forbidden("spec", _UPDATES)
+
+
+def resize_faults(spec: Json, before: Json, path: str) -> Iterator[Cause]:
+    """Other containers than before, or in another order, which no resize can make."""
+    for kind in _CONTAINER_LISTS:
+        now, then = ([each["name"] for each in of.get(kind) or ()] for of in (spec, before))
+        if len(now) != len(then):
+            yield forbidden(f"{path}.{kind}", f"{kind} may not be added or removed on resize")
+            continue
+        for index, (name, known) in enumerate(zip(now, then, strict=True)):
+            if name != known:
+                said = f"{kind} may not be renamed or reordered on resize"
+                yield forbidden(f"{path}.{kind}[{index}].name", said)
+
+
+def removal_faults(spec: Json, before: Json, path: str) -> Iterator[Cause]:
+    """Resources that a container had, and has no more."""
+    pairs = zip(spec.get("containers") or (), before.get("containers") or (), strict=True)
+    for index, (now, then) in enumerate(pairs):
+        for kind in ("requests", "limits"):
+            left, had = ((each.get("resources") or {}).get(kind) or {} for each in (now, then))
+            if had.keys() - left.keys():
+                field = f"{path}.containers[{index}].resources.{kind}"
+                yield forbidden(field, f"resource {kind} cannot be removed")
 
 
 def _check_deadline(now: int | None, then: int | None) -> Iterator[Cause]:

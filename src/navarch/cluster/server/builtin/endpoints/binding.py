@@ -22,24 +22,29 @@ _BINDING: Final = "io.k8s.api.core.v1.Binding"
 
 async def bind(call: Call) -> Reply:
     """Assigns the pod of the path to a node, if it has none."""
+    options = write_options("CreateOptions", call.request)
     binding = sent(call, _BINDING)
     if binding["metadata"].get("name") != call.info.name:
         raise bad_request("name in URL does not match name in Binding object")
-    return await _bind(call, binding)
+    return await _bind(call, binding, options)
 
 
 async def bind_by_name(call: Call) -> Reply:
     """The old way: the pod is named by the binding alone."""
+    options = write_options("CreateOptions", call.request)
     binding = sent(call, _BINDING)
-    info = replace(call.info, resource="pods", subresource="binding", name=binding["metadata"].get("name", ""))
+    name = binding["metadata"].get("name", "")
+    if _node(binding) and not name:
+        raise bad_request("Name parameter required.")
+    info = replace(call.info, resource="pods", subresource="binding", name=name)
     pods = call.kernel.catalog.find("", "v1", "pods")
     assert pods is not None, "pods are always served"
-    return await _bind(Call(call.kernel, call.request, info, pods, call.user, call.warnings), binding)
+    return await _bind(Call(call.kernel, call.request, info, pods, call.user, call.warnings), binding, options)
 
 
-async def _bind(call: Call, binding: Json) -> Reply:
+async def _bind(call: Call, binding: Json, options: Json) -> Reply:
     node = _node(binding)
-    attributes = await call.admitted("CREATE", binding, None, write_options("CreateOptions", call.request))
+    attributes = await call.admitted("CREATE", binding, None, options)
     await call.validated(attributes, binding)
     await retried(partial(_assign, call, binding["metadata"], node))
     return success(call)

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from navarch.cluster.server.builtin.checks.common import selects
 from navarch.cluster.server.builtin.endpoints.bodies import sent, success
+from navarch.cluster.server.builtin.endpoints.budgets import count_down
 from navarch.cluster.server.endpoints.call import Call
 from navarch.cluster.server.endpoints.options import write_options
 from navarch.cluster.server.endpoints.removal import Preconditions, check_preconditions, delete
@@ -23,7 +24,6 @@ __all__ = ["evict"]
 
 _EVICTION: Final = "io.k8s.api.policy.v1.Eviction"
 _UNPROTECTED: Final = frozenset({"Succeeded", "Failed", "Pending"})
-_VIOLATION: Final = "Cannot evict pod as it would violate the pod's disruption budget."
 _TARGET: Final = {
     "type": "DisruptionTarget",
     "status": "True",
@@ -34,11 +34,12 @@ _TARGET: Final = {
 
 async def evict(call: Call) -> Reply:
     """Deletes the pod, and counts that down in the status of its budget; 429 if the budget allows none."""
+    asked = write_options("CreateOptions", call.request)
     eviction = sent(call, _EVICTION)
     if eviction["metadata"].get("name") != call.info.name:
         raise bad_request("name in URL does not match name in Eviction object")
     options = _delete_options(call, eviction)
-    attributes = await call.admitted("CREATE", eviction, None, write_options("CreateOptions", call.request))
+    attributes = await call.admitted("CREATE", eviction, None, asked)
     await call.validated(attributes, eviction)
     await retried(partial(_ask, call))
     if not call.dry_run:
@@ -78,7 +79,7 @@ async def _ask_budget(call: Call, pod: Json) -> None:
         said = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
         raise Refusal(500, "", said)
     if found and not _may_go_unready(pod, found[0].value):
-        await _count_down(call, budgets, found[0], pod)
+        await count_down(call, budgets, found[0], pod["metadata"]["name"])
 
 
 async def _budgets_of(call: Call, budgets: ResourceType, pod: Json) -> list[Found]:
@@ -102,30 +103,6 @@ def _may_go_unready(pod: Json, budget: Json) -> bool:
     status = budget.get("status") or {}
     desired: int = status.get("desiredHealthy", 0)
     return desired > 0 and status.get("currentHealthy", 0) >= desired
-
-
-async def _count_down(call: Call, budgets: ResourceType, found: Found, pod: Json) -> None:
-    budget, status = found.value, {**(found.value.get("status") or {})}
-    name = budget["metadata"]["name"]
-    if status.get("observedGeneration", 0) < budget["metadata"].get("generation", 0):
-        raise _too_many(f"The disruption budget {name} is still being processed by the server.", seconds=10)
-    allowed = status.get("disruptionsAllowed", 0)
-    if allowed <= 0:
-        needs, has = status.get("desiredHealthy", 0), status.get("currentHealthy", 0)
-        raise _too_many(f"The disruption budget {name} needs {needs} healthy pods and has {has} currently")
-    status["disruptionsAllowed"] = allowed - 1
-    status["disruptedPods"] = {**(status.get("disruptedPods") or {}), pod["metadata"]["name"]: call.now()}
-    if not call.dry_run:
-        value = {**budget, "status": status}
-        await call.kernel.registry.update(budgets, await stored_form(budgets, value), found.stored)
-
-
-def _too_many(said: str, *, seconds: int = 0) -> Refusal:
-    details: Json = {"causes": [{"reason": "DisruptionBudget", "message": said}]}
-    if seconds:
-        details["retryAfterSeconds"] = seconds
-    headers = {"Retry-After": str(seconds)} if seconds else None
-    return Refusal(429, "TooManyRequests", _VIOLATION, details=details, headers=headers)
 
 
 async def _say_why(call: Call, options: Json) -> Json:
