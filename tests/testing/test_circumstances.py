@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import AsyncExitStack
 from datetime import datetime, timedelta
+from typing import TypeVar
 
 import pytest
 
 from memcached_operator import Memcached, MemcachedSpec
 from memcached_operator import operator as memcached_operator
-from navarch import Context, ObjectMeta, Operator, Quantity, Result
+from navarch import Context, Endpoints, ObjectMeta, Operator, Quantity, Result
 from navarch.client import MergePatch, Request
 from navarch.errors import Conflict, InvalidValueError, NavarchError
 from navarch.k8s.apps.v1 import Deployment, StatefulSet, StatefulSetSpec
@@ -27,6 +29,8 @@ from navarch.k8s.core.v1 import (
 )
 from navarch.k8s.meta.v1 import LabelSelector
 from navarch.testing import Cluster, faulty
+
+T = TypeVar("T")
 
 
 async def test_operator_with_its_own_rights_does_its_work(cluster: Cluster) -> None:
@@ -72,6 +76,24 @@ async def test_requests_fail_as_the_test_says(cluster: Cluster) -> None:
     assert not left
 
 
+async def test_operator_runs_twice_as_two_replicas(cluster: Cluster) -> None:
+    """One takes over when the other ends; they do not fight for the ports of their endpoints."""
+    replicated, seen = Operator("replicated", endpoints=Endpoints(health="127.0.0.1:1", metrics=None)), list[str]()
+
+    @replicated.controller(ConfigMap)
+    async def reconcile(config: ConfigMap, ctx: Context) -> None:
+        seen.append(config.name)
+
+    async with AsyncExitStack() as first, cluster.run(replicated):
+        await first.enter_async_context(cluster.run(replicated))
+        await cluster.create(ConfigMap(name="a"))
+        await cluster.eventually(lambda: _of(seen), lambda it: "a" in it)
+        await first.aclose()
+        await cluster.create(ConfigMap(name="b"))
+        await cluster.eventually(lambda: _of(seen), lambda it: "b" in it)
+    assert replicated.endpoints is not None
+
+
 async def test_time_passes_for_operator_and_cluster(cluster: Cluster) -> None:
     """What comes again after a minute comes, and a CronJob makes its job."""
     times: list[datetime] = []
@@ -93,8 +115,8 @@ async def test_time_passes_for_operator_and_cluster(cluster: Cluster) -> None:
     assert timedelta(seconds=60) <= times[1] - times[0] < timedelta(seconds=70)
 
 
-async def _of(times: list[datetime]) -> list[datetime]:
-    return times
+async def _of(seen: list[T]) -> list[T]:
+    return seen
 
 
 @pytest.mark.cluster(simulated=2)

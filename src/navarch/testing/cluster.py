@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any, Protocol, TypeVar
@@ -140,15 +141,16 @@ class Cluster:
         """Runs the operators while the block lasts. When it begins, their kinds are served.
 
         They are the administrator unless they are given a client: one with fewer rights, or one that fails now and then.
-        Raises what an operator or the block fails with; when the block ends, they have finished what was under way.
+        Their endpoints are not served: several replicas, and several tests at once, would want the same ports. Raises what an operator or the block fails with; when the block ends, they have finished what was under way.
         """
         __tracebackhide__ = True  # the test's own line is what pytest shows
+        served = [_without_endpoints(operator) for operator in operators]
         for operator in operators:
             kinds = [each.primary for each in operator.controllers if issubclass(each.primary, Resource)]
             await prepare_crds(self.client.using(manager=operator.name), kinds, operator.crds)
         try:
             async with asyncio.TaskGroup() as group:
-                running = group.create_task(serve(client or self.client, *operators), name="operators")
+                running = group.create_task(serve(client or self.client, *served), name="operators")
                 try:
                     yield
                 finally:
@@ -172,6 +174,12 @@ class Cluster:
         """
         __tracebackhide__ = True
         return await Waiting(self._engine, self.client.clock, read, holds, what).until_it_holds(timeout)
+
+
+def _without_endpoints(operator: Operator) -> Operator:
+    twin = copy.copy(operator)
+    twin.endpoints = None
+    return twin
 
 
 def _alone(failure: BaseException) -> BaseException:
