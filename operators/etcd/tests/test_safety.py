@@ -151,6 +151,20 @@ def test_a_pod_whose_claim_is_ending_is_not_stopped() -> None:
     assert decide(cluster, replace(seen, pods=strays)).stuck
 
 
+def test_a_member_whose_claim_went_before_its_pod_had_a_node_is_replaced_at_once() -> None:
+    """As when it is started again before anybody has heard that its claim is ending. A pod that runs has its volume still."""
+    cluster = a_cluster()
+    seen = healthy(cluster)
+    without = {name: claim for name, claim in seen.claims.items() if name != "c-1"}
+    waiting = down(seen, "c-1", trouble="unschedulable", unready_since=NOW)
+    assert decide(cluster, waiting).step is None
+    assert decide(cluster, replace(waiting, claims=without)).step == RemoveMember(seen.members[1])
+    assert decide(cluster, replace(down(seen, "c-1", unready_since=NOW), claims=without)).step is None
+    cluster = a_cluster(storage=None)
+    waiting = down(healthy(cluster), "c-1", trouble="unschedulable", unready_since=NOW)
+    assert decide(cluster, replace(waiting, claims={})).step is None
+
+
 def test_a_member_whose_claim_is_ending_goes_when_another_one_votes() -> None:
     """The one that would lose its data is the one that is replaced."""
     cluster = a_cluster()

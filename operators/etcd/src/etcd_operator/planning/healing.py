@@ -112,6 +112,8 @@ def _why_replace(cluster: EtcdCluster, seen: Observation, member: MemberSeen, po
         return f"it cannot start ({pod.words})"
     if pod.trouble and seen.loses_data_with_its_pod(member.name):
         return f"it cannot start ({pod.words}), and its claim is ending"
+    if pod.trouble == "unschedulable" and keeps_data(cluster) and member.name not in seen.claims:
+        return "its claim went before its pod had a node"
     silent = seen.silence(pod)
     if pod.trouble != "image" and silent >= cluster.spec.healing.replace_after_seconds:
         return f"it has been silent for {silent:.0f} s"
