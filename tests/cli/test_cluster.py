@@ -61,9 +61,11 @@ def test_clusters_are_side_by_side(program: Program) -> None:
     assert [row["state"] for row in program.status()] == ["stopped", "running"]
     assert "was not running" in program.run("cluster", "down", "--name", "a").stderr
     assert "was not running, and is removed" in program.run("cluster", "down", "--name", "a", "--delete").stderr
-    again = program.run("cluster", "up", "--name", "b", "--nodes", "3")
+    again = program.run("cluster", "up", "--name", "b", "--nodes", "3", "--store", "memory", "--port", "1")
     assert "already up" in again.stderr
     assert "it keeps the number of its nodes, 1, until it is stopped and started again" in again.stderr
+    assert "it keeps its port until it is stopped and started again" in again.stderr
+    assert "it keeps its objects in 'file' until it is removed" in again.stderr.replace("\n", " ")
 
 
 def test_cluster_can_be_removed(program: Program) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Final
+from urllib.parse import urlsplit
 
 import typer
 
@@ -59,8 +61,8 @@ def up(
     folder, console, began = folder_of(name), notes(), None
     if (served := folder.running()) is not None:
         console.print(f"cluster {name!r} is already up at {served.url}")
-        if nodes not in {None, folder.nodes}:
-            console.print(f"it keeps the number of its nodes, {folder.nodes}, until it is stopped and started again")
+        for kept in _kept(folder, served.url, port, store, nodes):
+            console.print(f"it keeps {kept}")
     else:
         began = SystemClock().now()
         with console.status(f"starting cluster {name!r} ..."):
@@ -71,6 +73,16 @@ def up(
             rows = asked(folder, lambda client: joined(client, folder, began, _JOIN_SECONDS))
         print_table(rows, stderr=True)
     typer.echo(folder.environment(), nl=False)
+
+
+def _kept(folder: ClusterFolder, url: str, port: int, store: Store | None, nodes: int | None) -> Iterator[str]:
+    """What a cluster that runs does not change, although it was asked for."""
+    if nodes not in {None, folder.nodes}:
+        yield f"the number of its nodes, {folder.nodes}, until it is stopped and started again"
+    if port and urlsplit(url).port != port:
+        yield "its port until it is stopped and started again"
+    if store not in {None, folder.store}:
+        yield f"its objects in {folder.store!r} until it is removed, with `navarch cluster down --delete --name {folder.name}`"
 
 
 @cluster.command()
