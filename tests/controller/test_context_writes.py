@@ -40,6 +40,15 @@ async def test_object_without_a_namespace_cannot_be_owned_from_within_one() -> N
         await ctx.apply(Namespace(name="a"))
 
 
+async def test_object_cannot_be_its_own_child() -> None:
+    """It would name itself as its owner, and what is asked of it would be the operator's."""
+    world = World()
+    ctx = await world.begin()
+    for write in (ctx.apply, ctx.create):
+        with pytest.raises(InvalidValueError, match=r"cannot be its own child; .* ctx\.patch\(object"):
+            await write(world.owner)
+
+
 async def test_own_writes_are_read_at_once_although_the_watch_is_behind() -> None:
     """Apply, create and delete."""
     world = World()

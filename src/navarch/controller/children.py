@@ -71,6 +71,7 @@ class Children:
         twin = cast(W, desired.copy() if isinstance(desired, Object) else copy.deepcopy(desired))
         if owned:
             self._refuse_cluster_scoped(kind, twin)
+            self._refuse_itself(twin)
             set_controller(twin, self._owner)
             if kind not in self._reach.collections:
                 self._reach.undeclared.tell(self._reach.controller, kind)
@@ -86,6 +87,16 @@ class Children:
             raise InvalidValueError(
                 f"{kind.kind} {child.name!r} has no namespace, so {self._owner.kind} {self._key} cannot own it: the garbage "
                 f"collector would delete it; write owned=False, and delete it in a cleanup"
+            )
+
+    def _refuse_itself(self, child: Object | Dynamic) -> None:
+        """An object that names itself as its owner; most often somebody wants to keep what he changed in his copy."""
+        owner = self._owner
+        here = child.namespace in {"", self._key.namespace}
+        if here and (child.api_version, child.kind, child.name) == (owner.api_version, owner.kind, self._key.name):
+            raise InvalidValueError(
+                f"{owner.kind} {self._key} is what is reconciled, and cannot be its own child; its status is written when "
+                f"the reconcile ends, and anything else by ctx.patch(object, {{...}})"
             )
 
     async def apply(self, child: Child, desired: W, *, force: bool) -> W:
