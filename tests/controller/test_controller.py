@@ -104,6 +104,9 @@ async def test_reconcile_that_never_returns_is_cut_off_reported_and_tried_again(
     assert len(told) == 1
     assert told[0].exc_info is not None
     assert "expected an end within 10 s" in str(told[0].exc_info[1])
+    fields = vars(told[0])["fields"]
+    assert fields["place"].startswith(f"{__file__}:")
+    assert "timeout=" in fields["remedy"]
     assert "asyncio.Event().wait()" in logging.Formatter().formatException(told[0].exc_info)
 
 

@@ -184,7 +184,7 @@ async def test_child_of_a_kind_that_is_not_declared_is_warned_of_once(caplog: py
     async with world.run(tested):
         await world.eventually(lambda: set(calls) == {"a", "b"}, "both reconciles")
     (told,) = caplog.messages
-    assert "configmaps has children, but is not declared" in told
+    assert "ConfigMap is written as a child, but not declared" in told
     assert "declare owns=(ConfigMap, ...), or write owned=False" in told
 
 

@@ -33,7 +33,7 @@ class _Job:
         self._deadlines.end(self)
         # A cancellation from elsewhere that came at the same time takes its course.
         if self._is_cut_off and self._task and self._task.uncancel() == 0 and kind is asyncio.CancelledError:
-            raise CutOffError(f"expected an end within {self._deadlines.seconds:g} s") from error
+            raise CutOffError(f"expected an end within {self._deadlines.seconds:g} s; it was cut off") from error
 
     def cut_off(self) -> None:
         assert self._task is not None

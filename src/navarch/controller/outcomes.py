@@ -21,6 +21,9 @@ _MISSING_RIGHT: Final = (
     "let a role grant it; if no declaration needs it, name it in Operator(uses=(Uses(...),)), so that it is checked at the "
     "start and roles_of(...) has it"
 )
+_TOO_LONG: Final = (
+    "return Result(after=...) instead of waiting for something, or declare a longer timeout= with the controller"
+)
 
 
 class Outcomes:
@@ -87,7 +90,7 @@ class Outcomes:
         elif isinstance(error, NavarchError):
             log.warning("failed", why=_text(error), **_help(error), again_in=round(delay, 3))
         else:
-            log.exception("failed", again_in=round(delay, 3))  # noqa: LOG004 - called while it is being handled
+            log.exception("failed", **_help(error), again_in=round(delay, 3))  # noqa: LOG004 - called while it is being handled
 
     def _is_new(self, key: Key, error: Exception) -> bool:
         said = f"{type(error).__name__}: {_text(error)}"
@@ -96,10 +99,16 @@ class Outcomes:
         return is_new
 
 
-def _help(error: NavarchError) -> dict[str, str]:
+def _help(error: Exception) -> dict[str, str]:
     """What else is told of an error: where in the user's code it came from, and what to do, as far as that is known."""
-    remedy = _MISSING_RIGHT if isinstance(error, Forbidden) and '" cannot ' in error.message else ""
-    return {name: text for name, text in (("place", users_line(error)), ("remedy", remedy)) if text}
+    place = users_line(error) or (users_line(error.__cause__) if error.__cause__ is not None else "")
+    return {name: text for name, text in (("place", place), ("remedy", _remedy(error))) if text}
+
+
+def _remedy(error: Exception) -> str:
+    if isinstance(error, CutOffError):
+        return _TOO_LONG
+    return _MISSING_RIGHT if isinstance(error, Forbidden) and '" cannot ' in error.message else ""
 
 
 def _is_everyday(error: Exception) -> bool:

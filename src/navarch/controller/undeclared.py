@@ -22,7 +22,7 @@ class Undeclared:
             return
         self._told.add(kind)
         _log.warning(
-            f"{kind.resource} has children, but is not declared: when one is changed or deleted, nobody is called, and the "
+            f"{kind.kind} is written as a child, but not declared: when one is changed or deleted, nobody is called, and the "
             f"right to write it is not checked at the start; declare owns=({kind.kind}, ...), or write owned=False",
             controller=controller,
         )

@@ -74,8 +74,8 @@ class Log:
 
     def _write(self, level: int, event: str, fields: Mapping[str, object], *, failed: bool = False) -> None:
         if self._logger.isEnabledFor(level):
-            extra = {"event": event, "fields": {**self.fields, **fields}}
-            words, template = Words({**fields, **self.fields, **fields}), event.replace("%", "%%") + "%s"
+            bound, template = self.fields, event.replace("%", "%%") + "%s"
+            extra, words = {"event": event, "fields": {**bound, **fields}}, Words({**fields, **bound, **fields})
             self._logger.log(level, template, words, exc_info=failed, extra=extra, stacklevel=_CALLER)
 
 
