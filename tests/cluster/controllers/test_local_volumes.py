@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from cluster.controllers.planes import controlled
 from navarch.api import Quantity
-from navarch.client import MergePatch
+from navarch.client import MergePatch, Request, Response, Transport, WebSocket
 from navarch.cluster.controllers.plane import PlaneOptions
-from navarch.cluster.controllers.volumes.local import LocalVolumes
+from navarch.cluster.controllers.volumes import reclaiming
+from navarch.cluster.controllers.volumes.local import LocalVolumes, local_volume, standard_class
 from navarch.k8s.core.v1 import (
     Container,
     Node,
@@ -24,6 +27,7 @@ from navarch.k8s.core.v1 import (
     VolumeResourceRequirements,
 )
 from navarch.k8s.storage.v1 import StorageClass
+from navarch.operator import Operator
 from navarch.testing.cluster import Cluster
 
 pytestmark = pytest.mark.cluster(controllers=False)  # each test has its own
@@ -128,3 +132,46 @@ async def test_claim_can_grow(cluster: Cluster) -> None:
             lambda: cluster.get(PersistentVolumeClaim, "data"), lambda found: found.status.capacity == expected
         )
         assert (await cluster.get(PersistentVolume, volume.name)).spec.capacity == expected
+
+
+class Deaf:
+    """A transport that opens no watch of claims but to list them: what comes later is not heard of."""
+
+    def __init__(self, inner: Transport) -> None:
+        self._inner = inner
+        self.origin = inner.origin
+
+    async def send(self, request: Request) -> Response:
+        is_listed = "sendInitialEvents" in request.query
+        if request.long_lived and request.path.endswith("/persistentvolumeclaims") and not is_listed:
+            await asyncio.Event().wait()
+        return await self._inner.send(request)
+
+    async def connect(self, request: Request, protocols: Sequence[str]) -> Response | WebSocket:
+        return await self._inner.connect(request, protocols)
+
+    async def close(self) -> None:
+        await self._inner.close()
+
+
+async def test_volume_of_a_claim_that_is_not_known_yet_keeps_its_data(cluster: Cluster) -> None:
+    """The server is asked before anything is removed."""
+    folders = Folders()
+    volumes = folders.options.volumes
+    assert volumes is not None
+    operator = Operator("volumes", crds="ignore", election=False, check_permissions=False)
+    reclaiming.declare(operator, volumes)
+    async with cluster.run(operator, client=cluster.client.through(Deaf)):
+        new = local_volume(claim(), standard_class(), volumes)
+        new.metadata.name, new.spec.claim_ref = "pv", None
+        await cluster.create(new)
+        await until_phase(cluster, "Available")  # so that everything was listed
+        made = await cluster.create(claim(volume_name="pv"))
+        owner = {"uid": made.metadata.uid, "namespace": made.namespace, "name": made.name}
+        await cluster.client.patch(PersistentVolume, "pv", MergePatch({"spec": {"claimRef": owner}}))
+        await until_phase(cluster, "Bound")
+    assert folders.removed == []
+
+
+async def until_phase(cluster: Cluster, phase: str) -> None:
+    await cluster.eventually(lambda: cluster.get(PersistentVolume, "pv"), lambda found: found.status.phase == phase)

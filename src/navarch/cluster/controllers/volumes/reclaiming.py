@@ -11,7 +11,8 @@ from navarch.cluster.controllers.volumes.words import LOCAL, PROVISIONED_BY
 from navarch.controller.context import Context
 from navarch.controller.lookup import Lookup
 from navarch.controller.triggers import any_change
-from navarch.k8s.core.v1 import PersistentVolume, PersistentVolumeClaim
+from navarch.errors import NotFound
+from navarch.k8s.core.v1 import ObjectReference, PersistentVolume, PersistentVolumeClaim
 from navarch.operator import Operator
 
 __all__ = ["declare"]
@@ -34,14 +35,26 @@ def declare(operator: Operator, volumes: LocalVolumes) -> None:
         if reference is None or not reference.uid:
             volume.status.phase = "Available"
             return
-        claim = await ctx.get(PersistentVolumeClaim, reference.name or "", namespace=reference.namespace or "")
-        if claim is not None and claim.metadata.uid == reference.uid:
+        claim = await _claim_of(reference, ctx)
+        if claim is not None:
             volume.status.phase = "Bound" if claim.spec.volume_name == volume.name else volume.status.phase
             return
         volume.status.phase = "Released"
         if volume.spec.persistent_volume_reclaim_policy == _DELETE and _is_local(volume):
             await volumes.remove(_path(volume))
             await ctx.delete(volume)
+
+
+async def _claim_of(reference: ObjectReference, ctx: Context) -> PersistentVolumeClaim | None:
+    """What is known of claims may be late: one that is missed is asked for, before data goes that it still has."""
+    name, namespace = reference.name or "", reference.namespace or ""
+    found = await ctx.get(PersistentVolumeClaim, name, namespace=namespace)
+    if found is None or found.metadata.uid != reference.uid:
+        try:
+            found = await ctx.client.get(PersistentVolumeClaim, name, namespace=namespace)
+        except NotFound:
+            return None
+    return found if found.metadata.uid == reference.uid else None
 
 
 def _volume_of(claim: PersistentVolumeClaim, lookup: Lookup) -> Iterable[Key]:  # noqa: ARG001 - the form of a mapping
