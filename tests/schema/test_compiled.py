@@ -157,6 +157,23 @@ def test_pruning_knows_the_fields_of_metadata() -> None:
     assert value["spec"]["value"]["metadata"] == {"name": "x"}  # type: ignore[index]  # a dict as written above
 
 
+def test_metadata_is_left_without_what_is_empty() -> None:
+    """As Go writes it; an empty value of another type is a mistake, which stays for the check to find."""
+    schema = Schema(schema_for(SHAPES["open"]["properties"]["d"]))
+    metadata = {"labels": {}, "finalizers": [], "generation": 0, "name": "", "annotations": "", "namespace": {}}
+    value = {"spec": {"value": {"apiVersion": "v1", "kind": "Pod", "metadata": metadata}}}
+    assert schema.prune(value) == []
+    assert metadata == {"annotations": "", "namespace": {}}
+
+
+def test_an_integer_beyond_64_bits_is_shown_as_the_float_that_it_is_to_go() -> None:
+    """Also where it is no field's value, but an item of the wrong type."""
+    wrong = faults(SHAPES["lists"]["properties"]["names"], [2**63])
+    assert (
+        "spec.value[0]: Invalid value: 9.223372036854776e+18: must be an object for an array of list-type map" in wrong
+    )
+
+
 def test_defaults_fill_what_is_missing_and_what_may_not_be_null() -> None:
     """A nullable null is a value."""
     schema = SHAPES["nulls"]

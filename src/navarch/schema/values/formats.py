@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import datetime as dt
-import email.errors
-import email.headerregistry
 import ipaddress
 import re
 import unicodedata
 from collections.abc import Callable
-from urllib.parse import urlsplit
 
 from navarch.api.names import DNS_LABEL, DNS_SUBDOMAIN
+from navarch.schema.values.addresses import is_email, is_uri
 
 __all__ = ["format_check", "is_known_format"]
 
@@ -39,7 +37,7 @@ def _matches(pattern: str, flags: int = 0) -> Check:
 
 _HEX4 = "[0-9a-f]{4}"
 _NODE = "[0-9a-f]{12}"
-_DIGITS = re.compile(r"\D+")
+_DIGITS = re.compile(r"[^0-9]+")
 _CREDIT_CARD = _matches(
     r"4[0-9]{12}([0-9]{3})?|5[1-5][0-9]{14}|6(011|5[0-9][0-9])[0-9]{12}|3[47][0-9]{13}"
     r"|3(0[0-5]|[68][0-9])[0-9]{11}|(2131|1800|35\d{3})\d{11}"
@@ -47,7 +45,7 @@ _CREDIT_CARD = _matches(
 _TIME = re.compile(r"([0-9]{2}):([0-9]{2}):([0-9]{2})(.[0-9]+)?(z|[+-][0-9]{2}:[0-9]{2})")
 _CHANNEL = r"\s*(0|[1-9]\d?|1\d\d?|2[0-4]\d|25[0-5])\s*"
 _GO_DURATION = _matches(r"[-+]?(0|(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+)")
-_LONG_DURATION = re.compile(r"(\d+)\s*([A-Za-zµ]+)")
+_LONG_DURATION = re.compile(r"([0-9]+)\s*([A-Za-zµ]+)")
 _UNITS = {"ns", "us", "µs", "ms", "s", "m", "h", "hr", "d", "w", "wk"}
 _UNIT_STARTS = ("nano", "micro", "milli", "sec", "min", "hour", "day", "week")
 _HOST = re.compile(r"[ads](-?[ads]{0,62})?|([ads]([ads-]{0,61}[ads])?\.)+a{2,63}")
@@ -121,30 +119,6 @@ def _host_class(character: str) -> str:
     return {"L": "a", "S": "s"}.get(unicodedata.category(character)[0], "x")
 
 
-def _is_email(text: str) -> bool:
-    try:
-        parsed = email.headerregistry.Address(
-            addr_spec=text.rpartition("<")[2].removesuffix(">") if "<" in text else text
-        )
-    except (ValueError, IndexError, email.errors.HeaderParseError):
-        return False
-    return bool(parsed.username and parsed.domain)
-
-
-def _is_uri(text: str) -> bool:
-    """An absolute URI, or a rooted path, as an HTTP request line has it."""
-    if not text or any(character < "!" or character == "\x7f" for character in text):
-        return False
-    if re.search(r"%(?![0-9a-fA-F]{2})", text):
-        return False
-    try:
-        parts = urlsplit(text)
-        _ = parts.port
-    except ValueError:
-        return False
-    return text.startswith("/") or (bool(parts.scheme) and re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", text) is not None)
-
-
 def _is_isbn10(text: str) -> bool:
     digits = re.sub(r"[\s-]+", "", text)
     if not re.fullmatch(r"[0-9]{9}[0-9X]", digits):
@@ -170,8 +144,8 @@ def _is_credit_card(text: str) -> bool:
 
 _CHECKS: dict[str, Check] = {
     "bsonobjectid": _matches("[0-9a-f]{24}", re.IGNORECASE),
-    "uri": _is_uri,
-    "email": _is_email,
+    "uri": is_uri,
+    "email": is_email,
     "hostname": _is_hostname,
     "ipv4": _is_ipv4,
     "ipv6": _is_ipv6,

@@ -13,6 +13,13 @@ __all__ = ["drop_nulls", "fill_defaults", "prune_unknown"]
 
 _OPEN: JsonSchema = {}
 _METADATA_FIELDS = frozenset(info.encode_name for info in fields_of(ObjectMeta))
+_EMPTY_METADATA: dict[str, type] = {
+    **dict.fromkeys(("name", "generateName", "namespace", "uid", "resourceVersion", "selfLink"), str),
+    **dict.fromkeys(("labels", "annotations"), dict),
+    **dict.fromkeys(("finalizers", "ownerReferences", "managedFields"), list),
+    "generation": int,
+}
+"""What metadata is left without where it is empty; a null is left out anyway."""
 
 
 def fill_defaults(value: Any, schema: JsonSchema | None) -> None:
@@ -103,14 +110,18 @@ def _prune_fields(
 
 
 def _prune_metadata(metadata: Any, path: str, dropped: list[str]) -> None:
-    """The metadata of an object has the fields it always has, whatever the schema says; a null there is nothing."""
+    """The metadata of an object has the fields it always has, whatever the schema says; what is empty there is nothing."""
     if not isinstance(metadata, dict):
         return
     for name in list(metadata):
         if name not in _METADATA_FIELDS:
             dropped.append(f"{path}.{name}")
-        if name not in _METADATA_FIELDS or metadata[name] is None:
+        if name not in _METADATA_FIELDS or _is_empty(name, metadata[name]):
             del metadata[name]
+
+
+def _is_empty(name: str, value: Any) -> bool:
+    return value is None or (type(value) is _EMPTY_METADATA.get(name) and not value)
 
 
 def _child(schema: JsonSchema, name: str) -> tuple[JsonSchema | None, bool]:

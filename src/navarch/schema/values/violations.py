@@ -155,8 +155,9 @@ def go_number(number: float) -> str:
     >>> go_number(3.0), go_number(0.1), go_number(2500000.0)
     ('3', '0.1', '2.5e+06')
     """
-    if isinstance(number, int):
+    if isinstance(number, int) and -(2**63) <= number < 2**63:
         return str(number)
+    number = float(number)  # as Go reads an integer that is too large for it
     digits, _, power = f"{number:e}".partition("e")
     if not -4 <= int(power) < 6:
         shortest = (
