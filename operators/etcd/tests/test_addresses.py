@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.resources import files
@@ -34,9 +35,8 @@ def a_pod() -> Pod:
 async def listening(made: Pod, folder: Path, moved: dict[str, str]) -> AsyncIterator[None]:
     """An etcd that has the flags of the pod as far as they say where it listens, at other ports."""
     text = json.dumps([flag for flag in made.spec.containers[0].command or [] if flag.startswith("--listen")])
-    for old, new in {"$(POD_IP)": HERE, **moved}.items():
-        assert old in text
-        text = text.replace(old, new)
+    assert all(old in text for old in ("$(POD_IP)", *moved))
+    text = re.sub(r":238[01]\b|:2379\b", lambda old: moved[old.group()], text.replace("$(POD_IP)", HERE))  # all at once
     flags = [
         *json.loads(text),
         f"--data-dir={folder}",
