@@ -265,6 +265,20 @@ async def test_write_outside_of_a_selection_is_not_kept() -> None:
     assert [entry.key for entry in world.collection(Gadget).store] == [Key("default", "in")]
 
 
+async def test_child_outside_of_a_selection_is_warned_of_once(caplog: pytest.LogCaptureFixture) -> None:
+    """Nobody is called when it changes: most often a label was forgotten."""
+    ctx = await World(Cached(ConfigMap, labels="app=web")).begin()
+    inside = settings()
+    inside.labels["app"] = "web"
+    await ctx.apply(inside)
+    await ctx.apply(settings("free"), owned=False)
+    assert not caplog.messages
+    for name in ("b", "c"):
+        await ctx.apply(settings(name))
+    (told,) = caplog.messages
+    assert "ConfigMap b is written as a child, but is none of those that the controller looks at, app=web" in told
+
+
 async def test_patch_changes_what_was_read_and_does_not_trigger_its_writer() -> None:
     """It is readable at once, and its echo is known."""
     world = World()

@@ -73,8 +73,7 @@ class Children:
             self._refuse_cluster_scoped(kind, twin)
             self._refuse_itself(twin)
             set_controller(twin, self._owner)
-            if kind not in self._reach.collections:
-                self._reach.undeclared.tell(self._reach.controller, kind)
+            self._reach.unfollowed.look_at(self._reach.controller, kind, twin, self._reach.collections)
         namespace = namespace_for(kind, twin.namespace or None, self._key.namespace)
         if namespace and isinstance(twin, Dynamic):
             twin.metadata["namespace"] = namespace

@@ -13,7 +13,7 @@ from navarch.client import Client
 from navarch.controller.applied import Applied
 from navarch.controller.events import Recorder
 from navarch.controller.looks import Looks
-from navarch.controller.undeclared import Undeclared
+from navarch.controller.unfollowed import Unfollowed
 from navarch.controller.unreadable import Unreadable
 
 __all__ = ["NoteOf", "OnWrite", "Reach", "Version", "Writer"]
@@ -75,5 +75,5 @@ class Reach:
     """Who its events are from, if that is not the recorder's own name."""
     applied: Applied = field(default_factory=Applied)
     unreadable: Unreadable = field(default_factory=Unreadable)
-    undeclared: Undeclared = field(default_factory=Undeclared)
+    unfollowed: Unfollowed = field(default_factory=Unfollowed)
     looks: Looks = field(default_factory=Looks)
