@@ -2,6 +2,7 @@
 
 import copy
 import json
+import pickle
 from collections.abc import Sequence
 from typing import Annotated, Any
 
@@ -186,7 +187,11 @@ def test_item_without_keys_that_is_changed_in_its_place_keeps_what_is_unknown() 
     assert full_wire(widget)["spec"]["plain"] == [{"name": "a", "x-1": 1}, {"name": "b", "x-2": 2, "value": 5}]
 
 
-@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, Widget.copy])
+def pickled(original: Widget) -> Any:
+    return pickle.loads(pickle.dumps(original))
+
+
+@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, Widget.copy, pickled])
 def test_copies_know_what_the_original_knew(duplicate: Any) -> None:
     """And are private down to the last list."""
     original = read(

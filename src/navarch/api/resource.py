@@ -237,6 +237,18 @@ class Object(_Remembering, Struct, metaclass=ObjectType):
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self.copy()
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled with what it was read from, so that another process loses nothing either."""
+        return _unpickled, (type(self), encode(self), getattr(self, "__wire__", None), vars(self))
+
+
+def _unpickled(cls: type[Object], data: bytes, wire: bytes | None, extras: dict[str, Any]) -> Object:
+    found = decode(cls, data)
+    vars(found).update(extras)
+    if wire is not None:
+        found.__wire__ = wire
+    return found
+
 
 class Resource(Object, Generic[S, T]):
     """A custom kind: what is wanted (`spec`) and what is observed (`status`). `Resource[MySpec, None]` has no status.
