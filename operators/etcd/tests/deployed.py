@@ -10,6 +10,7 @@ from typing import Any
 import yaml
 
 from navarch.api import Dynamic
+from navarch.client import Client
 from navarch.operator import Operator
 from navarch.testing import Cluster
 
@@ -27,12 +28,11 @@ class Deployed(Cluster):
     """A cluster on which operators run in the name of their account, with its roles and no other right."""
 
     @asynccontextmanager
-    async def run(self, *operators: Operator) -> AsyncIterator[None]:
+    async def run(self, *operators: Operator, client: Client | None = None) -> AsyncIterator[None]:
         for manifest in manifests("operator.yaml", "rbac.yaml"):
             if manifest["kind"] != "Deployment":
                 await self.client.apply(Dynamic(manifest))
-        account = Cluster(self.client_as(ACCOUNT, namespace=NAMESPACE), self._engine, self.access)
-        async with account.run(*operators):
+        async with super().run(*operators, client=client or self.client_as(ACCOUNT, namespace=NAMESPACE)):
             yield
 
 
