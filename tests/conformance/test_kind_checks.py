@@ -24,6 +24,16 @@ _SCALED = {"maxReplicas": 3, "scaleTargetRef": {"apiVersion": "apps/v1", "kind":
 _CLAIM = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
 _PRIORITY = {"scopeName": "PriorityClass", "operator": "In"}
 _BACKEND = {"service": {"name": "s"}}
+_TAINT = {"key": "a", "effect": "NoSchedule"}
+_NOBODYS = {"apiGroups": ["none.example.com"], "apiVersions": ["v1"], "operations": ["*"], "resources": ["nones"]}
+_HOOK = {
+    "name": "hook.example.com",
+    "clientConfig": {"service": {"name": "s", "namespace": "n", "path": "/a//b"}},
+    "sideEffects": "None",
+    "rules": [_NOBODYS],
+}
+_NOTE = {"key": "k", "valueExpression": "'v'"}
+_POLICY = {"matchConstraints": {"resourceRules": [_NOBODYS]}, "auditAnnotations": [_NOTE, _NOTE]}
 _LONG_AGO = "2020-01-01T00:00:00.000000Z"
 
 _SPECS: list[tuple[str, str, dict[str, Any], set[str]]] = [
@@ -101,6 +111,20 @@ _SPECS: list[tuple[str, str, dict[str, Any], set[str]]] = [
     ),
 ]
 _OTHERS: list[tuple[str, str, dict[str, Any], set[str]]] = [
+    ("v1", "Node", {"spec": {"podCIDRs": ["10.1.0.0/24", "10.2.0.0/24"]}}, {"spec.podCIDRs"}),
+    ("v1", "Node", {"spec": {"taints": [_TAINT, _TAINT]}}, {"metadata.taints[1]"}),
+    (
+        "admissionregistration.k8s.io/v1",
+        "ValidatingWebhookConfiguration",
+        {"webhooks": [{**_HOOK, "admissionReviewVersions": ["v1", "v1"]}]},
+        {"webhooks[0].admissionReviewVersions[1]", "webhooks[0].clientConfig.service.path"},
+    ),
+    (
+        "admissionregistration.k8s.io/v1",
+        "ValidatingAdmissionPolicy",
+        {"spec": {**_POLICY, "paramKind": {"apiVersion": "a/b/c", "kind": "K"}}},
+        {"spec.paramKind.apiVersion", "spec.auditAnnotations[1].key"},
+    ),
     (
         "v1",
         "Event",

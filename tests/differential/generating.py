@@ -14,6 +14,7 @@ from differential.definitions import definition_steps
 from differential.kinds import GONE, LONG, METADATA, Edits, Kind
 from differential.operated import OPERATED
 from differential.parts import part_steps
+from differential.patching import patch_steps
 from differential.steps import OWN, PATCHES, Json, Step
 
 _META = "application/json;as={kind};g=meta.k8s.io;v=v1"
@@ -22,8 +23,8 @@ _MANAGERS = ("ann", "bob")
 _SHAPES = ("create", "create", "update", "update", "json", "merge", "merge", "strategic", "apply", "apply", "apply")
 _READS = ("get", "list", "list")
 _OTHERS = ("delete", "delete", "deletecollection", "status", "scale")
-_DEFINITIONS_EVERY = 20
-_PARTS_EVERY = 20
+_SPECIAL_EVERY = 20
+_SPECIAL = {0: ("definitions", definition_steps), 13: ("patches", patch_steps), 19: ("parts", part_steps)}
 _OPERATED_EVERY = 5
 _COMMON = tuple(zip((*BUILTIN, *CUSTOM), (3, 2, 2, 2, 2, 1, 1, 1, 1, 8, 3), strict=True))
 _RARE = tuple((kind, 1) for kind in OPERATED)
@@ -59,13 +60,12 @@ class _Target:
 def sequence(seed: int, index: int) -> list[Step]:
     """The steps of one sequence: the same for the same numbers.
 
-    Every twentieth is about definitions, every twentieth about parts of objects and watches, and every fifth of the
-    others about the kinds that are seen less often.
+    Of twenty, one is about definitions, one about parts of objects and watches, and one about patches; every fifth of
+    the others is about the kinds that are seen less often.
     """
-    if index % _PARTS_EVERY == _PARTS_EVERY - 1:
-        return part_steps(random.Random(f"{seed}/{index}/parts"))
-    if index % _DEFINITIONS_EVERY == 0:
-        return definition_steps(random.Random(f"{seed}/{index}/definitions"))
+    if (special := _SPECIAL.get(index % _SPECIAL_EVERY)) is not None:
+        name, steps = special
+        return steps(random.Random(f"{seed}/{index}/{name}"))
     kinds = _COMMON if index % _OPERATED_EVERY else _RARE
     return _Sequence(random.Random(f"{seed}/{index}"), kinds).steps()
 

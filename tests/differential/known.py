@@ -37,7 +37,8 @@ def _shows_go_struct(_step: Step, difference: Difference) -> bool:
 
 
 def _creates_by_status(step: Step, difference: Difference) -> bool:
-    return step.path.endswith("/status") and str(difference.embedded).startswith('404 services "')
+    kinds = ("404 services ", "404 validatingadmissionpolicies.")
+    return step.path.endswith("/status") and str(difference.embedded).startswith(kinds)
 
 
 def _applies_null(step: Step, _difference: Difference) -> bool:
@@ -131,6 +132,10 @@ def _is_on_no_node(step: Step, difference: Difference) -> bool:
     return step.path.endswith("/resize") and 'node "n" not found' in str(difference.real)
 
 
+def _hides_password(_step: Step, difference: Difference) -> bool:
+    return '"u:p": user information is not permitted' in _told(difference.real)
+
+
 def _shows_empty_list(_step: Step, difference: Difference) -> bool:
     texts = (difference.embedded, difference.real)
     return all("Invalid value: " in str(text) for text in texts) and _without_empty(texts[0]) == _without_empty(
@@ -146,9 +151,10 @@ KNOWN: tuple[Known, ...] = (
     Known("the first change of a claim that changes nothing is no write", _writes_claim_twice, is_lasting=True),
     Known("a LimitRange without a name is refused, where Kubernetes makes one up", _has_no_name, is_lasting=True),
     Known("a pod of a node that is not there may be resized", _is_on_no_node),
+    Known("the password in the URL of a webhook is not told", _hides_password),
     Known("a list that was sent empty is shown as null", _shows_empty_list),
     Known("a Scale of a custom object that is no JSON object is refused for its missing name", _is_no_scale),
-    Known("a Service is not created by a write of its status", _creates_by_status),
+    Known("a Service or an admission policy is not created by a write of its status", _creates_by_status),
     Known("of several misfits in what is applied, all are told", _is_one_of_many_misfits),
     Known(
         "null in what is applied to a custom object is left out, where Kubernetes refuses it",

@@ -11,6 +11,7 @@ import msgspec
 
 from cluster.fields import widgets
 from navarch.cluster.server import fields
+from navarch.cluster.server.builtin.schema import struct_of
 from navarch.cluster.server.fields.kinds import KindShape
 from navarch.cluster.server.refusal import Refusal
 from navarch.cluster.server.types import Catalog, ResourceType
@@ -96,10 +97,16 @@ def _schema_names() -> dict[tuple[str, str, str], str]:
 
 
 class _Schema:
-    """Only the document: the rest is the business of others."""
+    """Only the document and what an empty object has: the rest is the business of others."""
 
-    def __init__(self, document: Json) -> None:
+    def __init__(self, document: Json, name: str) -> None:
         self.document = document
+        self._name = name
+
+    def zero(self) -> Json:
+        """What Go writes of an object in which nothing is set."""
+        found: Json = struct_of(self._name).zero()
+        return found
 
 
 @cache
@@ -107,9 +114,10 @@ def resource(plural: str, version: str) -> ResourceType:
     """A kind of the tests, as far as patches need it."""
     is_custom = plural == widgets.PLURAL
     group, version, kind = (widgets.GROUP, version, widgets.KIND) if is_custom else BUILTINS[plural]
-    document = {**widgets.SCHEMA} if is_custom else published().schema(_schema_names()[group, version, kind])
+    name = "" if is_custom else _schema_names()[group, version, kind]
+    document = {**widgets.SCHEMA} if is_custom else published().schema(name)
     nothing: Any = None
-    schema: Any = _Schema(document)
+    schema: Any = _Schema(document, name)
     return ResourceType(
         group=group,
         version=version,

@@ -20,6 +20,8 @@ from navarch.errors import InvalidValueError
 __all__ = ["Selection", "refuse_malformed", "selection_of"]
 
 _ALWAYS = frozenset({"metadata.name", "metadata.namespace"})
+_WITHOUT_NAMESPACE: Final = frozenset({("", "nodes"), ("", "namespaces")})
+"""Cluster-wide kinds whose selectors know that."""
 _VERSIONS_KEPT: Final = 256
 
 
@@ -115,7 +117,8 @@ def selection_of(request: ApiRequest, resource: ResourceType) -> Selection:
 
 def _selectable(resource: ResourceType) -> frozenset[str]:
     own = frozenset(resource.strategy.selectable_fields(_EMPTY))
-    has_namespace = resource.namespaced or not resource.is_custom
+    is_plain = not resource.is_custom and (resource.group, resource.plural) not in _WITHOUT_NAMESPACE
+    has_namespace = resource.namespaced or is_plain
     return own | (_ALWAYS if has_namespace else frozenset({"metadata.name"}))
 
 

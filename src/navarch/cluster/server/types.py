@@ -32,6 +32,10 @@ class Schema(Protocol):
         """The schema as JSON, references resolved where they are used for merging: list types, map keys, patch keys."""
         ...
 
+    def zero(self) -> Json:
+        """An object in which nothing is set, as it is written: some members are there nevertheless."""
+        ...
+
     def unknown_fields(self, value: Json) -> list[str]:
         """Drops, in place, fields that the schema does not know; returns their paths, as field validation names them."""
         ...

@@ -47,6 +47,11 @@ class BuiltinSchema:
         """The schema with every reference resolved; what stands inside itself is, there, an object of any fields."""
         return resolved(self._name)
 
+    def zero(self) -> Json:
+        """What Go writes of an object in which nothing is set."""
+        found: Json = struct_of(self._name).zero()
+        return found
+
     def unknown_fields(self, value: Json) -> list[str]:
         """Drops unknown fields; returns their paths."""
         found: list[str] = []

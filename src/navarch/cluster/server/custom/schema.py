@@ -57,6 +57,10 @@ class CustomSchema:
         self._fill = compile_filling(document)
         self._knows = compile_knowing(document, own=_ITS_OWN)
 
+    def zero(self) -> Json:
+        """Metadata are always there."""
+        return {"metadata": {}}
+
     def unknown_fields(self, value: Json) -> list[str]:
         """Drops unknown fields; returns their paths: those of the metadata first, those of embedded objects last."""
         if (self._knows is None or self._knows(value)) and self._knows_metadata(value.get("metadata")):

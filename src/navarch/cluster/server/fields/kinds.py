@@ -162,4 +162,4 @@ def _compiled(resource: ResourceType, document: Mapping[str, Any]) -> KindShape:
     names = (resource.group, resource.version, resource.kind)
     if resource.is_custom:
         return custom_shape(*names, document, has_status="status" in resource.subresources)
-    return builtin_shape(*names, document)
+    return replace(builtin_shape(*names, document), zero=resource.schema.zero())

@@ -41,9 +41,9 @@ def patched(
 
 def _patched(live: Json, body: bytes, media_type: str, resource: ResourceType, field_validation: str) -> Json:
     if media_type == JSON_PATCH:
-        return _json_patched(live, body, field_validation)
+        return _as_object(_json_patched(live, body, field_validation), resource)
     if media_type == MERGE_PATCH:
-        return _merge_patched(live, body, field_validation)
+        return _as_object(_merge_patched(live, body, field_validation), resource)
     if media_type == STRATEGIC and not resource.is_custom:
         return _strategic_patched(live, body, resource)
     raise unsupported(resource)
@@ -58,7 +58,7 @@ def unsupported(resource: ResourceType) -> Refusal:
     return Refusal(415, "UnsupportedMediaType", message)
 
 
-def _json_patched(live: Json, body: bytes, field_validation: str) -> Json:
+def _json_patched(live: Json, body: bytes, field_validation: str) -> Any:
     is_checked = field_validation != "Ignore"
     prefix = "error decoding patch: " if is_checked else ""
     patch = _decoded(body, prefix)
@@ -76,7 +76,7 @@ def _json_patched(live: Json, body: bytes, field_validation: str) -> Json:
         raise rejected() from None
     if not isinstance(result, dict | list):
         raise rejected()
-    return _as_object(result)
+    return result
 
 
 def _check_operations(patch: list[Any], prefix: str, *, is_checked: bool) -> None:
@@ -121,7 +121,7 @@ def rejected() -> Refusal:
     return Refusal(422, "Invalid", "the server rejected our request due to an error in our request", details={})
 
 
-def _merge_patched(live: Json, body: bytes, field_validation: str) -> Json:
+def _merge_patched(live: Json, body: bytes, field_validation: str) -> Any:
     if field_validation == "Ignore":
         if json_fault(body):
             raise bad_request("Invalid JSON Patch")
@@ -132,7 +132,7 @@ def _merge_patched(live: Json, body: bytes, field_validation: str) -> Json:
             raise bad_request(f"error decoding patch: json: cannot unmarshal {go_kind(patch)} into {_MAP}")
     if not isinstance(patch, dict | list):
         raise bad_request("Invalid JSON Patch")
-    return _as_object(apply_merge_patch(patch, live))
+    return apply_merge_patch(patch, live)
 
 
 def _strategic_patched(live: Json, body: bytes, resource: ResourceType) -> Json:
@@ -156,13 +156,15 @@ def _decoded(body: bytes, prefix: str) -> Any:
         raise bad_request(prefix + (json_fault(body) or "exceeded max depth")) from None
 
 
-def _as_object(result: Any) -> Json:
-    """What a patch made, if it is an object that says what it is."""
+def _as_object(result: Any, resource: ResourceType) -> Json:
+    """What a patch made, if it is an object that says what it is; of a built-in kind, that is known."""
     if not isinstance(result, dict):
         fields = 'APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\""'
         where = f"Go value of type struct {{ {fields} }}"
         why = f"couldn't get version/kind; json parse error: json: cannot unmarshal {go_kind(result)} into {where}"
         raise unfit_patch(result, why)
+    if not result.get("kind") and not resource.is_custom:
+        return {"apiVersion": resource.api_version, **result, "kind": resource.kind}
     if not result.get("kind"):
         raise unfit_patch(result, f"Object 'Kind' is missing in '{msgspec.json.encode(result).decode()}'")
     return result

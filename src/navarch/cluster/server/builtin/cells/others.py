@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from navarch.cluster.server.builtin.cells.age import UNKNOWN, Ages, human_duration
 from navarch.cluster.server.builtin.cells.core import balancer_addresses
-from navarch.cluster.server.builtin.cells.texts import NONE, UNSET, joined, name, selector, some
+from navarch.cluster.server.builtin.cells.texts import NONE, UNSET, go_selector, joined, name, some
 from navarch.cluster.server.request import Json
 
 __all__ = [
@@ -191,7 +191,7 @@ def policy_binding_cells(value: Json, ages: Ages) -> list[Any]:
     if reference and reference.get("name"):
         shown = f"{reference.get('namespace') or '*'}/{reference['name']}"
     elif reference and reference.get("selector") is not None:
-        shown = selector(reference["selector"])
+        shown = go_selector(reference["selector"])
     return [name(value), value["spec"].get("policyName", ""), shown, ages.of(value)]
 
 

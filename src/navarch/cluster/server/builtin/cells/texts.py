@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from navarch.cluster.server.request import Json
 
-__all__ = ["NONE", "UNSET", "containers", "joined", "labels", "name", "selector", "some"]
+__all__ = ["NONE", "UNSET", "containers", "go_selector", "joined", "labels", "name", "selector", "some"]
 
 NONE: Final = "<none>"
 UNSET: Final = "<unset>"
@@ -81,3 +81,19 @@ def containers(spec: Json) -> tuple[str, str]:
     """The names and the images of a pod's containers."""
     found = spec.get("containers") or ()
     return joined(each.get("name", "") for each in found), joined(each.get("image", "") for each in found)
+
+
+def go_selector(value: Json) -> str:
+    """A LabelSelector as Go prints it, where nobody has said how it is shown.
+
+    >>> go_selector({"matchLabels": {"a": "b"}})
+    '&LabelSelector{MatchLabels:map[string]string{a: b,},MatchExpressions:[]LabelSelectorRequirement{},}'
+    """
+    wanted = "".join(f"{key}: {text}," for key, text in sorted((value.get("matchLabels") or {}).items()))
+    others = "".join(
+        f"LabelSelectorRequirement{{Key:{each.get('key', '')},Operator:{each.get('operator', '')},"
+        f"Values:[{' '.join(each.get('values') or ())}],}},"
+        for each in value.get("matchExpressions") or ()
+    )
+    labels_, kind = f"MatchLabels:map[string]string{{{wanted}}}", "[]LabelSelectorRequirement"
+    return f"&LabelSelector{{{labels_},MatchExpressions:{kind}{{{others}}},}}"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 from urllib.parse import urlsplit
 
-from navarch.api.names import DNS_SUBDOMAIN, LABEL_KEY
+from navarch.api.names import DNS_1035_LABEL, DNS_SUBDOMAIN, LABEL_KEY
 from navarch.cluster.server.builtin.checks.common import choice, port_number, unique
 from navarch.cluster.server.builtin.checks.expressions import condition_faults
 from navarch.cluster.server.causes import duplicate, invalid, required, unsupported
@@ -76,7 +76,13 @@ def _check_name(name: str, field: str) -> Iterator[Cause]:
 def _check_versions(versions: list[str], field: str) -> Iterator[Cause]:
     if not versions:
         yield required(field, "must specify one of v1, v1beta1")
-    elif not _VERSIONS & {*versions}:
+        return
+    for index, version in enumerate(versions):
+        if version in versions[:index]:
+            yield invalid(f"{field}[{index}]", version, "duplicate version")
+        else:
+            yield from (invalid(f"{field}[{index}]", version, said) for said in DNS_1035_LABEL.faults(version))
+    if not _VERSIONS & {*versions}:
         yield invalid(field, versions, "must include at least one of v1, v1beta1")
 
 
@@ -159,7 +165,22 @@ def _check_client(client: Json, path: str) -> Iterator[Cause]:
         for name, told in (("name", "namespace"), ("namespace", "name")):
             if not service.get(name):
                 yield required(f"{path}.service.{told}")  # as the real server has it, which mistakes them
-        yield from port_number(service.get("port", 443), f"{path}.service.port")
+        for cause in port_number(service.get("port", 443), f"{path}.service.port"):
+            yield Cause(cause.field, cause.reason, cause.message.replace(": must", ": port is not valid: must"))
+        yield from _check_path(service.get("path") or "/", f"{path}.service.path")
+
+
+def _check_path(path: str, field: str) -> Iterator[Cause]:
+    if path == "/":
+        return
+    if not path.startswith("/"):
+        yield invalid(field, path, "must start with a '/'")
+    steps = [""] if path == "//" else path[1:].removesuffix("/").split("/")
+    for index, step in enumerate(steps):
+        if not step:
+            yield invalid(field, path, f"segment[{index}] may not be empty")
+        else:
+            yield from (invalid(field, path, f"segment[{index}]: {said}") for said in DNS_SUBDOMAIN.faults(step))
 
 
 def _check_url(url: str, field: str) -> Iterator[Cause]:

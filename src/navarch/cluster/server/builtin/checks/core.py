@@ -9,14 +9,10 @@ from typing import Any, Final
 
 from navarch.cluster.server.builtin.checks.common import (
     address,
-    address_range,
-    choice,
     config_key,
     finalizer_name,
-    label_name,
     port_number,
 )
-from navarch.cluster.server.builtin.checks.pod_spec import EFFECTS
 from navarch.cluster.server.causes import forbidden, invalid, required, too_long
 from navarch.cluster.server.metadata import immutable_faults
 from navarch.cluster.server.request import Json
@@ -27,7 +23,6 @@ __all__ = [
     "check_endpoints",
     "check_immutable",
     "check_namespace",
-    "check_node",
     "check_secret",
     "check_secret_update",
     "endpoints_warnings",
@@ -168,13 +163,3 @@ def service_account_warnings(value: Json, old: Json | None) -> list[str]:
         return []
     why = "deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets"
     return [f"metadata.annotations[{_MOUNTABLE}]: {why}"]
-
-
-def check_node(value: Json) -> Iterator[Cause]:
-    """A Node."""
-    for index, taint in enumerate(value["spec"].get("taints") or ()):
-        place = f"metadata.taints[{index}]"
-        yield from label_name(taint.get("key", ""), f"{place}.key")
-        yield from choice(taint.get("effect", ""), f"{place}.effect", EFFECTS)
-    for index, text in enumerate(value["spec"].get("podCIDRs") or ()):
-        yield from address_range(text, f"spec.podCIDRs[{index}]")

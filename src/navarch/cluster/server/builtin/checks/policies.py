@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from navarch.api.names import DNS_SUBDOMAIN, LABEL_KEY
+from navarch.api.names import DNS_1035_LABEL, DNS_SUBDOMAIN, LABEL_KEY
 from navarch.cluster.server.builtin.checks.admission import check_conditions, check_rule
-from navarch.cluster.server.builtin.checks.common import choice
+from navarch.cluster.server.builtin.checks.common import choice, unique
 from navarch.cluster.server.builtin.checks.expressions import mutating_policy_faults, validating_policy_faults
+from navarch.cluster.server.builtin.rules import path_segment_faults
 from navarch.cluster.server.causes import duplicate, forbidden, invalid, required, unsupported
 from navarch.cluster.server.metadata import selector_faults
 from navarch.cluster.server.request import Json
@@ -42,7 +43,9 @@ def check_validating_policy(value: Json) -> Iterator[Cause]:
         yield required("spec.auditAnnotations", _ONE_OF_BOTH)
     for index, validation in enumerate(spec.get("validations") or ()):
         yield from _check_validation(validation, f"spec.validations[{index}]")
-    for index, annotation in enumerate(spec.get("auditAnnotations") or ()):
+    annotations = spec.get("auditAnnotations") or []
+    yield from unique((each.get("key", ""), f"spec.auditAnnotations[{at}].key") for at, each in enumerate(annotations))
+    for index, annotation in enumerate(annotations):
         yield from _check_annotation(annotation, f"spec.auditAnnotations[{index}]", name)
     yield from check_conditions(spec.get("matchConditions") or [], "spec.matchConditions")
     yield from validating_policy_faults(spec)
@@ -90,9 +93,31 @@ def _check_mutation(mutation: Json, path: str) -> Iterator[Cause]:
 
 
 def _check_parameter_kind(kind: Json | None) -> Iterator[Cause]:
-    for name in ("apiVersion", "kind") if kind is not None else ():
-        if kind is not None and not kind.get(name):
-            yield required(f"spec.paramKind.{name}")
+    if kind is None:
+        return
+    path = "spec.paramKind"
+    yield from _check_group_version(kind.get("apiVersion", ""), f"{path}.apiVersion")
+    name = kind.get("kind", "")
+    if not name:
+        yield required(f"{path}.kind")
+    elif faults := DNS_1035_LABEL.faults(name.lower()):
+        said = f"may have mixed case, but should otherwise match: {','.join(faults)}"
+        yield invalid(f"{path}.kind", name, said)
+
+
+def _check_group_version(text: str, field: str) -> Iterator[Cause]:
+    group, _, version = text.rpartition("/")
+    if not text:
+        yield required(field)
+    elif "/" in group:
+        yield invalid(field, text, f"unexpected GroupVersion string: {text}")
+    else:
+        if group and (faults := DNS_SUBDOMAIN.faults(group)):
+            yield invalid(field, group, ",".join(faults))
+        if not version:
+            yield invalid(field, text, "version must be specified")
+        elif faults := DNS_1035_LABEL.faults(version):
+            yield invalid(field, version, ",".join(faults))
 
 
 def _check_constraints(constraints: Json | None, path: str, *, needs_rules: bool) -> Iterator[Cause]:
@@ -134,8 +159,8 @@ def _check_validation(validation: Json, path: str) -> Iterator[Cause]:
 
 def _check_annotation(annotation: Json, path: str, policy: str) -> Iterator[Cause]:
     key = annotation.get("key", "")
-    if not key:
-        yield required(f"{path}.key")
+    if not policy:
+        yield invalid(f"{path}.key", key, "requires metadata.name be non-empty")
     else:
         whole = f"{policy}/{key}"
         yield from (invalid(f"{path}.key", whole, said) for said in LABEL_KEY.faults(whole))
@@ -167,6 +192,9 @@ def _check_parameters(reference: Json | None) -> Iterator[Cause]:
         return
     path = "spec.paramRef"
     name, selector = reference.get("name"), reference.get("selector")
+    if name:
+        yield from (invalid(f"{path}.name", name, said) for said in path_segment_faults(name))
+    yield from selector_faults(selector, f"{path}.selector")
     if name and selector is not None:
         yield forbidden(f"{path}.name", "name and selector are mutually exclusive")
         yield forbidden(f"{path}.selector", "name and selector are mutually exclusive")
@@ -176,7 +204,7 @@ def _check_parameters(reference: Json | None) -> Iterator[Cause]:
     if action is None:
         yield required(f"{path}.parameterNotFoundAction")
     else:
-        yield from choice(action, f"{path}.parameterNotFoundAction", ("Allow", "Deny"))
+        yield from choice(action, f"{path}.parameterNotFoundAction", ("Deny", "Allow"))
 
 
 def _check_actions(actions: list[str]) -> Iterator[Cause]:

@@ -144,7 +144,10 @@ def default_endpoints(value: Json) -> None:
 def default_node(value: Json) -> None:
     """A Node."""
     spec, status = value["spec"], value["status"]
-    if spec.get("podCIDR"):
-        spec.setdefault("podCIDRs", [spec["podCIDR"]])
+    first, ranges = spec.get("podCIDR"), spec.get("podCIDRs")
+    if first and (not ranges or ranges[0] != first):
+        ranges = spec["podCIDRs"] = [first]
+    if ranges:
+        spec["podCIDR"] = ranges[0]
     if status.get("capacity"):
         status.setdefault("allocatable", {**status["capacity"]})

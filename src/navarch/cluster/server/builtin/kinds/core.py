@@ -6,7 +6,7 @@ from typing import Final
 
 from navarch.api.names import DNS_LABEL
 from navarch.cluster.server.builtin import claiming, creating, selecting
-from navarch.cluster.server.builtin.checks import claims, quotas, statuses
+from navarch.cluster.server.builtin.checks import claims, nodes, quotas, statuses
 from navarch.cluster.server.builtin.checks import core as checks
 from navarch.cluster.server.builtin.checks.events import check_event
 from navarch.cluster.server.builtin.checks.services import check_service, check_service_update, service_warnings
@@ -80,7 +80,12 @@ CORE: Final[dict[tuple[str, str], Rules]] = {
         default=defaults.default_endpoints, check=checks.check_endpoints, warnings=checks.endpoints_warnings
     ),
     ("v1", "nodes"): Rules(
-        default=defaults.default_node, check=checks.check_node, resets_status=False, fields=selecting.node_fields
+        default=defaults.default_node,
+        check=nodes.check_node,
+        check_update=nodes.check_node_update,
+        check_status=nodes.check_node_status,
+        resets_status=False,
+        fields=selecting.node_fields,
     ),
     ("v1", "events"): Rules(
         check=check_event,
