@@ -35,6 +35,7 @@ from navarch.errors import DefinitionError
 from navarch.k8s.core.v1 import ContainerPort, Pod
 from navarch.k8s.networking.v1 import Ingress
 from navarch.schema import Webhook, crd, schema_of
+from schema.kinds import Plain
 from schema.thing import Mixed, Node, Point, kind_with, value_schema
 
 
@@ -351,6 +352,20 @@ def test_a_group_of_fields_cannot_have_bytes() -> None:
         DefinitionError, match=r"Key\.spec\.key: expected a field of one_of that rules can read, got bytes"
     ):
         crd(Key)
+
+
+@pytest.mark.parametrize(
+    ("versions", "conversion", "message"),
+    [
+        ([Plain], "Webhook", r"expected conversion= as a Webhook\(...\), got 'Webhook'"),
+        ([Plain], Webhook(url="https://a", ca_bundle=cast(bytes, "PEM")), "ca_bundle of Webhook as bytes, got text"),
+        ([[Plain]], None, r"write crd\(\*versions\)"),
+    ],
+)
+def test_argument_of_another_type_is_refused(versions: Any, conversion: Any, message: str) -> None:
+    """With what it should be, and not somewhere inside."""
+    with pytest.raises(DefinitionError, match=message):
+        crd(*versions, conversion=conversion)
 
 
 def test_a_webhook_needs_one_address() -> None:

@@ -62,6 +62,8 @@ def crd(
         raise DefinitionError("expected at least one class to make a CRD of, got none; write crd(MyKind)")
     for version in versions:
         _require_kind(version)
+    if conversion is not None:
+        _require_webhook(conversion)
     drafts = _drafts(versions, description_limit)
     manifest = _manifest(versions, drafts, conversion)
     faults = [*_disagreements(versions), *definition_faults(manifest), *_senseless(manifest)]
@@ -81,6 +83,8 @@ def schema_of(kind: type[Object], *, description_limit: int | None = None) -> Js
 
 
 def _require_kind(version: Any) -> None:
+    if isinstance(version, list | tuple):
+        raise DefinitionError("expected classes one by one, got a list of them; write crd(*versions)")
     if not isinstance(version, type):
         name = type(version).__name__
         raise DefinitionError(f"expected a class, got an object of {name}; give the class, not an object: crd({name})")
@@ -94,6 +98,13 @@ def _require_kind(version: Any) -> None:
             f"expected a class with group= and version=, got {version.__name__}; "
             f'write class {version.__name__}(Resource[...], group="example.com", version="v1")'
         )
+
+
+def _require_webhook(conversion: Any) -> None:
+    if not isinstance(conversion, Webhook):
+        raise DefinitionError(f"expected conversion= as a Webhook(...), got {conversion!r}; leave it out for none")
+    if isinstance(conversion.ca_bundle, str):
+        raise DefinitionError("expected ca_bundle of Webhook as bytes, got text; write .encode(), or read_bytes()")
 
 
 def _drafts(versions: tuple[type[Object], ...], description_limit: int | None) -> list[Draft]:

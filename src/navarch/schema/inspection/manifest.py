@@ -139,4 +139,6 @@ def _is_service_path(path: str) -> bool:
 def _url_faults(url: str, path: str) -> Iterator[DefinitionFault]:
     parts = urlsplit(url)
     if parts.scheme != "https" or not parts.netloc or parts.query or parts.fragment or "@" in parts.netloc:
-        yield unexpected(path, "https://host/path and no more", "another URL", "leave out user, query and fragment")
+        yield unexpected(
+            path, "https://host/path and no more", "another URL", "use https, and leave out user, query and fragment"
+        )
