@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from navarch import connect, errors
 from navarch.api import Model, Resource
 from navarch.api.sendable import check_sendable
-from navarch.client import JsonPatch, MetadataOnly
+from navarch.client import Client, Config, JsonPatch, MetadataOnly
 from navarch.k8s.admissionregistration.v1 import (
     ValidatingWebhook,
     ValidatingWebhookConfiguration,
@@ -107,6 +108,20 @@ def test_path_is_no_configuration() -> None:
     path: Any = "/etc/kubeconfig"
     with pytest.raises(errors.ConfigError, match=r"connect\(load\('/etc/kubeconfig'\)\)"):
         connect(path)
+
+
+def test_client_belongs_to_one_event_loop() -> None:
+    """A second asyncio.run with the same client is told so; its connections died with the first."""
+
+    async def use(client: Client) -> None:
+        await client.get(ConfigMap, "a")
+
+    client = connect(Config(server="http://127.0.0.1:1", timeout=0.1))
+    with pytest.raises(errors.ConnectError):
+        asyncio.run(use(client))
+    with pytest.raises(errors.ClosedError, match="the event loop in which the client was first used, got another"):
+        asyncio.run(use(client))
+    asyncio.run(client.close())
 
 
 async def test_client_cannot_be_used_after_its_end(reaching: Any) -> None:

@@ -63,6 +63,7 @@ class HttpTransport:
         self._long: aiohttp.ClientSession | None = None
         self._tls: tuple[int, ssl.SSLContext | None] | None = None
         self._closed = False
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     @property
     def origin(self) -> str:
@@ -138,6 +139,11 @@ class HttpTransport:
         """Watches have connections of their own, without a limit: they must not keep a write waiting for one."""
         if self._closed:
             raise ClosedError("expected an open client, got one that was closed; use it inside its `async with`")
+        self._loop = self._loop or asyncio.get_running_loop()
+        if self._loop is not asyncio.get_running_loop():
+            raise ClosedError(
+                "expected the event loop in which the client was first used, got another; make a client in each"
+            )
         if long_lived:
             self._long = self._long or _new_session(0, hand_over_refusal)
             return self._long
