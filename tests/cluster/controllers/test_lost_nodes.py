@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from cluster.controllers.planes import controlled
 from navarch.api import format_time
 from navarch.client import MergePatch
-from navarch.cluster.controllers.health.conditions import HealthOptions, silent, tainted
+from navarch.cluster.controllers.health.conditions import HealthOptions, is_ready, silent, tainted
 from navarch.cluster.controllers.health.eviction import seconds_tolerated
 from navarch.cluster.controllers.plane import PlaneOptions
 from navarch.k8s.coordination.v1 import Lease, LeaseSpec
@@ -42,7 +43,7 @@ def node(*conditions: tuple[str, str], **spec: object) -> Node:
     return Node(name="n1", spec=NodeSpec(**spec), status=status)  # type: ignore[arg-type]
 
 
-def kinds(taints: list[Taint]) -> set[tuple[str, str]]:
+def kinds(taints: Sequence[Taint]) -> set[tuple[str, str]]:
     return {(taint.key, taint.effect) for taint in taints}
 
 
@@ -113,22 +114,30 @@ async def test_node_that_falls_silent_is_lost(cluster: Cluster) -> None:
         tolerations = [Toleration(key=UNREACHABLE, operator="Exists", effect="NoExecute", toleration_seconds=1)]
         await run_pod(cluster, "pod", "silent", tolerations=tolerations)
 
-        async def renewed(name: str = "silent") -> Node:
-            """That node, after a sign of life of the other one: a machine that stalls may be late with it."""
+        async def look(name: str = "silent") -> Node:
+            """That node, after a sign of life of the other one, which says that it is ready if it was taken for lost."""
             patch = MergePatch({"spec": {"renewTime": f"{cluster.client.clock.now():%Y-%m-%dT%H:%M:%S.%fZ}"}})
             await cluster.client.patch(Lease, "alive", patch, namespace="kube-node-lease")
+            if not is_ready(await cluster.get(Node, "alive")):
+                await report(cluster, "alive")
             return await cluster.get(Node, name)
 
-        found = await cluster.eventually(
-            renewed, lambda node: (UNREACHABLE, "NoExecute") in kinds(node.spec.taints or []), what="a lost node"
-        )
-        assert {each.status for each in found.status.conditions or ()} == {"Unknown"}
-        await cluster.eventually(lambda: renewed("alive"), lambda node: not node.spec.taints, what="a node that is not")
+        async def look_at_pod() -> Pod:
+            await look()
+            return await cluster.get(Pod, "pod")
+
         await cluster.eventually(
-            lambda: cluster.get(Pod, "pod"), lambda pod: pod.metadata.deletion_timestamp is not None
+            look,
+            lambda node: (
+                (UNREACHABLE, "NoExecute") in kinds(node.spec.taints or ())
+                and {each.status for each in node.status.conditions or ()} == {"Unknown"}
+            ),
+            what="a lost node",
         )
+        await cluster.eventually(lambda: look("alive"), lambda node: not node.spec.taints, what="a node that is not")
+        await cluster.eventually(look_at_pod, lambda pod: pod.metadata.deletion_timestamp is not None)
         await cluster.eventually(
-            lambda: cluster.get(Pod, "pod"),
+            look_at_pod,
             lambda pod: [each.status for each in pod.status.conditions or () if each.type == "Ready"] == ["False"],
         )
         await cluster.eventually(
