@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from shake.weather import Odds, Weather
 
-__all__ = ["POINTS", "Point", "ShakeError", "faults_of"]
+__all__ = ["POINTS", "Point", "ShakeError", "faults_of", "late"]
 
 Method = Callable[..., Any]
 Draw = Callable[[str], float]
