@@ -6,26 +6,24 @@ import argparse
 import os
 import secrets
 import shlex
-import subprocess
 import sys
 
 from shake.points import POINTS, faults_of
-from shake.reach import environment
+from shake.reach import AGAIN, environment
 
 __all__ = ["main"]
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs pytest in the weather of a seed and says how to have the same again; its exit code is that of pytest."""
+    """Becomes pytest, in the weather of a seed; says before and after how to have the same again."""
     options, told = _parser().parse_known_args(arguments)
     if faults := faults_of(POINTS):
         print(*(f"shake: {fault}" for fault in faults), sep="\n", file=sys.stderr)
         return 2
-    _say(options, told)
-    weather = environment(str(options.seed), options.strength, os.environ)
-    code = subprocess.run([*_command(options.workers), *told], env=weather, check=False).returncode
-    _say(options, told)
-    return code
+    again = _again(options, told)
+    print(again, flush=True)
+    weather = environment(str(options.seed), options.strength, {**os.environ, AGAIN: again})
+    return os.execve(sys.executable, [*_command(options.workers), *told], weather)  # noqa: S606 - this very interpreter
 
 
 def _command(workers: str) -> list[str]:
@@ -34,9 +32,9 @@ def _command(workers: str) -> list[str]:
     return [*pytest, f"--numprocesses={workers}", "--dist=worksteal", "-m", "not real"]
 
 
-def _say(options: argparse.Namespace, told: list[str]) -> None:
+def _again(options: argparse.Namespace, told: list[str]) -> str:
     arguments = f" ARGS={shlex.quote(shlex.join(told))}" if told else ""
-    print(f"shake: the same again: make shake SEED={options.seed} STRENGTH={options.strength:g}{arguments}", flush=True)
+    return f"shake: the same again: make shake SEED={options.seed} STRENGTH={options.strength:g}{arguments}"
 
 
 def _parser() -> argparse.ArgumentParser:

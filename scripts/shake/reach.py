@@ -19,8 +19,10 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from shake.weather import Weather
 
-__all__ = ["begin", "change_all", "environment", "folders"]
+__all__ = ["AGAIN", "begin", "change_all", "environment", "folders"]
 
+AGAIN: Final = "NAVARCH_SHAKE_AGAIN"
+"""The variable with what is said when all tests were run."""
 _SEED: Final = "NAVARCH_SHAKE_SEED"
 _STRENGTH: Final = "NAVARCH_SHAKE_STRENGTH"
 _HERE: Final = Path(__file__).parent
