@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from navarch._base.backoff import Backoff
+from navarch._base.trust import trusting
 from navarch.errors import ConfigError
 
 __all__ = ["EtcdOptions", "EtcdTls"]
@@ -28,7 +29,7 @@ class EtcdTls(msgspec.Struct, frozen=True, kw_only=True):
     def context(self) -> ssl.SSLContext:
         """Reads the files. Raises ConfigError."""
         try:
-            context = ssl.create_default_context(cafile=self.ca_file)
+            context = trusting(file=self.ca_file)
             if self.certificate_file:
                 context.load_cert_chain(self.certificate_file, self.key_file)
         except (OSError, ssl.SSLError) as error:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from navarch._base.clock import Clock
 from navarch._base.tasks import within
+from navarch._base.trust import trusting
 from navarch.cluster.server.admission.webhooks.errors import CallError
 from navarch.cluster.server.admission.webhooks.places import Address, Place, ResolveService
 from navarch.cluster.server.transport_faults import connection_fault
@@ -105,9 +106,9 @@ def _at(url: str, place: Place, address: Address) -> str:
 @lru_cache(maxsize=64)
 def _trust(authority: str) -> ssl.SSLContext:
     if not authority:
-        return ssl.create_default_context()
+        return trusting()
     try:
-        return ssl.create_default_context(cadata=b64decode(authority).decode())
+        return trusting(b64decode(authority).decode())
     except (ValueError, ssl.SSLError):
         problem = "unable to load root certificates: unable to parse bytes as PEM block"
         raise CallError(f"could not get REST client: {problem}") from None
