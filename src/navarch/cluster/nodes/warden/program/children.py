@@ -154,12 +154,13 @@ def _run(argv: list[str], env: dict[str, str]) -> NoReturn:
     """Runs the program. It is looked for here, since the library's search imports what this account may not read."""
     program = argv[0]
     folders = [""] if "/" in program else env.get("PATH", "").split(":")
+    passed_over = set() if "/" in program else {errno.ENOENT, errno.ENOTDIR, errno.EACCES}
     fault = OSError(errno.ENOENT, "")
     for folder in folders:
         try:
             os.execve(os.path.join(folder, program), argv, env)  # noqa: S606 - what the user asked for
         except OSError as error:
-            if error.errno not in {errno.ENOENT, errno.ENOTDIR}:
+            if error.errno not in passed_over:
                 fault = error
     raise OSError(fault.errno, _cannot_run(program, fault))
 
