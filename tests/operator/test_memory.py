@@ -14,7 +14,7 @@ from navarch.cache import Cache
 from navarch.client import Client
 from navarch.controller import Context, Permanent, Result, Retry
 from navarch.k8s.core.v1 import ConfigMap
-from navarch.observe.metrics import RequestMetrics
+from navarch.observe.metrics import LoopMetrics, RequestMetrics
 from navarch.operator.process import Process
 from operating import World, operator
 
@@ -57,7 +57,7 @@ async def test_nothing_is_remembered_of_objects_that_are_gone() -> None:
 
     client = world.server.client()
     cache = Cache(client, client.clock, client.rng)
-    process = Process(tested, client, cache, RequestMetrics("test"))
+    process = Process(tested, client, cache, RequestMetrics("test"), LoopMetrics())
     names = [f"gone-{number}" for number in range(60)]
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(cache.run()), group.create_task(process.run())]

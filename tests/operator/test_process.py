@@ -40,7 +40,7 @@ async def test_each_kind_is_watched_once_by_all_controllers() -> None:
 
 
 async def test_operators_of_one_process_work_side_by_side() -> None:
-    """Each with its own controllers, on one client."""
+    """Each with its own controllers, on one client; one watchdog has an eye on their event loop."""
     world, one, other, seen = World(), operator("one"), operator("other"), set[str]()
 
     @one.controller(Gadget)
@@ -55,6 +55,7 @@ async def test_operators_of_one_process_work_side_by_side() -> None:
     async with world.run(one, other):
         await world.eventually(lambda: seen == {"one", "other"}, "both operators to work")
         assert world.watches == ["/apis/test.example.com/v1/gadgets"]
+        assert [thread.name for thread in threading.enumerate()].count("navarch-pulse") == 1
 
 
 async def test_operators_that_share_a_watch_mean_their_own_namespaces() -> None:

@@ -42,37 +42,40 @@ async def serve(client: Client, *operators: Operator, cache: Cache | None = None
     """
     _refuse_twins(operators)
     _refuse_idle(operators)
-    requests = RequestMetrics(client.origin)
+    requests, lag = RequestMetrics(client.origin), LoopMetrics()
     client = client.through(lambda transport: InstrumentedTransport(transport, requests))
     cache = cache or Cache(client, client.clock, client.rng)
-    processes = [Process(operator, client, cache, requests) for operator in operators]
+    processes = [Process(operator, client, cache, requests, lag) for operator in operators]
     for process in processes:
         await process.prepare()
     async with asyncio.TaskGroup() as group:
         keeping = group.create_task(cache.run(), name="cache")
+        watching = group.create_task(Watchdog(metrics=lag).run(), name="watchdog")
         running = [group.create_task(process.run(), name=process.operator.name) for process in processes]
         try:
             await asyncio.wait(running)
         finally:  # the cache goes last: what is under way still reads from it
             await cancel_and_wait(*running)
             keeping.cancel()
+            watching.cancel()
 
 
 class Process:
     """One run of one operator: `prepare` once, then `run`."""
 
-    def __init__(self, operator: Operator, client: Client, cache: Cache, requests: RequestMetrics) -> None:
+    def __init__(
+        self, operator: Operator, client: Client, cache: Cache, requests: RequestMetrics, lag: LoopMetrics
+    ) -> None:
         self.operator = operator
         self._client = client
         self._clock = client.clock
         self._cache = cache
         self._metrics = Metrics(operator.endpoints.registry if operator.endpoints else None)
-        self._lag = LoopMetrics()
         self._election = Election(client, operator.election, client.clock, client.rng) if operator.election else None
         self._recorder = Recorder(client, operator.name, self._instance(), client.clock, client.rng)
         workshop = Workshop(operator, self._writing(), cache, self._recorder, self._metrics)
         self._controllers = [workshop.assemble(declared) for declared in operator.controllers]
-        for part in (requests, self._lag, CacheMetrics(self._watched, self._kept)):
+        for part in (requests, lag, CacheMetrics(self._watched, self._kept)):
             self._metrics.add(part)
         if self._election is not None:
             self._metrics.add(LeaderMetrics(operator.name, partial(getattr, self._election, "leading")))
@@ -118,7 +121,6 @@ class Process:
 
     def _services(self) -> Iterator[tuple[str, Coroutine[Any, Any, None]]]:
         yield "events", self._recorder.run()
-        yield "watchdog", Watchdog(metrics=self._lag).run()
         for assembled in self._controllers:
             yield f"queue of {assembled.controller.name}", assembled.queue.run()
         if self.operator.endpoints is not None:
