@@ -13,7 +13,7 @@ import pytest
 from conformance.controllers.watching import until, until_gone
 from navarch.api import Dynamic, Kind, Object, Resource, Spec, Status
 from navarch.client import ALL, Client, Config, Impersonation, MergePatch, connect
-from navarch.errors import CrdError, DeadlineError, MissingPermissionsError, NotFound
+from navarch.errors import CrdError, MissingPermissionsError
 from navarch.operator.crds import prepare_crds
 from navarch.operator.permissions import (
     Needs,
@@ -65,21 +65,6 @@ async def writers(client: Client, name: str) -> set[str]:
     """Who wrote to the CRD, the server itself left out."""
     managed = (await client.get(CRDS, name)).metadata["managedFields"]
     return {str(entry["manager"]) for entry in managed} - {"kube-apiserver"}
-
-
-class Dinghy(Boat, version="v1", kind="Boat", plural="dinghies"): ...
-
-
-async def test_kind_that_is_not_served_in_time_is_told_with_the_reason(client: Client) -> None:
-    """The definition itself says why; a dry run waits for nothing and leaves nothing."""
-    async with removing(client, Boat) as name:
-        await client.using(dry_run=True).install(crd(Boat))
-        with pytest.raises(NotFound):
-            await client.get(CRDS, name)
-        await client.install(crd(Boat))
-        async with removing(client, Dinghy):
-            with pytest.raises(DeadlineError, match=r"serve Boat .*; NamesAccepted is False: .*already in use"):
-                await client.using(timeout=3).install(crd(Dinghy))
 
 
 @pytest.mark.parametrize("versions", [(kinds.Plain,), (kinds.Everything,), (kinds.OldGauge, kinds.Gauge)])

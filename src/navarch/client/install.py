@@ -59,7 +59,8 @@ class Installs(Reads, Writes):
             conditions = (await self.get(_CRD, name)).get("status", {}).get("conditions", [])
         except ApiError:
             conditions = []
-        found = [f"{entry['type']} is False: {entry['message']}" for entry in conditions if entry["status"] == "False"]
+        broken = [condition for condition in conditions if condition["status"] == "False"]
+        found = [f"{condition['type']} is False: {condition.get('message')}" for condition in broken]
         return "; ".join(found) or f"`kubectl describe crd {name}` shows its conditions"
 
     async def _is_served(self, request: Request, kind: Kind) -> bool:
