@@ -41,11 +41,12 @@ class Answer(NamedTuple):
 
 
 class Caller:
-    """Sends requests as they are, one connection each."""
+    """Sends requests as they are, one connection each; looks at certificates as strictly as Python does from 3.13 on."""
 
     def __init__(self, access: Access, *, context: ssl.SSLContext | None = None) -> None:
         self.access = access
         self.context = context or ssl.create_default_context(cadata=access.authority.decode())
+        self.context.verify_flags |= ssl.VERIFY_X509_STRICT
 
     def connect(self) -> http.client.HTTPSConnection:
         return http.client.HTTPSConnection(

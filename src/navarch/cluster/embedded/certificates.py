@@ -28,6 +28,19 @@ _HOSTS: Final = ("localhost", *_SERVICE)
 _ADDRESSES: Final = ("127.0.0.1", "::1", "10.0.0.1")
 
 
+_SIGNS: Final = x509.KeyUsage(
+    digital_signature=True,
+    key_cert_sign=True,
+    crl_sign=True,
+    content_commitment=False,
+    key_encipherment=False,
+    data_encipherment=False,
+    key_agreement=False,
+    encipher_only=False,
+    decipher_only=False,
+)
+
+
 class Pair(msgspec.Struct, frozen=True):
     """A certificate and its private key, as PEM."""
 
@@ -58,6 +71,7 @@ class Authority:
         key, name = _new_key(), _name("navarch-ca")
         builder = _builder(clock, name, name, key.public_key())
         builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        builder = builder.add_extension(_SIGNS, critical=True)  # or strict clients refuse it, as those of Python 3.13
         builder = builder.add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
         return cls(_pair(builder.sign(key, hashes.SHA256()), key))
 
