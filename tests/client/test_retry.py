@@ -129,6 +129,14 @@ async def test_retry_after_header_counts_whole_seconds(header: str, seconds: int
     assert seconds <= sum(clock.slept) < seconds + 0.2
 
 
+async def test_quiet_that_outlasts_the_call_is_told_at_once() -> None:
+    """Nobody waits for hours, and the error says for how long they would."""
+    client, transport = scripted(put_off(429, after=7200), clock=(clock := LeapingClock()))
+    with pytest.raises(errors.TooManyRequests, match="the server asks for 7200 s of quiet"):
+        await client.get(KIND, "a")
+    assert (len(transport.requests), clock.slept) == (1, [])
+
+
 async def test_nothing_is_sent_while_the_server_wants_quiet() -> None:
     """With time standing still, the second request does not come; one moment later it does."""
     clock = ManualClock()

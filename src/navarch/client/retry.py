@@ -65,6 +65,8 @@ class Attempts:
         delay = pause + (asked or 0.0)
         # An attempt with less time than the pause before it could only say that its time was up.
         if self._ends is not None and self._clock.monotonic() + delay + pause >= self._ends:
+            if asked:
+                error.args = (f"{error}; the server asks for {asked:g} s of quiet, and the call has not that long",)
             raise error
         _log.info("%s; tried again in %.1f s", error, delay)
         await self._clock.sleep(delay)
