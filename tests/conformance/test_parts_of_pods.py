@@ -38,8 +38,15 @@ async def _refused(client: Client, part: str, spec: dict[str, Any]) -> set[str]:
     return {cause.field for cause in refused.value.causes}
 
 
-async def _posted(client: Client, path: str, body: dict[str, Any], **query: str) -> tuple[dict[str, Any], list[str]]:
-    """The answer, and the server's warnings."""
+Answer = tuple[dict[str, Any], list[str]]
+"""What comes back, and the server's warnings."""
+
+
+async def _posted(client: Client, path: str, body: dict[str, Any], **query: str) -> Answer:
+    return await _asked(client, "POST", path, body, **query)
+
+
+async def _asked(client: Client, method: str, path: str, body: dict[str, Any], **query: str) -> Answer:
     kept: list[Transport] = []
 
     def keep(transport: Transport) -> Transport:
@@ -49,7 +56,7 @@ async def _posted(client: Client, path: str, body: dict[str, Any], **query: str)
     client.through(keep)
     where = f"/api/v1/namespaces/{client.options.namespace}/{path}"
     headers = {"Content-Type": "application/json"}
-    request = Request(method="POST", path=where, query=query, headers=headers, body=json.dumps(body).encode())
+    request = Request(method=method, path=where, query=query, headers=headers, body=json.dumps(body).encode())
     answer = await kept[0].send(request)
     try:
         return json.loads(await answer.read()), [*answer.warnings()]
@@ -99,3 +106,21 @@ async def test_requested_token_belongs_to_whoever_asks(account: Client) -> None:
     answer, _ = await _posted(account, "serviceaccounts/runner/token", {"spec": {"audiences": ["x"]}})
     [entry] = answer["metadata"]["managedFields"]
     assert entry["fieldsV1"] == {"f:spec": {"f:audiences": {}, "f:expirationSeconds": {}}}
+
+
+async def test_pod_that_need_not_wait_any_more_says_so(account: Client) -> None:
+    """In the answer that it goes with."""
+    spec = {"containers": [{"name": "c", "image": "i"}], "nodeName": "none", "serviceAccountName": "runner"}
+    await account.create(Dynamic({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "waits"}, "spec": spec}))
+    for seconds in (30, 0):
+        answer, _ = await _asked(account, "DELETE", "pods/waits", {"gracePeriodSeconds": seconds})
+        assert answer["metadata"]["deletionGracePeriodSeconds"] == seconds
+
+
+async def test_dry_run_of_a_deletion_shows_what_it_would_write(client: Client) -> None:
+    """An object that loses its last finalizer, rather than that it went."""
+    metadata = {"name": "kept", "finalizers": ["orphan"]}
+    await client.create(Dynamic({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}))
+    options = {"propagationPolicy": "Background", "dryRun": ["All"]}
+    shown, _ = await _asked(client, "DELETE", "configmaps/kept", options)
+    assert (shown["kind"], shown["metadata"].get("finalizers")) == ("ConfigMap", None)

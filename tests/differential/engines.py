@@ -56,6 +56,7 @@ class Embedded:
             "user-agent": USER_AGENT,
             "accept": step.accept,
             "content-type": step.media_type,
+            **{name.lower(): value for name, value in step.impersonating},
         }
         request = ApiRequest(
             method=step.method,
@@ -90,7 +91,7 @@ class Real:
     async def _asked(self, step: Step) -> Answer:
         query = f"?{urlencode(step.query)}" if step.query else ""
         url = URL(f"{self._url}{quote(step.path)}{query}", encoded=True)
-        headers = {"Accept": step.accept, "Content-Type": step.media_type}
+        headers = {"Accept": step.accept, "Content-Type": step.media_type, **dict(step.impersonating)}
         data = step.text.encode()
         async with self._session.request(step.method, url, data=data, headers=headers) as response:
             warnings = [_unquoted(each) for each in response.headers.getall("Warning", ())]

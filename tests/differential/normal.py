@@ -19,8 +19,8 @@ _ADDRESS = re.compile(r"\b10\.0\.0\.\d+\b")
 _PORT = re.compile(r":3\d{4}/")
 _RECORD = re.compile(r"\bin record \(\d+\)")
 _OBJECT = re.compile(r'(.*Invalid value: )("\{.*\}")(: .*)', re.DOTALL)
-_NO_TIME = "parsing time "
-"""How Go begins to tell of a text that is no time; it shows a year, which may be a version, too."""
+_YEAR = ' as "2006"'
+"""What Go says of a text that is no time; the year may be a version, too."""
 _ADDRESSES = frozenset({"clusterIP", "clusterIPs", "nodePort", "healthCheckNodePort"})
 
 
@@ -94,9 +94,9 @@ class Normal:
             text = _PORT.sub(":<port>/", _ADDRESS.sub("<address>", "<age>" if _AGE.match(text) else text))
         text = _UUID.sub(lambda found: self._uids.setdefault(found[0], f"<uid {len(self._uids)}>"), text)
         text = _MADE_UP.sub(r"\1<any>", _ADMIN.sub("admin", _TIME.sub("<time>", text)))
-        if "ersion" in text and _NO_TIME not in text:
+        if "ersion" in text:
             text = _RECORD.sub("in record", text)
-            text = _NUMBER.sub(lambda found: self._versions.get(found[0], found[0]), text)
+            text = _NUMBER.sub(lambda found: self._versions.get(found[0], found[0]), text.replace(_YEAR, ""))
         return text
 
     def _object_text(self, quoted: str) -> str:

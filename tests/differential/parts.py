@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import random
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from differential.steps import PATCHES, Json, Step
@@ -190,6 +191,34 @@ def _watch(parts: _Parts) -> Step:
     return Step("GET", path, query)
 
 
+def _impersonation(parts: _Parts) -> Step:
+    """As somebody else, who may or may not do it."""
+    names = [
+        [("Impersonate-User", "u")],
+        [("Impersonate-User", "u"), ("Impersonate-Group", "system:masters")],
+        [("Impersonate-User", "system:serviceaccount:$ns:default")],
+        [("Impersonate-User", "system:anonymous")],
+        [("Impersonate-User", "u"), ("Impersonate-Extra-Reason", "x")],
+        [("Impersonate-User", "u"), ("Impersonate-Uid", "1")],
+        [("Impersonate-Group", "system:masters")],
+    ]
+    asked = [
+        Step("GET", _PODS),
+        Step("GET", f"{_PODS}/a"),
+        Step("DELETE", f"{_PODS}/a"),
+        Step("POST", _PODS, body=_POD),
+        Step("GET", "/api/v1/nodes"),
+        Step("GET", "/healthz"),
+        Step("GET", "/apis/fuzz.example.com/v1/namespaces/$ns/widgets", (("watch", "true"),)),
+        Step("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", body={}),
+        Step("PATCH", f"{_PODS}/a/status", body={}, media_type=PATCHES["merge"]),
+    ]
+    step: Step = parts.pick(asked)
+    if ("watch", "true") in step.query:
+        return replace(step, impersonating=(("Impersonate-User", "u"),))
+    return replace(step, impersonating=tuple(parts.pick(names)))
+
+
 def _deletion(parts: _Parts) -> Step:
     return Step("DELETE", f"{_PODS}/a", body=parts.pick([{"gracePeriodSeconds": 0}, {"gracePeriodSeconds": 5}, None]))
 
@@ -208,6 +237,7 @@ _PARTS: Final[tuple[tuple[Part, int], ...]] = (
     (_token, 2),
     (_review, 2),
     (_watch, 3),
+    (_impersonation, 4),
     (_deletion, 1),
     (_creation, 2),
 )

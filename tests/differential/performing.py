@@ -58,6 +58,7 @@ class Performance:
             path=filled(step.path, known),
             query=tuple((name, filled(value, known)) for name, value in step.query),
             raw=filled(step.text, known),
+            impersonating=tuple((name, filled(value, known)) for name, value in step.impersonating),
             body=None,
         )
         async with asyncio.timeout(_PATIENCE):

@@ -38,6 +38,8 @@ class Step:
     raw: str = ""
     media_type: str = JSON
     accept: str = JSON
+    impersonating: tuple[tuple[str, str], ...] = ()
+    """The headers that say in whose name it is asked."""
 
     @property
     def text(self) -> str:
@@ -47,7 +49,8 @@ class Step:
     def __str__(self) -> str:
         query = f"?{urlencode(self.query, safe='$=,:()!')}" if self.query else ""
         kind = next((name for name, media_type in PATCHES.items() if media_type == self.media_type), "")
-        marks = [each for each in (kind, "" if self.accept == JSON else self.accept) if each]
+        who = ", ".join(f"{name}: {value}" for name, value in self.impersonating)
+        marks = [each for each in (kind, "" if self.accept == JSON else self.accept, who) if each]
         shown = f" ({'; '.join(marks)})" if marks else ""
         return f"{self.method} {self.path}{query}{shown} {self.text}".rstrip()
 

@@ -127,12 +127,19 @@ async def _delete_one(call: Call, stored: Stored, deletion: _Deletion) -> Reply:
     await call.validated(attributes, None)
     marked = _marked(call, found.value, deletion)
     if is_ripe(marked):
+        if call.dry_run and _finalizers(marked) != _finalizers(found.value):
+            return call.answer_value(marked)  # what a real deletion would have written before the object went
         return await _gone(call, await _ended(call, found, marked))
     status = 202 if deletion.options.orphan_dependents is False else 200
     if call.dry_run:
         return call.answer_value(marked, status)
     stored = await call.kernel.registry.update(call.resource, await stored_form(call.resource, marked), found.stored)
     return await call.answer(stored, status)
+
+
+def _finalizers(value: Json) -> list[str]:
+    found: list[str] = value["metadata"].get("finalizers") or []
+    return found
 
 
 def _marked(call: Call, value: Json, deletion: _Deletion) -> Json:
@@ -168,8 +175,9 @@ def _set_propagation(metadata: Json, finalizer: str | None) -> None:
 
 
 async def _ended(call: Call, found: Found, marked: Json) -> Found:
-    """A pod that need not wait is marked nevertheless before it goes: whoever watches sees both."""
-    if call.resource.plural != "pods" or "deletionTimestamp" in found.value["metadata"]:
+    """A pod that need not wait is marked nevertheless before it goes, or that it need not: whoever watches sees both."""
+    grace = "deletionGracePeriodSeconds"
+    if call.resource.plural != "pods" or found.value["metadata"].get(grace) == marked["metadata"].get(grace):
         return found
     if call.dry_run:
         return Found(marked, Stored(found.stored.key, encoded(marked), found.stored.revision))
