@@ -132,6 +132,11 @@ def _is_on_no_node(step: Step, difference: Difference) -> bool:
     return step.path.endswith("/resize") and 'node "n" not found' in str(difference.real)
 
 
+def _shows_nothing_of_it(step: Step, difference: Difference) -> bool:
+    is_dry = '"All"' in step.text or ("dryRun", "All") in step.query
+    return step.method == "DELETE" and is_dry and difference.where in {"body.metadata", "body.spec", "body.data"}
+
+
 def _hides_password(_step: Step, difference: Difference) -> bool:
     return '"u:p": user information is not permitted' in _told(difference.real)
 
@@ -151,6 +156,7 @@ KNOWN: tuple[Known, ...] = (
     Known("the first change of a claim that changes nothing is no write", _writes_claim_twice, is_lasting=True),
     Known("a LimitRange without a name is refused, where Kubernetes makes one up", _has_no_name, is_lasting=True),
     Known("a pod of a node that is not there may be resized", _is_on_no_node),
+    Known("a dry run of the deletion of an object that loses its last finalizer shows it", _shows_nothing_of_it),
     Known("the password in the URL of a webhook is not told", _hides_password),
     Known("a list that was sent empty is shown as null", _shows_empty_list),
     Known("a Scale of a custom object that is no JSON object is refused for its missing name", _is_no_scale),
