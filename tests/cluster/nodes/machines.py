@@ -48,7 +48,7 @@ class Machine:
         self.cluster = cluster
         self.folder = folder
         self.network = network
-        self.warden = Warden(folder / "warden", stop_seconds=0.1)
+        self.warden = Warden(folder / "warden", stop_seconds=0.1, hidden=(folder / "pods",))
         self.images = Images((Image(name="script", argv=("/bin/sh", "-c")),))
         options = NodeOptions(delays=quick_delays())
         self.node = Node(cluster.client, name, self.warden, network, folder, images=self.images, options=options)
@@ -115,10 +115,12 @@ class Machine:
         )
 
     async def output(self, pod: Pod, *argv: str, container: str = "main") -> str:
-        """What a program prints inside the container."""
+        """What a program prints inside the container until it ends; to leave before that would end what it has begun."""
         process = await self.node.exec(pod.metadata.uid, container, argv, ProcessOptions())
         try:
-            return b"".join([piece async for piece in process.stdout()]).decode()
+            printed = b"".join([piece async for piece in process.stdout()]).decode()
+            await process.wait()
+            return printed
         finally:
             await process.close()
 

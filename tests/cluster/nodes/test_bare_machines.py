@@ -59,6 +59,15 @@ async def test_volume_is_named_by_where_it_is_in_commands_and_variables(machine:
     assert (end_of(pod).exit_code, await machine.log(pod)) == (0, "1\n")
 
 
+async def test_file_is_moved_into_a_volume_from_where_a_program_is(machine: Machine) -> None:
+    """A path that is relative is so for the program, not for whoever renames the file for it."""
+    own = machine.folder / "own"
+    mounts = [{"name": "data", "mountPath": "/data"}]
+    script = f"mkdir {own}; cd {own}; echo word > x; mv x $(echo /da)ta/y; cat /data/y; ls"
+    pod = await machine.ended(shell(script, volume_mounts=mounts), volumes=[DATA])
+    assert await machine.log(pod) == "word\n"
+
+
 async def test_volume_that_is_only_to_be_read_is_not_written(machine: Machine) -> None:
     """As on any machine."""
     mounts = [{"name": "data", "mountPath": "/data", "readOnly": True}]

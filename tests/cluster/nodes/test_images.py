@@ -11,8 +11,7 @@ import pytest
 from cluster.nodes.machines import Machine, is_ready, shell, status_of, waits_for
 from navarch.cluster.nodes.images import Image, Images
 from navarch.errors import ConfigError, ContainerError, InvalidValueError
-from navarch.k8s.core.v1 import Container
-from rig import ports
+from navarch.k8s.core.v1 import Container, Pod
 
 
 async def test_an_unknown_image_is_told_and_waited_for(machine: Machine) -> None:
@@ -80,17 +79,20 @@ async def test_a_pod_of_memcached_runs(machine: Machine) -> None:
 
 
 async def test_a_port_that_is_taken_fails_the_program(machine: Machine) -> None:
-    """Who binds all addresses is in the way of the next one that does: it fails, and is restarted later."""
-    with ports.reserved(1) as (port,):
-        script = f"import socket, time; s = socket.create_server(('0.0.0.0', {port})); time.sleep(1000)"
-        await machine.run(Container(name="main", image="python", args=["-c", script]), name="first")
-        await machine.cluster.eventually(lambda: _is_taken(port), bool, timeout=60)
-        await machine.create(Container(name="main", image="python", args=["-c", script]), name="second")
-        pod = await machine.until(lambda pod: status_of(pod).restart_count >= 1, name="second")
-        assert "Address already in use" in await machine.log(pod, previous=True)
+    """By another container of its pod: it fails, and is restarted later."""
+    script = "import socket, time; s = socket.create_server(('0.0.0.0', 9090)); time.sleep(1000)"
+    first, second = (Container(name=name, image="python", args=["-c", script]) for name in ("first", "second"))
+    await machine.create(first, second)
+    pod = await machine.until(lambda pod: max(_restarts(pod)) >= 1 and min(_restarts(pod)) == 0)
+    failed = "first" if status_of(pod, "first").restart_count else "second"
+    assert "Address already in use" in await machine.log(pod, failed, previous=True)
 
 
-async def _is_taken(port: int, address: str = "127.0.0.1") -> bool:
+def _restarts(pod: Pod) -> list[int]:
+    return [status.restart_count for status in pod.status.container_statuses or []] or [0]
+
+
+async def _is_taken(port: int, address: str) -> bool:
     try:
         _, writer = await asyncio.open_connection(address, port)
     except OSError:

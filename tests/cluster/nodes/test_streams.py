@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from datetime import timedelta
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 
 from cluster.nodes.machines import Machine, shell, status_of
 from navarch.cluster.nodes.logs import LogFile
+from navarch.cluster.nodes.pod_folder import PodFolder
 from navarch.cluster.nodes.warden.program.logs import LARGEST, Log
 from navarch.cluster.streams import LogOptions, Process, ProcessOptions
 from navarch.errors import ContainerError
@@ -121,13 +123,19 @@ def _size(path: Path) -> int:
         return 0
 
 
+def _pod_folder(node: Path) -> PodFolder:
+    folder = PodFolder(node, "uid")
+    folder.open(create=0o755).close()
+    return folder
+
+
 def test_the_end_of_a_long_log_is_found_from_its_end(tmp_path: Path) -> None:
     """Over the border between two files, and whatever the lines are like."""
-    path = tmp_path / "x.log"
+    path = _pod_folder(tmp_path).path / "x.log"
     stamp = "2030-01-01T00:00:00.000000000Z"
-    (tmp_path / "x.log.1").write_text("".join(f"{stamp} stdout F old {number}\n" for number in range(20000)))
+    path.with_name("x.log.1").write_text("".join(f"{stamp} stdout F old {number}\n" for number in range(20000)))
     path.write_text("".join(f"{stamp} {'stderr' if number % 2 else 'stdout'} F new {number}\n" for number in range(10)))
-    log = LogFile(path)
+    log = LogFile(_pod_folder(tmp_path), "x.log")
     try:
         assert [line.text for line in log.tail(2, LogOptions())] == [b"new 8", b"new 9"]
         assert [line.text for line in log.tail(1, LogOptions(stream="Stdout"))] == [b"new 8"]
@@ -145,9 +153,9 @@ def test_the_end_of_a_long_log_is_found_from_its_end(tmp_path: Path) -> None:
 
 def test_a_log_is_read_while_its_file_is_replaced(tmp_path: Path) -> None:
     """For a moment there is only the file before."""
-    path, stamp = tmp_path / "x.log", "2030-01-01T00:00:00.000000000Z"
-    (tmp_path / "x.log.1").write_text(f"{stamp} stdout F old\n")
-    log = LogFile(path)
+    path, stamp = _pod_folder(tmp_path).path / "x.log", "2030-01-01T00:00:00.000000000Z"
+    path.with_name("x.log.1").write_text(f"{stamp} stdout F old\n")
+    log = LogFile(_pod_folder(tmp_path), "x.log")
     try:
         assert [line.text for line in log.tail(1, LogOptions())] == [b"old"]
         assert [line.text for lines in log.present() for line in lines] == [b"old"]
@@ -156,6 +164,22 @@ def test_a_log_is_read_while_its_file_is_replaced(tmp_path: Path) -> None:
         assert [line.text for lines in log.new() for line in lines] == [b"new"]
     finally:
         log.close()
+
+
+def test_a_log_is_neither_written_nor_read_through_a_link(tmp_path: Path) -> None:
+    """Nor does a pipe in its place keep anybody waiting."""
+    folder = _pod_folder(tmp_path)
+    stamped = "2030-01-01T00:00:00.000000000Z stdout F secret\n"
+    (tmp_path / "secret").write_text(stamped)
+    (folder.path / "link").symlink_to(tmp_path / "secret")
+    os.mkfifo(folder.path / "pipe")
+    for name in ("link", "pipe"):
+        with pytest.raises(OSError, match=r"symbolic links|No such device"):
+            Log(str(folder.path / name))
+        log = LogFile(folder, name)
+        assert log.tail(10, LogOptions()) == []
+        log.close()
+    assert (tmp_path / "secret").read_text() == stamped
 
 
 def test_long_lines_are_written_in_parts(tmp_path: Path) -> None:

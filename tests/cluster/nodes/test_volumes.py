@@ -6,10 +6,14 @@ import os
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from cluster.nodes.machines import Machine, condition, shell, status_of
 from navarch.api import Quantity
 from navarch.client import MergePatch
 from navarch.cluster.nodes.volumes.payload import File, write_payload
+from navarch.cluster.nodes.warden.program.root import Root
+from navarch.errors import ContainerError
 from navarch.k8s.core.v1 import (
     ConfigMap,
     HostPathVolumeSource,
@@ -189,14 +193,45 @@ async def test_a_host_path_of_the_wrong_kind_is_refused(machine: Machine) -> Non
 def test_a_payload_changes_in_one_step(tmp_path: Path) -> None:
     """Who holds the old version open sees all of it; the new one is whole from the first moment."""
     folder = tmp_path / "volume"
-    assert write_payload(folder, {"a": File(b"1"), "deep/b": File(b"2", 0o600)})
-    assert not write_payload(folder, {"a": File(b"1"), "deep/b": File(b"2", 0o600)})
-    before = (folder / "..data").resolve()
-    assert write_payload(folder, {"a": File(b"3")})
+    with Root.at(folder, create=True) as volume:
+        assert write_payload(volume, {"a": File(b"1"), "deep/b": File(b"2", 0o600)})
+        assert not write_payload(volume, {"a": File(b"1"), "deep/b": File(b"2", 0o600)})
+        before = (folder / "..data").resolve()
+        assert write_payload(volume, {"a": File(b"3")})
     assert {path.name for path in folder.iterdir() if not path.name.startswith("..")} == {"a"}
     assert (folder / "a").read_bytes() == b"3"
     assert not before.exists()
     assert (folder / "a").is_symlink()
+
+
+@pytest.mark.parametrize("path", ["/etc/x", "../x", "a/../../x", "..", "..data", "..data/x", "a//x", "", "a\0b"])
+def test_a_payload_stays_in_its_volume(tmp_path: Path, path: str) -> None:
+    """Though the server has let the path through; what was there stays."""
+    with Root.at(tmp_path / "volume", create=True) as volume:
+        write_payload(volume, {"a": File(b"1")})
+        with pytest.raises((ContainerError, OSError)):
+            write_payload(volume, {path: File(b"2")})
+    assert [name.name for name in tmp_path.iterdir()] == ["volume"]
+    assert (tmp_path / "volume" / "a").read_bytes() == b"1"
+    assert len([*(tmp_path / "volume").iterdir()]) == 3
+
+
+def test_a_payload_takes_the_place_of_whatever_is_there(tmp_path: Path) -> None:
+    """Links lead nowhere else, and folders are removed."""
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "kept").write_text("x")
+    folder = tmp_path / "volume"
+    with Root.at(folder, create=True) as volume:
+        for link in ("..data", "..data_tmp", "a", "other"):
+            (folder / link).symlink_to(tmp_path / "outside")
+        assert write_payload(volume, {"a": File(b"1")})
+        (folder / "..data").unlink()
+        for name in ("..data", "..data_tmp", "other"):
+            (folder / name / "deep").mkdir(parents=True)
+        assert write_payload(volume, {"a": File(b"2"), "b/c": File(b"3")})
+    assert ((folder / "a").read_bytes(), (folder / "b" / "c").read_bytes()) == (b"2", b"3")
+    assert len([*folder.iterdir()]) == 4
+    assert (tmp_path / "outside" / "kept").read_text() == "x"
 
 
 async def test_restarts_keep_the_volumes(machine: Machine) -> None:

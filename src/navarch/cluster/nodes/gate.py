@@ -8,6 +8,7 @@ from typing import Literal
 
 from navarch._base.tasks import unless
 from navarch.client import Request, Response, Transport, WebSocket
+from navarch.client.transport import WrappedTransport
 from navarch.errors import ConnectError, ConnectionLostError
 
 __all__ = ["Gate", "GateState"]
@@ -45,14 +46,10 @@ class Gate:
         return _Gated(transport, self)
 
 
-class _Gated:
+class _Gated(WrappedTransport):
     def __init__(self, transport: Transport, gate: Gate) -> None:
-        self._transport = transport
+        super().__init__(transport)
         self._gate = gate
-
-    @property
-    def origin(self) -> str:
-        return self._transport.origin
 
     async def send(self, request: Request) -> Response:
         await self._gate.pass_through()
@@ -61,9 +58,6 @@ class _Gated:
     async def connect(self, request: Request, protocols: Sequence[str]) -> Response | WebSocket:
         await self._gate.pass_through()
         return await self._transport.connect(request, protocols)
-
-    async def close(self) -> None:
-        await self._transport.close()
 
 
 class _GatedResponse:

@@ -29,9 +29,9 @@ class Heartbeat:
     def __init__(self, client: Client, node: Node, clock: Clock) -> None:
         self._client = client
         self._node = node
-        self._clock = clock
+        self._clock = clock.liveness
         self._lease: Lease | None = None
-        self._said_at = clock.monotonic()
+        self._said_at = self._clock.monotonic()
 
     async def run(self) -> None:
         """Gives signs of life until it is cancelled; a server that does not answer is asked again at the next one."""

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import re
 import shutil
+import stat
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -13,12 +16,19 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from navarch._base.clock import Clock
 from navarch.errors import ConfigError, ContainerError, InvalidValueError
 
-__all__ = ["Image", "Images", "Reference"]
+__all__ = ["Image", "Images", "ImagesWatch", "Reference"]
+
+_log = logging.getLogger("navarch.nodes")
 
 _VARIABLE: Final = "NAVARCH_IMAGES"
 _SHELLS: Final = ("busybox", "alpine", "debian", "ubuntu")
+_MOST_BYTES: Final = 2**20
+_LOOK_SECONDS: Final = 2.0
+_AT_BYTE: Final = re.compile(r"\(byte (\d+)\)")
+_REMEDY: Final = "mend the file, or remove it to have no images of your own"
 _PAUSE: Final = ("/bin/sh", "-c", "trap 'exit 0' TERM INT; while :; do sleep 3600 & wait $!; done")
 
 
@@ -61,8 +71,13 @@ class Image(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     env: dict[str, str] = {}
 
     def __post_init__(self) -> None:
-        if not self.name or not self.argv:
+        if not self.name or not self.argv or not self.argv[0]:
             raise InvalidValueError("expected an image with a name and a program, got one without")
+        texts = (self.name, self.version, *self.argv, *self.args, *self.always, *self.env, *self.env.values())
+        if any("\0" in text for text in texts) or any(not name or "=" in name for name in self.env):
+            raise InvalidValueError(
+                f"expected arguments and variables that a program can be given, got others for {self.name!r}"
+            )
 
     @property
     def identity(self) -> str:
@@ -91,50 +106,64 @@ class Images:
     """The images that a cluster knows: those found on this machine, and those that were added.
 
     Added ones come first, the newest of them before all. With a `path` they are kept in that file, and found there if
-    another process adds some.
+    another process adds some. While the file cannot be read, what it held before stays in force, and `fault` says why.
     """
 
     def __init__(self, added: tuple[Image, ...] = (), *, path: Path | None = None) -> None:
         self._added = list(added)
         self._path = path
-        self._read_at = 0
+        self._version: _Version | None = None
         self._installed: tuple[Image, ...] | None = None
+        self.fault: str | None = None
 
     @classmethod
     def load(cls, path: Path) -> Images:
         """Those that were added before; an absent file has none. Raises `ConfigError` for a file of something else."""
         images = cls(path=path)
-        images._catch_up()
+        images._read_again()
         return images
 
-    def _catch_up(self) -> None:
-        """Reads the file again if somebody else has written it."""
-        if self._path is not None and self._path.exists():
-            written = self._path.stat().st_mtime_ns
-            if written != self._read_at:
-                self._added, self._read_at = list(_read(self._path)), written
+    def refresh(self) -> None:
+        """Reads the file again if somebody else has written it; one that is bad is told of once, and changes nothing."""
+        try:
+            self._read_again()
+        except ConfigError as error:
+            if self.fault != str(error):
+                _log.error("%s; until then the images are as they were before", error)
+            self.fault = str(error)
+
+    def _read_again(self) -> None:
+        if self._path is None:
+            return
+        version = _version_of(self._path)
+        if version == self._version and self.fault is None:
+            return
+        self._added = list(_read(self._path)) if version is not None else []
+        if self.fault is not None:
+            _log.info("%s can be read again", self._path)
+        self._version, self.fault = version, None
 
     def __iter__(self) -> Iterator[Image]:
-        self._catch_up()
+        self.refresh()
         return iter((*reversed(self._added), *self.installed))
 
     @property
     def installed(self) -> tuple[Image, ...]:
-        """What this machine has; looked for once."""
+        """What this machine has; looked for once. Raises `ConfigError` if the file that the environment names is bad."""
         if self._installed is None:
             named = os.environ.get(_VARIABLE)
             self._installed = (*(_read(Path(named)) if named else ()), *_installed())
         return self._installed
 
     def add(self, image: Image) -> None:
-        """Adds it in the place of one of the same name and version."""
-        self._catch_up()
+        """Adds it in the place of one of the same name and version. Raises `ConfigError` rather than to replace a bad file."""
+        self._read_again()
         self._added = [*(known for known in self._added if known.identity != image.identity), image]
         self._save()
 
     def remove(self, identity: str) -> None:
         """Forgets one that was added; raises `InvalidValueError` if there is none of that name."""
-        self._catch_up()
+        self._read_again()
         left = [known for known in self._added if identity not in {known.identity, known.name}]
         if len(left) == len(self._added):
             names = ", ".join(known.identity for known in self._added) or "none"
@@ -155,19 +184,75 @@ class Images:
         return found
 
     def _save(self) -> None:
-        if self._path is not None:
+        if self._path is None:
+            return
+        fresh = self._path.with_suffix(".new")
+        try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            fresh = self._path.with_suffix(".new")
             fresh.write_bytes(msgspec.json.format(msgspec.json.encode(self._added)))
             fresh.replace(self._path)
-            self._read_at = self._path.stat().st_mtime_ns
+        except OSError as error:
+            raise ConfigError(f"{self._path} could not be written: {error}") from error
+        self._version = _version_of(self._path)
+
+
+class ImagesWatch:
+    """Looks at the file of images, so that what is wrong with it is known before a container needs it."""
+
+    def __init__(self, images: Images, clock: Clock) -> None:
+        self._images = images
+        self._clock = clock
+
+    async def run(self) -> None:
+        """Works until it is cancelled."""
+        while True:
+            self._images.refresh()
+            await self._clock.sleep(_LOOK_SECONDS)
+
+
+_Version = tuple[int, int, int]
+
+
+def _version_of(path: Path) -> _Version | None:
+    """What differs when somebody has written the file; None if there is none. Raises `ConfigError`."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise ConfigError(f"{path}: {error}; {_REMEDY}") from error
+    return found.st_mtime_ns, found.st_size, found.st_ino
 
 
 def _read(path: Path) -> tuple[Image, ...]:
+    """Raises `ConfigError` for anything that is no list of images."""
+    content = b""
     try:
-        return msgspec.json.decode(path.read_bytes(), type=tuple[Image, ...])
-    except (OSError, msgspec.DecodeError, InvalidValueError) as error:
-        raise ConfigError(f"{path}: expected a list of images as JSON, got something else: {error}") from error
+        content = _content(path)
+        return msgspec.json.decode(content, type=tuple[Image, ...])
+    except (OSError, msgspec.MsgspecError, ValueError, RecursionError, InvalidValueError) as error:
+        raise ConfigError(
+            f"{path}{_line(content, str(error))}: expected a list of images as JSON, got something else: {error}; {_REMEDY}"
+        ) from error
+
+
+def _content(path: Path) -> bytes:
+    """Does not wait for anybody, as reading a pipe would."""
+    file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(file, "rb") as opened:
+        found = os.fstat(file)
+        if not stat.S_ISREG(found.st_mode):
+            raise OSError("it is no file")
+        if found.st_size > _MOST_BYTES:
+            raise OSError(f"it has {found.st_size} bytes, more than {_MOST_BYTES}")
+        return opened.read(_MOST_BYTES)
+
+
+def _line(content: bytes, error: str) -> str:
+    """Where in the file the decoder was, if it says so; what was cut off ends there."""
+    found = _AT_BYTE.search(error)
+    end = int(found[1]) if found else len(content) if "truncated" in error else None
+    return f", line {content.count(10, 0, end) + 1}" if content and end is not None else ""
 
 
 def _installed() -> Iterator[Image]:

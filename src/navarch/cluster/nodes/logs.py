@@ -6,11 +6,11 @@ import os
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import datetime
-from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple
 
 from navarch._base.clock import Clock
 from navarch.api import parse_time
+from navarch.cluster.nodes.pod_folder import PodFolder
 from navarch.cluster.nodes.pods.records import Record
 from navarch.cluster.nodes.pods.worker import PodWorker
 from navarch.cluster.streams import LogOptions
@@ -59,20 +59,21 @@ class LogFile:
     Lines come in batches of so many bytes: whoever reads a long log can let others work in between.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, folder: PodFolder, path: str) -> None:
+        self._folder = folder
         self._path = path
-        self._older = path.with_name(f"{path.name}.1")
+        self._older = f"{path}.1"
         self._file: BinaryIO | None = None
         self._rest = b""
 
     def present(self) -> Iterator[list[Line]]:
         """The lines that are there now, those of the file before included; not those that come while it is read."""
         self.close()
-        if (older := _opened(self._older)) is not None:
+        if (older := self._opened(self._older)) is not None:
             with older:
                 yield from self._batches(older)
         self._rest = b""
-        self._file = _opened(self._path)
+        self._file = self._opened(self._path)
         if self._file is not None:
             yield from self._batches(self._file)
 
@@ -86,7 +87,7 @@ class LogFile:
     def new(self) -> Iterator[list[Line]]:
         """The lines that have come since the last call, or since `present` or `tail`."""
         while True:
-            self._file = self._file or _opened(self._path)
+            self._file = self._file or self._opened(self._path)
             data = self._file.read(_BATCH) if self._file is not None else b""
             if not data and not self._has_moved_on():
                 return
@@ -106,10 +107,10 @@ class LogFile:
     def _last(self, size: int) -> tuple[list[Line], bool]:
         """The lines in the last so many bytes, of the file before too if need be; and whether these are all lines."""
         self.close()
-        self._file = _opened(self._path)
+        self._file = self._opened(self._path)
         own, is_whole = (b"", True) if self._file is None else _end_of(self._file, size)
         older = b""
-        if is_whole and (file := _opened(self._older)) is not None:
+        if is_whole and (file := self._opened(self._older)) is not None:
             with file:
                 older, is_whole = _end_of(file, max(size - len(own), 0))
         *lines, self._rest = (older + own).split(b"\n")
@@ -117,7 +118,7 @@ class LogFile:
 
     def _has_moved_on(self) -> bool:
         """Whether another file has taken the place of the one that was read."""
-        successor = None if self._file is None else _opened(self._path)
+        successor = None if self._file is None else self._opened(self._path)
         if self._file is None or successor is None:
             return False
         with successor:
@@ -126,19 +127,19 @@ class LogFile:
         self.close()
         return True
 
+    def _opened(self, path: str) -> BinaryIO | None:
+        """The file; none while the warden puts another one in its place, or if it is none."""
+        try:
+            with self._folder.open() as folder:
+                return os.fdopen(folder.open_file(path), "rb")
+        except OSError:
+            return None
+
     def close(self) -> None:
         """Lets go of the file."""
         if self._file is not None:
             self._file.close()
             self._file = None
-
-
-def _opened(path: Path) -> BinaryIO | None:
-    """The file; none while the warden puts another one in its place."""
-    try:
-        return path.open("rb")
-    except FileNotFoundError:
-        return None
 
 
 def _understood(lines: list[bytes]) -> list[Line]:
@@ -186,8 +187,8 @@ class _View:
 
 async def log_pieces(worker: PodWorker, container: str, options: LogOptions, clock: Clock) -> AsyncIterator[bytes]:
     """What the options ask for; raises `ContainerError` in Kubernetes' words where there is no such log."""
-    path, is_alive = _found(worker, container, previous=options.previous)
-    log, view = LogFile(path), _View(options)
+    folder, path, is_alive = _found(worker, container, previous=options.previous)
+    log, view = LogFile(folder, path), _View(options)
     try:
         async for lines in _batches(log, options, clock, is_alive):
             piece = view.of(lines)
@@ -218,8 +219,8 @@ async def _batches(
         await clock.sleep(_LOOK_SECONDS)
 
 
-def _found(worker: PodWorker, container: str, *, previous: bool) -> tuple[Path, Callable[[], bool]]:
-    """The file, and whether somebody may still write to it."""
+def _found(worker: PodWorker, container: str, *, previous: bool) -> tuple[PodFolder, str, Callable[[], bool]]:
+    """The pod's folder, the file in it, and whether somebody may still write to it."""
     pod, record = worker.home.pod.name, worker.record(container)
     if record is None:
         raise ContainerError(f'container "{container}" in pod "{pod}" is not available')
@@ -228,7 +229,8 @@ def _found(worker: PodWorker, container: str, *, previous: bool) -> tuple[Path, 
         raise ContainerError(f'previous terminated container "{container}" in pod "{pod}" not found')
     if not record.has_run:
         raise ContainerError(f'container "{container}" in pod "{pod}" is waiting to start: {_why(record)}')
-    return worker.home.log(container, attempt), lambda: record.is_running and record.restarts == attempt
+    path = worker.home.log(container, attempt)
+    return worker.home.folder, path, lambda: record.is_running and record.restarts == attempt
 
 
 def _why(record: Record) -> str:

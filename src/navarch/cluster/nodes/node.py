@@ -11,6 +11,7 @@ from pathlib import Path
 
 from navarch._base.backoff import Backoff
 from navarch._base.backoff import Delays as Series
+from navarch._base.supervisor import Supervisor
 from navarch._base.tasks import unless
 from navarch.client import Client
 from navarch.cluster.nodes.attaching import Attached
@@ -64,11 +65,13 @@ class Node:
         *,
         images: Images | None = None,
         options: NodeOptions | None = None,
+        supervisor: Supervisor | None = None,
     ) -> None:
         self.name = name
         self._gate = Gate()
         self._client = client.using(manager="kubelet").through(self._gate.around)
         self._clock = client.clock
+        self._supervisor = supervisor or Supervisor(client.clock, client.rng)
         self._runtime = runtime
         self._network = network
         self._folder = folder
@@ -98,8 +101,9 @@ class Node:
         recorder = Recorder(self._client, "kubelet", self.name, self._clock, self._client.rng, options=kept)
         pods = self._pods = Pods(self._site(runtime, profile, recorder))
         async with asyncio.TaskGroup() as group:
-            group.create_task(Heartbeat(self._client, known, self._clock).run(), name="heartbeat")
-            group.create_task(recorder.run(), name="events")
+            heartbeat = Heartbeat(self._client, known, self._clock)
+            for name, run in (("heartbeat", heartbeat.run), ("events", recorder.run)):
+                group.create_task(self._supervisor.task(f"{self.name}/{name}", run).supervise(), name=name)
             group.create_task(pods.run(), name="pods")
             self.ready.set()
 

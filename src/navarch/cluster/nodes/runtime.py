@@ -22,11 +22,16 @@ class Exit(NamedTuple):
 
 
 class Mount(msgspec.Struct, frozen=True):
-    """A file or folder of this machine at a place of the container's own tree."""
+    """A file or folder of this machine at a place of the container's own tree.
+
+    `sub_path` is the part of the source that is mounted. It is resolved when the container starts, by whoever mounts it,
+    and never leaves the source, whatever links are in it.
+    """
 
     source: Path
     target: str
     read_only: bool = False
+    sub_path: str = ""
 
 
 class Account(msgspec.Struct, frozen=True):
@@ -38,7 +43,10 @@ class Account(msgspec.Struct, frozen=True):
 
 
 class Launch(msgspec.Struct, frozen=True, kw_only=True):
-    """All that a container begins with. `id` is of this one start; another start is another container."""
+    """All that a container begins with. `id` is of this one start; another start is another container.
+
+    `address` is the pod's: what the container binds on all addresses or on localhost is bound there.
+    """
 
     id: str
     argv: tuple[str, ...]
@@ -52,6 +60,7 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     stdin_once: bool = False
     tty: bool = False
     privileged: bool = False
+    address: str = "127.0.0.1"
 
 
 class Started(Protocol):
@@ -60,6 +69,11 @@ class Started(Protocol):
     @property
     def id(self) -> str:
         """The id it was launched with."""
+        ...
+
+    @property
+    def notice(self) -> str:
+        """What it cannot do on this machine, and the remedy; empty if there is nothing to say."""
         ...
 
     async def wait(self) -> Exit:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import os
+import logging
 import random
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 from navarch._base.clock import Clock
@@ -23,6 +22,8 @@ from navarch.k8s.discovery.v1 import EndpointSlice
 
 __all__ = ["Network"]
 
+_log = logging.getLogger("navarch.nodes")
+
 _PAUSE_SECONDS: Final = 0.01
 """Changes that come together are followed together."""
 _API_SERVER: Final = ("default", "kubernetes")
@@ -32,7 +33,7 @@ _API_SERVER: Final = ("default", "kubernetes")
 class _Member:
     pod: Pod
     address: str
-    hosts: Path
+    write_hosts: Callable[[bytes], None]
     text: str = ""
 
 
@@ -91,11 +92,14 @@ class Network:
         spec = ServiceSpec(cluster_ip=address, ports=[ServicePort(name=port.name, protocol=port.protocol, port=number)])
         return Service(name=service.name, namespace=service.namespace, spec=spec)
 
-    def join(self, pod: Pod, hosts: Path) -> str:
-        """Gives the pod an address and a hosts file, which is kept up to date until it leaves."""
+    def join(self, pod: Pod, write_hosts: Callable[[bytes], None]) -> str:
+        """Gives the pod an address and writes its hosts file, which is kept up to date until it leaves.
+
+        Raises the `OSError` of `write_hosts`; a later one is logged, and the next change is written again.
+        """
         known = self._members.get(pod.metadata.uid)
         if known is None:
-            known = self._members[pod.metadata.uid] = _Member(pod, self.block.address(), hosts)
+            known = self._members[pod.metadata.uid] = _Member(pod, self.block.address(), write_hosts)
             self._note(known)
         self._write(known)
         return known.address
@@ -121,7 +125,11 @@ class Network:
         slices = [self._slices.view(entry) for entry in self._slices.entries()]
         self._names = names_of(services, slices)
         for member in self._members.values():
-            self._write(member)
+            try:
+                self._write(member)
+            except OSError as error:  # its disk may be full: the others are written, and this one at the next change
+                pod = member.pod
+                _log.warning("hosts file of pod %s/%s stays as it is: %s", pod.namespace, pod.name, error)
         nodes = _addresses((self._nodes.view(entry) for entry in self._nodes.entries()), self.block)
         places, pods = sorted(nodes.values()), [(member.pod, member.address) for member in self._members.values()]
         datagrams = host_ports(pods, nodes, protocol="UDP") | routes(services, slices, places, protocol="UDP")
@@ -131,7 +139,7 @@ class Network:
     def _write(self, member: _Member) -> None:
         text = hosts_text(member.pod, member.address, self._names)
         if text != member.text:
-            _rewrite(member.hosts, text.encode())
+            member.write_hosts(text.encode())
             member.text = text
 
 
@@ -154,13 +162,3 @@ def _addresses(nodes: Iterable[Node], block: Block) -> dict[str, str]:
         if known.type == "InternalIP"
     }
     return {name: address for name, address in found.items() if block.has(address)}
-
-
-def _rewrite(path: Path, data: bytes) -> None:
-    """Changes the file in place, since it may be mounted; who reads meanwhile never finds it empty."""
-    fd = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o644)
-    try:
-        os.pwrite(fd, data, 0)
-        os.ftruncate(fd, len(data))
-    finally:
-        os.close(fd)

@@ -27,16 +27,24 @@ __all__ = ["Target", "action_fault", "grpc_health_fault"]
 
 _MOST_OUTPUT: Final = 10240
 _AGENT: Final = "kube-probe/1.36"
+_LOCALHOST: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 class Target:
-    """The container that is looked at, and the address of its pod."""
+    """The container that is looked at, and the address of its pod, which may be that of its node (`on_host`)."""
 
-    def __init__(self, runtime: Runtime, container_id: str, spec: Container, address: str) -> None:
+    def __init__(
+        self, runtime: Runtime, container_id: str, spec: Container, address: str, *, on_host: bool = False
+    ) -> None:
         self.runtime = runtime
         self.container_id = container_id
         self.spec = spec
         self.address = address
+        self._on_host = on_host
+
+    def host(self, given: str | None) -> str:
+        """Where to look: at the pod, or where the probe says. A pod on the network of its node is at the node's localhost."""
+        return self.address if not given or (self._on_host and given in _LOCALHOST) else given
 
     def port(self, given: int | str) -> int:
         """A port by its number or its name; raises `ContainerError` for a name that the container does not know."""
@@ -78,14 +86,14 @@ async def _output(stream: AsyncIterator[bytes]) -> bytes:
 
 async def _tcp_fault(target: Target, action: TCPSocketAction) -> str | None:
     """Why nobody listens."""
-    host, port = action.host or target.address, target.port(action.port)
+    host, port = target.host(action.host), target.port(action.port)
     async with _connection(host, port, None) as opened:
         return opened if isinstance(opened, str) else None
 
 
 async def _http_fault(target: Target, action: HTTPGetAction) -> str | None:
     """Why the answer is not a good one: anything from 200 to 399 is."""
-    host, port = action.host or target.address, target.port(action.port)
+    host, port = target.host(action.host), target.port(action.port)
     scheme, path = (action.scheme or "HTTP").lower(), action.path or "/"
     context = _unchecked() if scheme == "https" else None
     async with _connection(host, port, context) as opened:

@@ -27,6 +27,11 @@ __all__ = ["ContainerLoop", "Policy"]
 Policy = Literal["Always", "OnFailure", "Never"]
 
 _NOT_STARTED: Final = Exit(128)
+_SIGNALS: Final[dict[str, int]] = {
+    **signal.Signals.__members__,
+    **{f"SIGRTMIN+{number}": signal.SIGRTMIN + number for number in range(1, 16)},
+    **{f"SIGRTMAX-{number}": signal.SIGRTMAX - number for number in range(1, 15)},
+}
 _LEAST_AFTER_HOOK: Final = 2.0
 
 
@@ -89,6 +94,8 @@ class ContainerLoop:
         self._running = started
         self.record.runs(launch.id, self._clock.now())
         self._say("Started", "Container started")
+        if started.notice:
+            self._say("PortsRefused", started.notice, warning=True)
         return await self._attended(started)
 
     async def _until_launchable(self) -> Launch | None:
@@ -201,7 +208,8 @@ class ContainerLoop:
         return Grace(self._clock, 30 if seconds is None else seconds)
 
     def _target(self, started: Started) -> Target:
-        return Target(self._home.site.runtime, started.id, self.record.spec, self._home.place.address)
+        home, on_host = self._home, self._home.pod.spec.host_network is True
+        return Target(home.site.runtime, started.id, self.record.spec, home.place.address, on_host=on_host)
 
     # Stopping
 
@@ -225,6 +233,13 @@ class ContainerLoop:
             self._say("Killing", f"Stopping container {self.name}")
             await self._end(running, grace)
 
+    async def kill(self) -> None:
+        """Ends at once what runs though `run` does not: that has failed."""
+        if self._running is not None:
+            await self._running.signal(signal.SIGKILL)
+            await self._running.wait()
+            self._running = None
+
     async def _end(self, started: Started, grace: Grace) -> None:
         lifecycle = self.record.spec.lifecycle
         if lifecycle is not None and lifecycle.pre_stop is not None and grace.left > 0:
@@ -246,7 +261,8 @@ class ContainerLoop:
 
 
 def _stop_signal(name: str | None) -> int:
-    return getattr(signal, name, signal.SIGTERM) if name else signal.SIGTERM
+    """What a container is stopped by; SIGTERM for a name that is none."""
+    return _SIGNALS.get(name or "", signal.SIGTERM)
 
 
 def _duration(seconds: float) -> str:

@@ -23,4 +23,6 @@ def expanded(text: str, values: Mapping[str, str]) -> str:
             return "$"
         return values.get(found[1], found[0])
 
-    return _REFERENCE.sub(value, text)
+    # No reference ends behind the last parenthesis; looking for its end from each place would take time by the square.
+    last = text.rfind(")") + 1
+    return _REFERENCE.sub(value, text[:last]) + text[last:].replace("$$", "$")

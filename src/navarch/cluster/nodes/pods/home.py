@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from navarch.cluster.nodes.downward import Place
 from navarch.cluster.nodes.network.names import own_names
+from navarch.cluster.nodes.pod_folder import PodFolder
 from navarch.cluster.nodes.pods.site import Site
 from navarch.cluster.nodes.volumes.volumes import Volumes
 from navarch.controller.events import EventType
@@ -20,9 +19,9 @@ class Home:
     def __init__(self, site: Site, pod: Pod) -> None:
         self.site = site
         self.pod = pod
-        self.folder = site.folder / "pods" / pod.metadata.uid
+        self.folder = PodFolder(site.folder, pod.metadata.uid)
         self.place = Place(site.address, "", site.allocatable)
-        self.volumes = Volumes(site.client, self.place, self.folder / "volumes", site.clock)
+        self.volumes = Volumes(site.client, self.place, self.folder, site.clock)
 
     @property
     def uid(self) -> str:
@@ -34,27 +33,26 @@ class Home:
         """What the pod's containers are called."""
         return own_names(self.pod)[-1]
 
-    @property
-    def hosts(self) -> Path:
-        """The pod's hosts file."""
-        return self.folder / "hosts"
+    def container_folder(self, container: str) -> str:
+        """Where the logs and the termination messages of a container are in the pod's folder."""
+        return f"containers/{container}"
 
-    def container_folder(self, container: str) -> Path:
-        """Where the logs and last words of a container are."""
-        return self.folder / "containers" / container
-
-    def log(self, container: str, attempt: int) -> Path:
-        """The log of one start of a container."""
-        return self.container_folder(container) / f"{attempt}.log"
+    def log(self, container: str, attempt: int) -> str:
+        """Where the log of one start of a container is in the pod's folder."""
+        return f"{self.container_folder(container)}/{attempt}.log"
 
     def prepare(self) -> None:
         """Makes the pod's folder and gives it an address."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        (self.folder / "hostname").write_text(f"{self.hostname}\n")
+        with self.folder.open(create=0o755) as root:
+            root.rewrite("hostname", f"{self.hostname}\n".encode(), 0o644)
         if self.pod.spec.host_network:
             self.place.address = self.site.address
         else:
-            self.place.address = self.site.network.join(self.pod, self.hosts)
+            self.place.address = self.site.network.join(self.pod, self._write_hosts)
+
+    def _write_hosts(self, text: bytes) -> None:
+        with self.folder.open() as root:
+            root.rewrite("hosts", text, 0o644)
 
     def say(self, reason: str, note: str, kind: EventType = "Normal", *, container: str = "") -> None:
         """An event about the pod, or about one of its containers."""

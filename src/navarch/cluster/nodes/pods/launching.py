@@ -13,6 +13,7 @@ from navarch.cluster.nodes.pods.environment import Environment
 from navarch.cluster.nodes.pods.expansion import expanded
 from navarch.cluster.nodes.pods.home import Home
 from navarch.cluster.nodes.runtime import Account, Launch, Mount
+from navarch.cluster.nodes.volumes.depth import check_depth
 from navarch.errors import ContainerError
 from navarch.k8s.core.v1 import Container, VolumeMount
 
@@ -34,15 +35,16 @@ async def launch_of(home: Home, container: Container, image: Image, attempt: int
         id=_identity(home, container, attempt),
         argv=_command(home, container, image, env),
         env=env,
-        log=home.log(container.name, attempt),
+        log=home.folder.path / home.log(container.name, attempt),
         folder=container.working_dir or "/",
         hostname=home.hostname,
-        mounts=_mounts(home, container, env, attempt),
+        mounts=await _mounts(home, container, env, attempt),
         account=_account(home, container),
         stdin=container.stdin is True,
         stdin_once=container.stdin_once is True,
         tty=container.tty is True,
         privileged=security is not None and security.privileged is True,
+        address=home.place.address,
     )
 
 
@@ -51,22 +53,20 @@ def _identity(home: Home, container: Container, attempt: int) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def message_file(home: Home, container: str, attempt: int) -> Path:
-    """Where the container may write its last words."""
-    return home.container_folder(container) / f"{attempt}.message"
+def message_file(home: Home, container: str, attempt: int) -> str:
+    """Where the container may write its termination message, in the pod's folder."""
+    return f"{home.container_folder(container)}/{attempt}.message"
 
 
 def _make_folder(home: Home, container: Container, attempt: int) -> None:
     """The folder of its logs, with those of the last start and this one alone."""
-    folder = home.container_folder(container.name)
-    folder.mkdir(parents=True, exist_ok=True)
-    for path in folder.iterdir():
-        number = path.name.split(".", 1)[0]
-        if not number.isdigit() or int(number) <= attempt - _MOST_LOGS:
-            path.unlink()
-    message = message_file(home, container.name, attempt)
-    message.write_bytes(b"")
-    message.chmod(0o666)
+    message = message_file(home, container.name, attempt).rpartition("/")[2]
+    with home.folder.open(home.container_folder(container.name), create=0o755) as folder:
+        for name in folder.list():
+            number = name.split(".", 1)[0]
+            if name == message or not number.isdecimal() or int(number) <= attempt - _MOST_LOGS:
+                folder.remove_all(name)
+        folder.create(message, b"", 0o666)
 
 
 def _basic(home: Home, container: Container, image: Image) -> dict[str, str]:
@@ -115,28 +115,26 @@ def _account(home: Home, container: Container) -> Account:
     return Account(user=user, group=group, groups=tuple(extra))
 
 
-def _mounts(home: Home, container: Container, env: Mapping[str, str], attempt: int) -> tuple[Mount, ...]:
-    message = message_file(home, container.name, attempt)
+async def _mounts(home: Home, container: Container, env: Mapping[str, str], attempt: int) -> tuple[Mount, ...]:
+    folder, message = home.folder.path, container.termination_message_path or _MESSAGE
+    check_depth(message, "terminationMessagePath")
     found = [
-        Mount(home.folder / "hostname", "/etc/hostname"),
-        Mount(message, container.termination_message_path or _MESSAGE),
-        *(_mount(home, mount, env) for mount in container.volume_mounts or []),
+        Mount(folder / "hostname", "/etc/hostname"),
+        Mount(folder / message_file(home, container.name, attempt), message),
+        *[await _mount(home, mount, env) for mount in container.volume_mounts or []],
     ]
     mounted = {mount.target for mount in found}
     if not home.pod.spec.host_network and "/etc/hosts" not in mounted:
-        found.append(Mount(home.hosts, "/etc/hosts"))
+        found.append(Mount(folder / "hosts", "/etc/hosts"))
     return tuple(found)
 
 
-def _mount(home: Home, mount: VolumeMount, env: Mapping[str, str]) -> Mount:
-    source = home.volumes.path(mount.name)
-    below = expanded(mount.sub_path_expr, env) if mount.sub_path_expr else mount.sub_path
+async def _mount(home: Home, mount: VolumeMount, env: Mapping[str, str]) -> Mount:
+    below = (expanded(mount.sub_path_expr, env) if mount.sub_path_expr else mount.sub_path) or ""
+    if "\0" in mount.mount_path:
+        raise ContainerError(f"mountPath {mount.mount_path!r} cannot contain a NUL character")
+    check_depth(mount.mount_path, "mountPath")
     if below:
-        if below.startswith("/") or ".." in below.split("/"):
-            raise ContainerError(f'failed to prepare subPath for volumeMount "{mount.name}": {below!r} leads elsewhere')
-        source /= below
-        if not source.exists():
-            source.mkdir(parents=True)
-            source.chmod(0o777)
-        source = source.resolve()
-    return Mount(source, mount.mount_path, mount.read_only is True)
+        await home.volumes.prepare_sub_path(mount.name, below)
+    read_only = mount.read_only is True or home.volumes.is_read_only(mount.name)
+    return Mount(home.volumes.path(mount.name), mount.mount_path, read_only, below)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import shutil
 
+from navarch._base.backoff import Delays
+from navarch._base.supervisor import RESTARTS, cause_of
 from navarch.cache import Cache, Cached, Change, Collection
+from navarch.cluster.nodes.pod_folder import PodFolder
 from navarch.cluster.nodes.pods.site import Site
 from navarch.cluster.nodes.pods.worker import PodWorker
 from navarch.k8s.core.v1 import ConfigMap, Pod, Secret, Volume
@@ -69,14 +71,31 @@ class Pods:
         return worker
 
     async def _work(self, worker: PodWorker) -> None:
-        pod = worker.home.pod
-        try:
-            await worker.run()
-        except Exception:  # noqa: BLE001 - one pod must not end the others
-            _log.exception("pod %s/%s is no longer looked after", pod.namespace, pod.name)
+        """Until the pod is gone. A worker that fails is replaced, and its containers are started anew."""
+        uid, delays = worker.home.uid, Delays(RESTARTS, self._site.client.rng)
+        while True:
+            try:
+                await worker.run()
+                break
+            except Exception as error:  # noqa: BLE001 - one pod must not end the others
+                delay, cause = delays.next_delay(), cause_of(error)
+            pod = worker.home.pod
+            _log.error("pod %s/%s: %s; tried again in %.1f s", pod.namespace, pod.name, cause, delay)
+            worker.home.say("FailedSync", f"error syncing pod: {cause}", "Warning")
+            await worker.kill()
+            await self._site.clock.sleep(delay)
+            worker = self._workers[uid] = self._replacement(worker)
         if not worker.has_vanished:
-            self._removed.add(pod.metadata.uid)
-        del self._workers[pod.metadata.uid]
+            self._removed.add(uid)
+        del self._workers[uid]
+
+    def _replacement(self, failed: PodWorker) -> PodWorker:
+        """A new worker that knows what the other one was told meanwhile."""
+        worker = PodWorker(self._site, failed.home.pod)
+        worker.update(failed.home.pod)
+        if failed.has_vanished:
+            worker.vanish()
+        return worker
 
     def _follow_sources(self, pod: Pod) -> None:
         """Changes of what files come from are told; watched from the first pod on that has such files."""
@@ -93,10 +112,12 @@ class Pods:
 
     def _clean_up(self, known: set[str]) -> None:
         """Pods that went while nobody was here leave nothing behind."""
-        folder = self._site.folder / "pods"
-        for path in folder.iterdir() if folder.is_dir() else ():
-            if path.name not in known:
-                shutil.rmtree(path, ignore_errors=True)
+        for folder in PodFolder.all_of(self._site.folder):
+            if folder.uid not in known:
+                try:
+                    folder.remove()
+                except OSError as error:
+                    _log.warning("files of a former pod are left in %s: %s", folder.path, error)
 
 
 def _uses(volume: Volume, kind: type[ConfigMap | Secret]) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -21,8 +21,8 @@ __all__ = ["Delays", "Network", "Site"]
 class Network(Protocol):
     """What pods need of a network."""
 
-    def join(self, pod: Pod, hosts: Path) -> str:
-        """An address for the pod, and names in its hosts file."""
+    def join(self, pod: Pod, write_hosts: Callable[[bytes], None]) -> str:
+        """An address for the pod, and names in its hosts file, which the function writes."""
         ...
 
     def leave(self, uid: str) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import shutil
 from collections.abc import Iterator, Sequence
 from typing import cast
 
@@ -198,6 +197,11 @@ class PodWorker:
 
     # End
 
+    async def kill(self) -> None:
+        """Ends its containers at once, for a worker whose `run` has failed."""
+        for loop in self._loops.values():
+            await loop.kill()
+
     async def _end_when_told(self) -> None:
         limit = self.home.pod.spec.active_deadline_seconds
         if limit is None:
@@ -248,7 +252,10 @@ class PodWorker:
         delays = Delays(_PAUSE, self.home.site.client.rng)
         while not self.has_vanished and not await self._deleted():
             await self._clock.sleep(delays.next_delay())
-        await asyncio.to_thread(shutil.rmtree, self.home.folder, ignore_errors=True)
+        try:
+            await asyncio.to_thread(self.home.folder.remove)
+        except OSError as error:
+            _log.warning("files of pod %s are left in %s: %s", self.home.uid, self.home.folder.path, error)
 
     async def _deleted(self) -> bool:
         """Whether the cluster has no such pod any more."""

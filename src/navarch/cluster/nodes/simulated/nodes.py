@@ -43,7 +43,9 @@ class SimulatedNodes:
         names = [f"simulated-{number}" for number in range(1, nodes + 1)] if isinstance(nodes, int) else nodes
         self._machines = {each.name: each for each in _machines(names, profile)}
         self._pods = SimulatedPods(self._client, self._machines.get, lives)
-        self._beats: Rounds[str] = Rounds("signs of life", self._client, self._beat, _BEATING)
+        self._beats: Rounds[str] = Rounds(
+            "signs of life", self._client.clock.liveness, self._client.rng, self._beat, workers=_BEATING
+        )
         self.ready = asyncio.Event()
         """Set when all nodes have joined the cluster."""
 

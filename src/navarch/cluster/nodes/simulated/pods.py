@@ -50,7 +50,7 @@ class SimulatedPods:
         self._cache = Cache(client, client.clock, client.rng)
         self._pods: Collection[Pod] = self._cache.collection(Cached(Pod, fields="spec.nodeName!="))
         self._lives: dict[str, PodLife] = {}
-        self._rounds: Rounds[str] = Rounds("simulated pods", client, self._live, _WORKERS)
+        self._rounds: Rounds[str] = Rounds("simulated pods", client.clock, client.rng, self._live, workers=_WORKERS)
 
     async def run(self) -> None:
         """Works until it is cancelled."""

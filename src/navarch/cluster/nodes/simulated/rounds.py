@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import random
 from collections.abc import Awaitable, Callable, Hashable
 from typing import Final, Generic, TypeVar
 
 from navarch._base.backoff import Backoff
-from navarch.client import Client
+from navarch._base.clock import Clock
 from navarch.errors import NavarchError
 from navarch.queue import QueueOptions, WorkQueue
 
@@ -23,14 +24,23 @@ _PAUSE: Final = Backoff(initial=0.2, maximum=10.0)
 class Rounds(Generic[K]):
     """Hands each key to `handle`, which says after how many seconds it is next due, or None; never one key twice at once.
 
-    One heap has the times of all keys. If `handle` raises, the key comes again with growing delays.
+    One heap has the times of all keys, by the clock that is given. If `handle` raises, the key comes again with growing
+    delays.
     """
 
-    def __init__(self, name: str, client: Client, handle: Callable[[K], Awaitable[float | None]], workers: int) -> None:
+    def __init__(
+        self,
+        name: str,
+        clock: Clock,
+        rng: random.Random,
+        handle: Callable[[K], Awaitable[float | None]],
+        *,
+        workers: int,
+    ) -> None:
         self._name = name
         self._handle = handle
         self._workers = workers
-        self._queue: WorkQueue[K] = WorkQueue(name, client.clock, client.rng, QueueOptions(backoff=_PAUSE))
+        self._queue: WorkQueue[K] = WorkQueue(name, clock, rng, QueueOptions(backoff=_PAUSE))
 
     def add(self, key: K) -> None:
         """It is due now."""

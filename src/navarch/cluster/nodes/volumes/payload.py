@@ -7,11 +7,13 @@ version is a new folder, and the link is replaced in one step.
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
-from collections.abc import Mapping
-from pathlib import Path
+import stat
+from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
+
+from navarch.cluster.nodes.volumes.depth import check_depth
+from navarch.cluster.nodes.warden.program.root import Root
+from navarch.errors import ContainerError
 
 __all__ = ["File", "write_payload"]
 
@@ -28,48 +30,95 @@ class File(NamedTuple):
     group: int = -1
 
 
-def write_payload(folder: Path, files: Mapping[str, File]) -> bool:
-    """Lets the folder hold these files and no others; returns whether anything changed."""
-    if _held(folder / _DATA) == {name: (file.content, file.mode) for name, file in files.items()}:
+def write_payload(volume: Root, files: Mapping[str, File]) -> bool:
+    """Lets the volume hold these files and no others; returns whether anything changed.
+
+    Raises `ContainerError` for a path that leaves the volume, is too deep, or has a name that is kept for `..data`.
+    """
+    for path in files:
+        _check(path)
+    current = volume.link_target(_DATA) or ""
+    if _is_version(current) and _holds(volume, current, files):
         return False
-    folder.mkdir(parents=True, exist_ok=True)
-    version = Path(tempfile.mkdtemp(prefix="..", dir=folder))
-    version.chmod(0o755)
-    for name, file in files.items():
-        _write(version / name, file)
-    old = folder / (folder / _DATA).readlink() if (folder / _DATA).is_symlink() else None
-    fresh = folder / _FRESH
-    fresh.unlink(missing_ok=True)
-    fresh.symlink_to(version.name)
-    fresh.replace(folder / _DATA)
-    _show(folder, {name.split("/")[0] for name in files})
-    if old is not None:
-        shutil.rmtree(old, ignore_errors=True)
+    version = f"..{os.urandom(8).hex()}"
+    try:
+        with volume.open_root(version, create=0o755) as made:
+            for path, file in files.items():
+                _write(made, path, file)
+    except OSError:
+        volume.remove_all(version)
+        raise
+    _point_to(volume, version)
+    _show(volume, {path.split("/")[0] for path in files})
+    for name in volume.list():
+        if name.startswith("..") and name not in {_DATA, version}:
+            volume.remove_all(name)
     return True
 
 
-def _held(data: Path) -> dict[str, tuple[bytes, int]] | None:
-    """Contents and modes; whom files belong to does not change while a pod lives."""
-    if not data.exists():
-        return None
-    root = data.resolve()
-    found = [path for path in root.rglob("*") if path.is_file()]
-    return {str(path.relative_to(root)): (path.read_bytes(), path.stat().st_mode & 0o777) for path in found}
+def _check(path: str) -> None:
+    parts = path.split("/")
+    if path.startswith(("/", "..")) or ".." in parts or not all(parts):
+        raise ContainerError(f"expected the path of a file inside the volume, got {path!r}")
+    check_depth(path, "path of a file")
 
 
-def _write(path: Path, file: File) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(file.content)
-    path.chmod(file.mode)
-    if os.geteuid() == 0:
-        os.chown(path, file.owner, file.group)
+def _is_version(name: str) -> bool:
+    return name.startswith("..") and name != ".." and "/" not in name
 
 
-def _show(folder: Path, names: set[str]) -> None:
-    """Links to what is there; those to what is gone go too."""
-    for path in folder.iterdir():
-        if not path.name.startswith("..") and path.name not in names:
-            path.unlink()
+def _holds(volume: Root, version: str, files: Mapping[str, File]) -> bool:
+    """Whether the version has these contents and modes; whom files belong to does not change while a pod lives."""
+    try:
+        with volume.open_root(version) as held:
+            return all(_has(held, path, file) for path, file in files.items()) and all(
+                {*held.list(directory)} == names for directory, names in _directories(files).items()
+            )
+    except OSError:  # it is not what was written
+        return False
+
+
+def _has(version: Root, path: str, file: File) -> bool:
+    same_mode = stat.S_IMODE(version.stat(path).st_mode) == file.mode
+    return same_mode and version.read(path, len(file.content) + 1) == file.content
+
+
+def _directories(paths: Iterable[str]) -> dict[str, set[str]]:
+    """The directories of these files, and the names in each.
+
+    >>> {directory: sorted(names) for directory, names in _directories(["a", "b/c"]).items()}
+    {'.': ['a', 'b'], 'b': ['c']}
+    """
+    found: dict[str, set[str]] = {".": set()}
+    for path in paths:
+        parts = path.split("/")
+        for end, name in enumerate(parts):
+            found.setdefault("/".join(parts[:end]) or ".", set()).add(name)
+    return found
+
+
+def _write(version: Root, path: str, file: File) -> None:
+    above, _, _ = path.rpartition("/")
+    if above:
+        version.make_directories(above, 0o755)
+    owner, group = (file.owner, file.group) if os.geteuid() == 0 else (-1, -1)
+    version.create(path, file.content, file.mode, owner, group)
+
+
+def _point_to(volume: Root, version: str) -> None:
+    volume.remove_all(_FRESH)
+    volume.symlink(version, _FRESH)
+    if volume.exists(_DATA) and volume.link_target(_DATA) is None:
+        volume.remove_all(_DATA)
+    volume.move(_FRESH, _DATA)
+
+
+def _show(volume: Root, names: set[str]) -> None:
+    """Links to what is there; anything else is removed."""
+    for name in volume.list():
+        is_ours = name in names and volume.link_target(name) == f"{_DATA}/{name}"
+        if not name.startswith("..") and not is_ours:
+            volume.remove_all(name)
     for name in names:
-        if not (folder / name).is_symlink():
-            (folder / name).symlink_to(f"{_DATA}/{name}")
+        if not volume.exists(name):
+            volume.symlink(f"{_DATA}/{name}", name)

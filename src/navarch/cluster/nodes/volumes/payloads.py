@@ -24,7 +24,7 @@ from navarch.k8s.core.v1 import (
     VolumeProjection,
 )
 
-__all__ = ["Payloads"]
+__all__ = ["Files", "Payloads"]
 
 _MODE: Final = 0o644
 _TOKEN_SECONDS: Final = 3600

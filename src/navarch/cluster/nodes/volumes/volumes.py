@@ -5,16 +5,20 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import stat
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
 from navarch._base.clock import Clock
-from navarch._base.tasks import within
+from navarch._base.tasks import uninterrupted, within
 from navarch.client import Client
 from navarch.cluster.nodes.downward import Place
+from navarch.cluster.nodes.pod_folder import PodFolder
+from navarch.cluster.nodes.volumes.depth import check_depth
 from navarch.cluster.nodes.volumes.payload import write_payload
-from navarch.cluster.nodes.volumes.payloads import Payloads
+from navarch.cluster.nodes.volumes.payloads import Files, Payloads
+from navarch.cluster.nodes.warden.program.root import Root
 from navarch.errors import ContainerError, NavarchError, NotFound
 from navarch.k8s.core.v1 import HostPathVolumeSource, PersistentVolume, PersistentVolumeClaim, Pod, Volume
 
@@ -36,14 +40,19 @@ _CHECKS: Final[dict[str, tuple[Callable[[Path], bool], str]]] = {
 
 
 class Volumes:
-    """Makes the volumes of one pod, finds their places, and keeps their files up to date while it runs."""
+    """Makes the volumes of one pod, finds their places, and keeps their files up to date while it runs.
 
-    def __init__(self, client: Client, place: Place, folder: Path, clock: Clock) -> None:
+    Files are written in threads, since a pod says how many there are; who is cancelled meanwhile waits for the thread, so
+    that nothing is written after the pod's end.
+    """
+
+    def __init__(self, client: Client, place: Place, folder: PodFolder, clock: Clock) -> None:
         self._client = client
         self._folder = folder
         self._clock = clock
         self._payloads = Payloads(client, place, clock)
         self._paths: dict[str, Path] = {}
+        self._read_only: set[str] = set()
         self._changed = asyncio.Event()
 
     async def prepare(self, pod: Pod) -> None:
@@ -53,11 +62,28 @@ class Volumes:
                 self._paths[volume.name] = await self._made(pod, volume)
             except (NavarchError, OSError) as error:
                 raise ContainerError(f'MountVolume.SetUp failed for volume "{volume.name}" : {error}') from error
-            self._give_to_group(pod, volume)
+            await self._give_to_group(pod, volume)
+            if _is_read_only(volume):
+                self._read_only.add(volume.name)
 
     def path(self, name: str) -> Path:
         """Where a volume is."""
         return self._paths[name]
+
+    def is_read_only(self, name: str) -> bool:
+        """Whether no container may write to a volume, whatever its mount says."""
+        return name in self._read_only
+
+    async def prepare_sub_path(self, name: str, path: str) -> None:
+        """Makes what is mounted of a volume, if it is missing, with the mode of the volume. Links are followed inside the
+        volume; raises `ContainerError` for a path that leaves it or is too deep.
+        """
+        check_depth(path, "subPath")
+        try:
+            await uninterrupted(asyncio.to_thread(_make_sub_path, self._paths[name], path))
+        except OSError as error:
+            said = f'failed to prepare subPath for volumeMount "{name}": {path!r}: {error.strerror or error}'
+            raise ContainerError(said) from error
 
     def changed(self) -> None:
         """Something that files may come from has changed."""
@@ -86,17 +112,16 @@ class Volumes:
     async def _refresh(self, pod: Pod) -> None:
         for volume in pod.spec.volumes or []:
             if _has_files(volume):
-                write_payload(self._paths[volume.name], await self._payloads.files(pod, volume))
+                await self._write(volume, await self._payloads.files(pod, volume))
 
     async def _made(self, pod: Pod, volume: Volume) -> Path:
-        own = self._folder / volume.name
+        own = self._folder.path / _place(volume)
         if _has_files(volume):
-            write_payload(own, await self._payloads.files(pod, volume))
+            await self._write(volume, await self._payloads.files(pod, volume))
             return own
         if volume.empty_dir is not None:
-            own.mkdir(parents=True, exist_ok=True)
-            own.chmod(0o777)
-            return own
+            with self._folder.open(_place(volume), create=0o777):
+                return own
         if volume.host_path is not None:
             return _of_machine(volume.host_path)
         if volume.persistent_volume_claim is not None:
@@ -119,16 +144,44 @@ class Volumes:
             raise ContainerError(f'volume "{found.name}" is neither local nor a path of this machine')
         return _local(Path(found.spec.local.path), ours=found.annotations.get(_PROVISIONER) == _OWN)
 
-    def _give_to_group(self, pod: Pod, volume: Volume) -> None:
+    async def _write(self, volume: Volume, files: Files) -> None:
+        await uninterrupted(asyncio.to_thread(_write_files, self._folder, _place(volume), files))
+
+    async def _give_to_group(self, pod: Pod, volume: Volume) -> None:
         """fsGroup: what the pod's processes share belongs to a group that they are in."""
         group = pod.spec.security_context.fs_group if pod.spec.security_context else None
         path = self._paths[volume.name]
         if group is None or os.geteuid() != 0 or volume.host_path is not None or not path.is_dir():
             return
-        for each in (path, *path.rglob("*")):
-            if not each.is_symlink():
-                os.chown(each, -1, group)
-        path.chmod(path.stat().st_mode | 0o2770)
+        await uninterrupted(asyncio.to_thread(_give_to_group, path, group))
+
+
+def _write_files(folder: PodFolder, place: str, files: Files) -> None:
+    with folder.open(place, create=0o755) as root:
+        write_payload(root, files)
+
+
+def _make_sub_path(path: Path, below: str) -> None:
+    with Root.at(path) as volume:
+        if not volume.leads_to(below, links="beneath"):
+            mode = stat.S_IMODE(os.fstat(volume.fd).st_mode)
+            volume.make_directories(below, mode, links="beneath")
+
+
+def _give_to_group(path: Path, group: int) -> None:
+    with Root.at(path) as root:
+        root.give_to_group(group)
+        os.fchmod(root.fd, stat.S_IMODE(os.fstat(root.fd).st_mode) | 0o2770)
+
+
+def _place(volume: Volume) -> str:
+    """Where a volume of the pod's own is in its folder."""
+    return f"volumes/{volume.name}"
+
+
+def _is_read_only(volume: Volume) -> bool:
+    claim = volume.persistent_volume_claim
+    return _has_files(volume) or (claim is not None and claim.read_only is True)
 
 
 def _has_files(volume: Volume) -> bool:
@@ -141,7 +194,7 @@ def _has_files(volume: Volume) -> bool:
 def _local(path: Path, *, ours: bool) -> Path:
     """The place of a local volume; one that this cluster thought up is made when it is first used."""
     if ours:
-        path.mkdir(parents=True, exist_ok=True)
+        Root.at(path, create=True).close()
     if not path.exists():
         raise ContainerError(f'path "{path}" does not exist')
     return path
@@ -150,16 +203,17 @@ def _local(path: Path, *, ours: bool) -> Path:
 def _of_machine(source: HostPathVolumeSource) -> Path:
     path, kind = Path(source.path), source.type or ""
     if kind == "DirectoryOrCreate":
-        path.mkdir(parents=True, exist_ok=True)
+        Root.at(path, create=True).close()
     elif kind == "FileOrCreate" and not path.exists():
-        path.touch()
+        with Root.at(path.parent) as above:
+            above.create(path.name, b"", 0o644)
     kind = kind.removesuffix("OrCreate")
     if kind in _CHECKS:
         holds, word = _CHECKS[kind]
         if not holds(path):
             raise ContainerError(f"hostPath type check failed: {path} is not a {word}")
     elif not path.exists():
-        path.mkdir(parents=True)
+        Root.at(path, create=True).close()
     return path
 
 

@@ -22,7 +22,9 @@ class Places:
     """
 
     def __init__(self, mounts: Iterable[Mount]) -> None:
-        self._sources = {target: str(mount.source) for mount in mounts if (target := mount.target.rstrip("/"))}
+        self._sources = {
+            target: str(mount.source / mount.sub_path) for mount in mounts if (target := mount.target.rstrip("/"))
+        }
         targets = "|".join(re.escape(target) for target in sorted(self._sources, key=len, reverse=True))
         self._pattern = re.compile(rf"(?:(?<![\w./-])|(?<=://))(?:{targets})(?![\w.-])")
 

@@ -41,10 +41,11 @@ main(int(sys.argv[2]), sys.argv[3])
 class WardenContainer:
     """A container that was started."""
 
-    def __init__(self, warden: Warden, container: str, ended: asyncio.Future[Exit]) -> None:
+    def __init__(self, warden: Warden, container: str, ended: asyncio.Future[Exit], notice: str) -> None:
         self._warden = warden
         self._ended = ended
         self.id = container
+        self.notice = notice
 
     async def wait(self) -> Exit:
         """See `Started`."""
@@ -58,11 +59,13 @@ class WardenContainer:
 class Warden:
     """Runs containers as processes, by way of a process that ends them all when this one is gone.
 
-    `folder` is for its own use; `stop_seconds` is how long containers have to end when it is left.
+    `folder` is for its own use; `stop_seconds` is how long containers have to end when it is left. What is in the `hidden`
+    folders no container sees, where it has a file tree of its own, but for its volumes.
     """
 
-    def __init__(self, folder: Path, *, stop_seconds: float = 0.5) -> None:
+    def __init__(self, folder: Path, *, stop_seconds: float = 0.5, hidden: tuple[Path, ...] = ()) -> None:
         self._folder = folder
+        self._hidden = hidden
         self._stop_seconds = stop_seconds
         self._process: subprocess.Popen[bytes] | None = None
         self._link: Link | None = None
@@ -124,12 +127,13 @@ class Warden:
             places = self._places[launch.id] = Places(launch.mounts)
             launch = places.in_launch(launch)
         try:
-            self._first[launch.id] = (await self._begun({"do": "start", **_plan(launch)}))["pid"]
+            told = await self._begun({"do": "start", **_plan(launch, self._hidden)})
         except BaseException:
             self.signal(launch.id, signal.SIGKILL)
             self._forget(launch.id)
             raise
-        return WardenContainer(self, launch.id, ended)
+        self._first[launch.id] = told["pid"]
+        return WardenContainer(self, launch.id, ended, told["notice"])
 
     async def exec(self, container: str, argv: tuple[str, ...], options: ProcessOptions) -> Process:
         """See `Runtime`."""
@@ -256,7 +260,7 @@ def _spawned(fd: int, base: Path) -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, pass_fds=(fd,), stdin=null, stdout=null, cwd="/", process_group=0)  # noqa: S603 - our own
 
 
-def _plan(launch: Launch) -> dict[str, Any]:
+def _plan(launch: Launch, hidden: tuple[Path, ...]) -> dict[str, Any]:
     account = launch.account
     return {
         "id": launch.id,
@@ -265,9 +269,11 @@ def _plan(launch: Launch) -> dict[str, Any]:
         "log": str(launch.log),
         "folder": launch.folder,
         "hostname": launch.hostname,
-        "mounts": [(str(mount.source), mount.target, mount.read_only) for mount in launch.mounts],
+        "mounts": [(str(mount.source), mount.target, mount.read_only, mount.sub_path) for mount in launch.mounts],
+        "hidden": [str(folder) for folder in hidden],
         "account": (account.user, account.group, list(account.groups)),
         "privileged": launch.privileged,
+        "address": launch.address,
         "stdin": launch.stdin,
         "stdin_once": launch.stdin_once,
         "tty": launch.tty,

@@ -1,11 +1,9 @@
-"""Calls to the kernel that find a file by its path, and how to be asked about them (seccomp's user notification)."""
+"""Calls to the kernel that find a file by its path."""
 
 from __future__ import annotations
 
 import ctypes
-import errno
 import os
-import struct
 
 from navarch.cluster.nodes.warden.program import kernel
 
@@ -15,11 +13,7 @@ if TYPE_CHECKING:
 
     Does = Literal["open", "look", "change"]
 
-__all__ = ["CALLS", "Call", "be_asked"]
-
-_LOAD, _IF_EQUAL, _RETURN = 0x20, 0x15, 0x06
-_ALLOWED, _ASKED = 0x7FFF0000, 0x7FC00000
-_SET_FILTER, _WITH_LISTENER = 1, 8
+__all__ = ["CALLS", "MACHINE", "SECCOMP", "Call"]
 
 
 class Call:
@@ -90,19 +84,5 @@ _OF_MACHINES: Final = {
         },
     ),
 }
-_MACHINE, _SECCOMP, CALLS = _OF_MACHINES.get(os.uname().machine, (0, 0, {}))
-"""By number."""
-
-
-def be_asked() -> int:
-    """From here on whoever reads the descriptor that this returns is asked about each of these calls."""
-    if not CALLS:
-        raise OSError(errno.ENOSYS, f"expected a machine of {', '.join(_OF_MACHINES)}, got {os.uname().machine}")
-    kernel.no_new_privileges()
-    steps = [(_LOAD, 0, 0, 4), (_IF_EQUAL, 1, 0, _MACHINE), (_RETURN, 0, 0, _ALLOWED), (_LOAD, 0, 0, 0)]
-    for left, number in zip(range(len(CALLS), 0, -1), CALLS, strict=True):
-        steps.append((_IF_EQUAL, left, 0, number))
-    steps += [(_RETURN, 0, 0, _ALLOWED), (_RETURN, 0, 0, _ASKED)]
-    code = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *step) for step in steps))
-    program = ctypes.create_string_buffer(struct.pack("@HP", len(steps), ctypes.addressof(code)))
-    return kernel.call(_SECCOMP, _SET_FILTER, _WITH_LISTENER, program)
+MACHINE, SECCOMP, CALLS = _OF_MACHINES.get(os.uname().machine, (0, 0, {}))
+"""The architecture as filters name it, the number of `seccomp`, and the calls by number."""

@@ -6,6 +6,7 @@ import _socket
 import errno
 import fcntl
 import os
+import resource
 import signal
 import termios
 
@@ -13,38 +14,49 @@ from navarch.cluster.nodes.warden.program import kernel
 from navarch.cluster.nodes.warden.program.doors import Door, open_door, shut_in
 from navarch.cluster.nodes.warden.program.isolation import Isolation
 from navarch.cluster.nodes.warden.program.logs import Log
+from navarch.cluster.nodes.warden.program.mounts import Mounts
 from navarch.cluster.nodes.warden.program.processes import MARK
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Final, NoReturn
 
-__all__ = ["Child", "Streams", "begin"]
+    from navarch.cluster.nodes.warden.program.filters import Ports
+
+__all__ = ["Child", "Streams", "begin", "lift_limit"]
 
 _HIGHEST_CAPABILITY: Final = 40
-_KEPT_CAPABILITIES: Final = frozenset({0, 1, 3, 4, 5, 6, 7, 8, 10, 13, 18, 27, 29, 31})
-"""Those that container runtimes leave by default."""
+_KEPT_CAPABILITIES: Final = frozenset({0, 1, 3, 4, 5, 6, 7, 8, 10, 13, 18, 29, 31})
+"""Those that container runtimes leave by default, but for device nodes: no cgroup decides here who may use which."""
+
+_DESCRIPTORS: Final = resource.getrlimit(resource.RLIMIT_NOFILE)
+"""How many descriptors programs may have: as many as the warden was begun with."""
+
+
+def lift_limit() -> None:
+    """The warden may have as many as it can: it needs several for each container."""
+    resource.setrlimit(resource.RLIMIT_NOFILE, (_DESCRIPTORS[1], _DESCRIPTORS[1]))
 
 
 class Streams:
     """Both ends of what leads to one process: `theirs` are its own three standard streams, the others ours (-1: none).
 
-    `report` says why the program could not be run, and closes without a word if it could; a `link` is for its door.
+    `report` says why the program could not be run, and closes without a word if it could; the `link` is for its door.
     """
 
-    def __init__(self, *, stdin: bool, tty: bool, door: bool) -> None:
+    def __init__(self, *, stdin: bool, tty: bool) -> None:
         self.report, self.their_report = os.pipe()
-        self.link = _socket.socketpair() if door else None
+        self.link = _socket.socketpair()
         self.stdin = self.stderr = -1
         if tty:
             self.stdout, slave = os.openpty()
             self.stdin = os.dup(self.stdout)
             self.theirs = (slave, slave, slave)
             return
-        source = os.open("/dev/null", os.O_RDONLY | os.O_CLOEXEC)
-        if stdin:
-            os.close(source)
-            source, self.stdin = os.pipe()
+        source, self.stdin = os.pipe()
+        if not stdin:  # one that has ended: the machine's own /dev/null could be changed by whoever has it
+            os.close(self.stdin)
+            self.stdin = -1
         self.stdout, out = os.pipe()
         self.stderr, err = os.pipe()
         self.theirs = (source, out, err)
@@ -52,32 +64,33 @@ class Streams:
     def close_theirs(self) -> None:
         for fd in {*self.theirs, self.their_report}:
             os.close(fd)
-
-    def opened_door(self, mounts: list[tuple[str, str, bool]]) -> Door | None:
-        """The door of the process that was begun, if it has one."""
-        if self.link is None:
-            return None
-        ours, theirs = self.link
-        theirs.close()
-        try:
-            return open_door(ours, mounts)
-        finally:
-            ours.close()
+        self.link[1].close()
 
 
 class Child:
     """A process that was begun: the first of a container (which has a log), or one more inside it."""
 
-    def __init__(self, plan: dict[str, Any], pid: int, streams: Streams, log: Log | None, door: Door | None) -> None:
+    def __init__(self, plan: dict[str, Any], pid: int, streams: Streams, log: Log | None, mounts: Mounts) -> None:
         self.id: str = plan["id"]
         self.plan = plan
         self.pid = pid
         self.report = streams.report
+        os.set_blocking(self.report, False)
+        self.link = streams.link[0]
+        self.link.setblocking(False)
         self.fault = b""
         self.streams = streams
         self.log = log
-        self.door = door
+        self.mounts = mounts
         self.status: int | None = None
+
+    def opened_door(self) -> Door | None:
+        """The door of the process, if it has one; the mounts are closed with it. Raises `BlockingIOError` until the process
+        has come so far: the warden waits for nobody, since what a volume holds may keep the process waiting on its way.
+        """
+        door = open_door(self.link, self.mounts, self.plan["address"])
+        self.link.close()
+        return door
 
 
 def begin(plan: dict[str, Any], isolation: Isolation, alive: int, inside: Child | None) -> Child:
@@ -85,8 +98,10 @@ def begin(plan: dict[str, Any], isolation: Isolation, alive: int, inside: Child 
 
     Raises `OSError` if there is no room for one more process, pipe or log.
     """
+    mounts = inside.mounts.copy() if inside else _mounts(plan, isolation)
     log = Log(plan["log"]) if inside is None else None
-    streams = Streams(stdin=plan["stdin"], tty=plan["tty"], door=isolation.doors)
+    plan["ports"] = inside.plan["ports"] if inside else _ports(plan, isolation)
+    streams = Streams(stdin=plan["stdin"], tty=plan["tty"])
     pid = isolation.fork() if inside is None else isolation.fork_into(inside.pid)
     if pid == 0:
         kernel.with_parent(signal.SIGKILL)
@@ -94,7 +109,21 @@ def begin(plan: dict[str, Any], isolation: Isolation, alive: int, inside: Child 
             os._exit(1)
         _become(plan, isolation, streams, inside)
     streams.close_theirs()
-    return Child(plan, pid, streams, log, streams.opened_door((inside.plan if inside else plan)["mounts"]))
+    return Child(plan, pid, streams, log, mounts)
+
+
+def _mounts(plan: dict[str, Any], isolation: Isolation) -> Mounts:
+    """What the door of the container stands for; one that has a tree of its own finds its mounts there."""
+    return Mounts(plan["mounts"], plan["hidden"]) if isolation.doors else Mounts([], [])
+
+
+def _ports(plan: dict[str, Any], isolation: Isolation) -> Ports:
+    """Whether sockets are bound by the warden. Where it cannot do that, a program that is told the address of its pod is
+    trusted to listen there, and others bind nothing.
+    """
+    if isolation.ports:
+        return "asked"
+    return "free" if any(plan["address"] in text for text in (*plan["argv"], *plan["env"].values())) else "refused"
 
 
 def _become(plan: dict[str, Any], isolation: Isolation, streams: Streams, inside: Child | None) -> NoReturn:
@@ -102,11 +131,10 @@ def _become(plan: dict[str, Any], isolation: Isolation, streams: Streams, inside
     try:
         _take_streams(streams, tty=plan["tty"])
         if inside is None:
-            isolation.seclude(plan["mounts"], plan["hostname"])
+            isolation.seclude(plan)
         else:
             isolation.join(inside.pid)
-        if streams.link is not None:
-            shut_in(streams.link[1])
+        _shut_in(plan, isolation, streams.link[1])
         _restrict(plan, isolation)
         _enter_folder(plan["folder"])
         mark = {} if isolation.processes else {MARK: plan["id"] if inside is None else inside.id}
@@ -115,6 +143,14 @@ def _become(plan: dict[str, Any], isolation: Isolation, streams: Streams, inside
         os.write(streams.their_report, f"{error.errno or 0} {error.strerror or error}".encode(errors="replace"))
     finally:
         os._exit(128)
+
+
+def _shut_in(plan: dict[str, Any], isolation: Isolation, link: _socket.socket) -> None:
+    try:
+        shut_in(link, files=isolation.doors, ports=plan["ports"], raw=plan["privileged"])
+    except OSError as error:
+        fault = f"seccomp: {error}: no container is started that could listen on all addresses of this machine"
+        raise OSError(error.errno, fault) from error
 
 
 def _take_streams(streams: Streams, *, tty: bool) -> None:
@@ -137,6 +173,7 @@ def _restrict(plan: dict[str, Any], isolation: Isolation) -> None:
         os.setgid(group or 0)
         os.setuid(user or 0)
         kernel.with_parent(signal.SIGKILL)  # forgotten when the account changes
+    resource.setrlimit(resource.RLIMIT_NOFILE, _DESCRIPTORS)
     for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD, signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
     signal.set_wakeup_fd(-1)

@@ -6,12 +6,13 @@ import os
 import signal
 
 from navarch.cluster.nodes.warden.program import kernel, tree
-from navarch.cluster.nodes.warden.program.doors import try_door
+from navarch.cluster.nodes.warden.program.doors import try_files, try_ports
+from navarch.cluster.nodes.warden.program.mounts import Mounts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Final
+    from typing import Any, Final
 
 __all__ = ["Isolation"]
 
@@ -19,13 +20,16 @@ _ACCOUNTS: Final = "runAsUser, runAsGroup and fsGroup are not honoured"
 _MEANS: Final = (
     "containers see the machine as it is; in their commands and variables volumes are named by where they are"
 )
+_NO_PORTS: Final = "containers bind no sockets, unless their command or environment names the address of their pod"
+_UNASKED: Final = "names of services do not resolve, and read-only volumes can be written to"
 
 
 class Isolation:
     """What keeps containers apart from each other and from the machine.
 
     `mounts`: they have file trees of their own; `doors`: instead of these, files are opened for them by the places of their
-    mounts; `processes`: they have process ids of their own, and all of them end with the first.
+    mounts; `processes`: they have process ids of their own, and all of them end with the first; `ports`: what they bind is
+    bound to the address of their pod.
     `limits` says in words what is not possible. Without root the warden has namespaces of its own around those of its
     containers, since it may do nothing with others.
     """
@@ -34,11 +38,12 @@ class Isolation:
         self._base = base
         self._own = -1
         self.is_root = os.geteuid() == 0
-        self.mounts = self.processes = self.doors = False
+        self.mounts = self.processes = self.doors = self.ports = False
         self.limits: list[str] = [] if self.is_root else [f"not root: {_ACCOUNTS}"]
 
     def find_out(self) -> None:
         """Tries what every container goes through, with nothing in it."""
+        self._find_ports()
         fault = _attempt(self._try_processes)
         if not fault:
             self.mounts = self.processes = True
@@ -50,11 +55,17 @@ class Isolation:
             self.limits.append(f"no mount namespaces ({fault}): {_MEANS}{f', and {_ACCOUNTS}' if self.is_root else ''}")
             self._find_doors()
 
+    def _find_ports(self) -> None:
+        fault = _attempt(try_ports)
+        self.ports = not fault
+        if fault:
+            self.limits.append(f"the kernel does not ask about sockets ({fault}): {_NO_PORTS}")
+
     def _find_doors(self) -> None:
-        fault = _attempt(try_door)
+        fault = _attempt(try_files)
         self.doors = not fault
         if fault:
-            self.limits.append(f"the kernel does not ask about files ({fault}): names of services do not resolve")
+            self.limits.append(f"the kernel does not ask about files ({fault}): {_UNASKED}")
 
     @property
     def accounts(self) -> bool:
@@ -142,14 +153,23 @@ class Isolation:
         if self.processes:
             kernel.setns(self._own, kernel.NEW_PROCESSES)
 
-    def seclude(self, mounts: list[tuple[str, str, bool]], hostname: str) -> None:
+    def seclude(self, plan: dict[str, Any]) -> None:
         """Gives this process, the first of a container, its own tree and name."""
         if not self.mounts:
             return
         kernel.unshare(kernel.NEW_MOUNTS | kernel.NEW_UTS)
-        if hostname:
-            kernel.set_hostname(hostname)
-        tree.enter(self._base, mounts, own_processes=self.processes)
+        if plan["hostname"]:
+            kernel.set_hostname(plan["hostname"])
+        mounts = Mounts(
+            plan["mounts"], plan["hidden"]
+        )  # a descriptor from outside of this namespace cannot be mounted in it
+        tree.enter(
+            self._base,
+            mounts.places,
+            own_processes=self.processes,
+            privileged=plan["privileged"],
+            hidden=mounts.hidden,
+        )
 
     def join(self, pid: int) -> None:
         """Moves this process into the tree of the container whose first process has that id."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import time
 
+from navarch.cluster.nodes.warden.program.root import Root
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Final
@@ -23,9 +25,14 @@ class Log:
     """
 
     def __init__(self, path: str) -> None:
-        self._path = path
+        folder, _, self._name = path.rpartition("/")
+        self._folder = Root.at(folder)
         self._partial = {"stdout": b"", "stderr": b""}
-        self._fd = _opened(path)
+        try:
+            self._fd = self._opened()
+        except OSError:
+            self._folder.close()
+            raise
         self._size = 0
 
     def add(self, stream: str, data: bytes) -> None:
@@ -45,6 +52,7 @@ class Log:
             if rest:
                 self._write(f"{_now()} {stream} P ".encode() + rest + b"\n")
         os.close(self._fd)
+        self._folder.close()
 
     def _write(self, text: bytes) -> None:
         try:
@@ -56,16 +64,17 @@ class Log:
 
     def _rotate(self) -> None:
         try:
-            os.replace(self._path, f"{self._path}.1")
-            fresh = _opened(self._path)
+            self._folder.move(self._name, f"{self._name}.1")
+            fresh = self._opened()
         except OSError:
             return
         os.close(self._fd)
         self._fd, self._size = fresh, 0
 
-
-def _opened(path: str) -> int:
-    return os.open(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC, 0o640)
+    def _opened(self) -> int:
+        """Never what a link leads to; a pipe that somebody put there keeps nobody waiting."""
+        flags = os.O_CREAT | os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK
+        return self._folder.open(self._name, flags, 0o640)
 
 
 def _whole(head: bytes, lines: list[bytes]) -> bytes:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import _socket
 import errno
+import fcntl
 import os
 import select
 import signal
 import time
 
 from navarch.cluster.nodes.warden.program import kernel
-from navarch.cluster.nodes.warden.program.children import Child, begin
+from navarch.cluster.nodes.warden.program.children import Child, begin, lift_limit
 from navarch.cluster.nodes.warden.program.doors import Door
 from navarch.cluster.nodes.warden.program.isolation import Isolation
 from navarch.cluster.nodes.warden.program.processes import adopted, descendants, end_children, send
@@ -24,6 +25,15 @@ if TYPE_CHECKING:
 __all__ = ["main"]
 
 _PIECE: Final = 65536
+_LONGEST_BEGINNING: Final = 60
+"""In seconds: what a container goes through before its program runs takes much less."""
+_TOO_LATE: Final = (
+    f"expected the program to run within {_LONGEST_BEGINNING} s, got no file tree with its volumes until then"
+)
+_NO_PORTS: Final = (
+    "this container cannot bind sockets, since the kernel does not let the node bind them to the pod's address; "
+    "name that address in its command or environment ($(POD_IP), status.podIP), and listen there"
+)
 
 
 class Warden:
@@ -37,7 +47,11 @@ class Warden:
         self._outbox: list[tuple[bytes, list[int]]] = []
         self._children: dict[str, Child] = {}
         self._readers: dict[int, tuple[Child, str]] = {}
+        self._beginning: dict[str, float] = {}
+        self._links: dict[int, Child] = {}
         self._doors: dict[int, Door] = {}
+        self._awaited: dict[int, int] = {}
+        self._poll = select.poll()
         self._taps = Taps()
         self._stop_at = float("inf")
         self._connected = True
@@ -56,16 +70,18 @@ class Warden:
         return stopping and (not self._children or time.clock_gettime(time.CLOCK_MONOTONIC) >= self._stop_at)
 
     def _turn(self) -> None:
-        reading = [self._link.fileno(), self._wakeup, *self._readers, *self._doors]
-        writing = [*([self._link.fileno()] if self._outbox else []), *self._taps.waiting()]
-        poll = select.poll()
-        for fd in reading:
-            poll.register(fd, select.POLLIN)
-        for fd in writing:
-            poll.register(fd, select.POLLOUT | (select.POLLIN if fd in reading else 0))
-        left = self._stop_at - time.clock_gettime(time.CLOCK_MONOTONIC)
-        for fd, _ in poll.poll(None if left == float("inf") else max(left, 0) * 1000):
+        fds = (self._link.fileno(), self._wakeup, *self._readers, *self._links, *self._doors)
+        awaited = dict.fromkeys(fds, select.POLLIN)
+        for fd in (*([self._link.fileno()] if self._outbox else []), *self._taps.waiting()):
+            awaited[fd] = awaited.get(fd, 0) | select.POLLOUT
+        if awaited != self._awaited:
+            self._awaited, self._poll = awaited, select.poll()
+            for fd, events in awaited.items():
+                self._poll.register(fd, events)
+        left = min(self._stop_at, *self._beginning.values(), float("inf")) - time.clock_gettime(time.CLOCK_MONOTONIC)
+        for fd, _ in self._poll.poll(None if left == float("inf") else max(left, 0) * 1000):
             self._ready(fd)
+        self._end_late()
 
     def _ready(self, fd: int) -> None:
         if fd == self._link.fileno():
@@ -76,10 +92,19 @@ class Warden:
             self._reap()
         elif fd in self._readers:
             self._read(fd)
+        elif fd in self._links:
+            self._open_door(self._links[fd])
         elif fd in self._doors:
-            self._doors[fd].answer()
+            self._answer(self._doors[fd])
         else:
             self._taps.flush(fd)
+
+    def _answer(self, door: Door) -> None:
+        """Its container may have ended long ago: what was left running by an exec still asks."""
+        door.answer()
+        if door.is_over:
+            del self._doors[door.fd]
+            door.close()
 
     # The socket
 
@@ -139,21 +164,34 @@ class Warden:
             return
         self._children[child.id] = child
         self._readers[child.report] = (child, "report")
-        if child.door is not None:
-            self._doors[child.door.fd] = child.door
+        self._links[child.link.fileno()] = child
+        self._beginning[child.id] = time.clock_gettime(time.CLOCK_MONOTONIC) + _LONGEST_BEGINNING
+
+    def _open_door(self, child: Child) -> None:
+        """The process has its tree and asks from here on, or it has ended before."""
+        fd = child.link.fileno()
+        try:
+            door = child.opened_door()
+        except BlockingIOError:
+            return
+        del self._links[fd]
+        if door is not None:
+            self._doors[door.fd] = door
 
     def _exec(self, message: dict[str, Any]) -> None:
         inside = self._children.get(message["container"])
-        if inside is None or inside.status is not None:
+        if inside is None or inside.status is not None or inside.id in self._beginning:
             self._tell({"is": "failed", "id": message["id"], "errno": errno.ESRCH, "fault": "container not running"})
             return
-        own = {key: inside.plan[key] for key in ("env", "folder", "account", "privileged")}
+        own = {key: inside.plan[key] for key in ("env", "folder", "account", "privileged", "address")}
         self._begin({**own, **message}, inside)
 
     def _began(self, child: Child) -> None:
         """The program runs, or could not be run."""
+        del self._beginning[child.id]
         del self._readers[child.report]
         os.close(child.report)
+        child.report = -1  # the number may soon be that of another container's output
         if child.fault:
             self._failed(child)
             return
@@ -167,7 +205,17 @@ class Warden:
             if fd >= 0:
                 os.set_blocking(fd, False)
                 self._readers[fd] = (child, stream)
-        self._tell({"is": "started", "id": child.id, "pid": child.pid, "streams": []})
+        notice = _NO_PORTS if child.plan["ports"] == "refused" else ""
+        self._tell({"is": "started", "id": child.id, "pid": child.pid, "streams": [], "notice": notice})
+
+    def _end_late(self) -> None:
+        """Kills what takes too long to begin."""
+        now = time.clock_gettime(time.CLOCK_MONOTONIC)
+        for name in [name for name, limit in self._beginning.items() if limit <= now]:
+            child = self._children[name]
+            send(child.pid, signal.SIGKILL)
+            child.fault = f"{errno.ETIMEDOUT} {_TOO_LATE}".encode()
+            self._began(child)
 
     def _failed(self, child: Child) -> None:
         number, _, fault = child.fault.decode(errors="replace").partition(" ")
@@ -201,14 +249,21 @@ class Warden:
         self._received(fd, data)
 
     def _drain(self, fd: int) -> None:
-        """Reads what is still in the pipe and closes it: all who could write to it are gone, or about to be."""
+        """Reads what is still in the pipe and closes it: all who should write to it are gone, or about to be.
+
+        No more than fits in, since a container may have given it to another one, which goes on writing.
+        """
         os.set_blocking(fd, False)
+        left = _capacity(fd)
         while fd in self._readers:
             try:
-                data = os.read(fd, _PIECE)
+                data = os.read(fd, left)
             except OSError:
                 data = b""
+            left -= len(data)
             self._received(fd, data)
+            if left == 0 and fd in self._readers:
+                self._received(fd, b"")
 
     def _received(self, fd: int, data: bytes) -> None:
         child, stream = self._readers[fd]
@@ -243,6 +298,8 @@ class Warden:
 
     def _freeze(self, *, frozen: bool) -> None:
         number = signal.SIGSTOP if frozen else signal.SIGCONT
+        left = float("inf") if frozen else _LONGEST_BEGINNING
+        self._beginning = dict.fromkeys(self._beginning, time.clock_gettime(time.CLOCK_MONOTONIC) + left)
         for pid in descendants(os.getpid()):
             send(pid, number)
 
@@ -266,6 +323,8 @@ class Warden:
 
     def _ended(self, child: Child, status: int) -> None:
         child.status = status
+        if child.link.fileno() in self._links:
+            self._open_door(child)
         if child.report in self._readers:
             self._drain(child.report)
         if child.log is not None and not self._isolation.processes:
@@ -292,15 +351,19 @@ class Warden:
         if child.log is not None:
             child.log.close()
             child.log = None
-        if child.door is not None:
-            del self._doors[child.door.fd]
-            child.door.close()
-            child.door = None
         self._taps.close(child.id)
 
 
 def _which(child: Child) -> list[str]:
     return [name for name in ("stdin", "stdout", "stderr") if getattr(child.streams, name) >= 0]
+
+
+def _capacity(fd: int) -> int:
+    """How many bytes there can be in a pipe, or about as many as in a terminal."""
+    try:
+        return fcntl.fcntl(fd, fcntl.F_GETPIPE_SZ)
+    except OSError:
+        return _PIECE
 
 
 def _wakeup() -> int:
@@ -318,6 +381,7 @@ def main(fd: int, base: str) -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # a terminal's Ctrl-C is for the cluster
         signal.signal(number, signal.SIG_IGN)
     os.set_inheritable(fd, False)
+    lift_limit()
     isolation = Isolation(base)
     isolation.find_out()
     isolation.settle()

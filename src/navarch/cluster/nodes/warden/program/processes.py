@@ -44,10 +44,10 @@ def _read(path: str) -> bytes:
 
 
 def send(pid: int, number: int) -> bool:
-    """Sends a signal; whether the process was still there."""
+    """Sends a signal; returns whether that was possible: the process may be gone, and the number none of a signal."""
     try:
         os.kill(pid, number)
-    except ProcessLookupError:
+    except (OSError, OverflowError):
         return False
     return True
 

@@ -1,49 +1,79 @@
 """A container's own file tree: the machine's, as it is, with the container's mounts in it and all writes kept apart.
 
 Where overlays can be mounted, what a container writes outside of its volumes goes into memory and ends with it; where
-they cannot, it sees the machine's folders as they are. Nothing of this is visible outside of the container's mount
-namespace, and nothing is left when its last process ends.
+they cannot, it sees the machine's folders as they are, root's containers without writing to them. Nothing of this is
+visible outside of the container's mount namespace, and nothing is left when its last process ends.
 """
 
 from __future__ import annotations
 
+import ctypes
 import os
 import stat
+import struct
 
 from navarch.cluster.nodes.warden.program import kernel
+from navarch.cluster.nodes.warden.program.root import Root
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Final
+    from collections.abc import Sequence
+    from typing import Final
 
 __all__ = ["enter"]
 
 _BIND: Final = kernel.BIND | kernel.RECURSIVE
+_KEPT: Final = os.ST_NOSUID | os.ST_NODEV | os.ST_NOEXEC
+"""What a mount that is made read-only has to keep."""
+_MOUNT_SETATTR: Final = 442
+_CURRENT: Final = -100
+_INSIDE: Final = 0x8000
+_ONLY_READ: Final = struct.pack("=4Q", kernel.READ_ONLY, 0, 0, 0)
 _SIZE: Final = "size=1g"
 _OWN: Final = frozenset({"dev", "proc", "sys"})
 _DEVICES: Final = ("null", "zero", "full", "random", "urandom", "tty")
 _LINKS: Final = {"fd": "/proc/self/fd", "stdin": "fd/0", "stdout": "fd/1", "stderr": "fd/2", "ptmx": "pts/ptmx"}
+_KERNELS_OWN: Final = ("acpi", "bus", "driver", "fs", "irq", "scsi", "sys", "sysrq-trigger", "tty")
+"""Parts of /proc through which the machine is changed."""
+_SECRETS: Final = ("kcore", "keys", "timer_list")
+"""Files of /proc that show other processes and the kernel's memory."""
+_ESCAPES: Final = {"\\040": " ", "\\011": "\t", "\\012": "\n", "\\134": "\\"}
+_NOT_IN_OPTIONS: Final = frozenset(",:\\")
 
 
-def enter(base: str, mounts: list[Any], *, own_processes: bool) -> None:
+def enter(
+    base: str,
+    mounts: Sequence[tuple[str, str, bool]],
+    *,
+    own_processes: bool,
+    privileged: bool = False,
+    hidden: Sequence[str] = (),
+) -> None:
     """Makes the tree and moves into it. `base` is an empty folder; `mounts` are (source, target, read-only).
 
-    Needs a mount namespace of its own. Raises `OSError`.
+    Folders that are `hidden` are empty in it. One that is `privileged` may change the kernel's settings. Needs a mount
+    namespace of its own. Raises `OSError`.
     """
     kernel.mount("", "/", flags=kernel.RECURSIVE | kernel.PRIVATE)
     mounted = _mounted()
     kernel.mount("tmpfs", base, "tmpfs", options=f"mode=0755,{_SIZE}")
     root = f"{base}/root"
-    for folder in (root, f"{base}/upper", f"{base}/work"):
+    for folder in (root, f"{base}/upper", f"{base}/work", f"{base}/folder"):
         os.mkdir(folder)
+    _make_file(f"{base}/file")
     kernel.mount("tmpfs", root, "tmpfs", options=f"mode=0755,{_SIZE}")
     placed = sorted((_resolved(target), source, read_only) for source, target, read_only in mounts)
-    points = [(target, os.path.isdir(source)) for target, source, _ in placed]
-    _mirror_machine(base, root, points, mounted)
+    _Mirror(base, root, [(target, os.path.isdir(source)) for target, source, _ in placed]).show_machine(mounted)
     _make_devices(f"{root}/dev")
     _show_processes(f"{root}/proc", own=own_processes)
-    for target, source, read_only in placed:
-        _bind(source, root + target, read_only=read_only)
+    kernel.mount("/sys", f"{root}/sys", flags=_BIND)
+    if not privileged:
+        _protect_kernel(root)
+    for path in hidden:
+        _hide(root + os.path.realpath(path))
+    with Root.at(root) as tree:
+        for target, source, read_only in placed:
+            _place(tree, base, source, target, read_only=read_only)
     _move_into(root)
 
 
@@ -52,56 +82,120 @@ def _resolved(target: str) -> str:
     return os.path.realpath(os.path.join("/", target))
 
 
-def _mirror_machine(base: str, root: str, points: list[tuple[str, bool]], mounted: list[str]) -> None:
-    for name in os.listdir("/"):
-        source, target = f"/{name}", f"{root}/{name}"
-        if name in _OWN or os.path.islink(source) or not os.path.isdir(source):
-            _mirror_entry(source, target)
-        elif _overlaid(base, name, target, points):
-            _show_mounts(source, target, mounted)
-        else:
-            _mirror(source, target, [point for point, _ in points])
+class _Mirror:
+    """Shows the machine's folders in a new root. `points` are where something will be mounted, and whether it is a folder."""
+
+    def __init__(self, base: str, root: str, points: list[tuple[str, bool]]) -> None:
+        self._base = base
+        self._root = root
+        self._points = points
+        self._layers = 0
+
+    def show_machine(self, mounted: list[str]) -> None:
+        for name in os.listdir("/"):
+            source, target = f"/{name}", f"{self._root}/{name}"
+            if os.path.islink(source):
+                os.symlink(os.readlink(source), target)
+            elif name in _OWN:
+                os.mkdir(target)
+            elif not os.path.isdir(source):
+                _show_read_only(source, target)
+            elif self._overlay(source, target):
+                self._show_mounts([point for point in mounted if point.startswith(f"{source}/")])
+            else:
+                self._mirror(source, target)
+                if os.geteuid() == 0:
+                    _make_read_only(target)
+
+    def _overlay(self, lower: str, target: str) -> bool:
+        """The machine's folder under a layer of the container's own, in which the mount points are; False if that fails."""
+        if _NOT_IN_OPTIONS & {*lower}:
+            return False
+        self._layers += 1
+        upper, work = f"{self._base}/upper/{self._layers}", f"{self._base}/work/{self._layers}"
+        os.mkdir(work)
+        _make_like(lower, upper)
+        is_new = not os.path.isdir(target)
+        try:
+            if is_new:
+                os.mkdir(target)
+            for point, folder in self._points:
+                if point.startswith(f"{lower}/"):
+                    _make_points(upper, lower, point, folder=folder)
+            kernel.mount("overlay", target, "overlay", options=f"lowerdir={lower},upperdir={upper},workdir={work}")
+        except OSError:
+            if is_new:
+                os.rmdir(target)
+            return False
+        return True
+
+    def _show_mounts(self, points: list[str]) -> None:
+        """Mounts inside a folder, which its overlay does not show: each under a layer of its own, or only to be read."""
+        for point in points:
+            target = f"{self._root}{point}"
+            try:
+                if not os.path.isdir(point) or not self._overlay(point, target):
+                    kernel.mount(point, target, flags=_BIND)
+                    _make_read_only(target)
+            except OSError:  # something else is mounted over it, or it belongs to somebody else
+                continue
+
+    def _mirror(self, source: str, target: str) -> None:
+        """A folder with all that is in the machine's; those on the way to a mount point are made anew, so that it fits in."""
+        if not any(point.startswith(f"{source}/") for point, _ in self._points):
+            _show(source, target)
+            return
+        os.mkdir(target)
+        for name in os.listdir(source):
+            inner = f"{source}/{name}"
+            if os.path.isdir(inner) and not os.path.islink(inner):
+                self._mirror(inner, f"{target}/{name}")
+            else:
+                _show(inner, f"{target}/{name}")
 
 
-def _mirror_entry(source: str, target: str) -> None:
+def _show(source: str, target: str) -> None:
     """One entry of a folder; what cannot be shown is left out."""
     if os.path.islink(source):
         os.symlink(os.readlink(source), target)
-    elif os.path.basename(target) in {"dev", "proc"} and os.path.dirname(source) == "/":
-        os.mkdir(target)
     elif os.path.exists(source):
         _make_point(target, folder=os.path.isdir(source))
         kernel.mount(source, target, flags=_BIND)
 
 
-def _overlaid(base: str, name: str, target: str, points: list[tuple[str, bool]]) -> bool:
-    """The machine's folder under a layer of the container's own, in which the mount points are; False if that fails."""
-    upper, work, lower = f"{base}/upper/{name}", f"{base}/work/{name}", f"/{name}"
-    os.mkdir(work)
-    _make_like(lower, upper)
-    os.mkdir(target)
+def _show_read_only(source: str, target: str) -> None:
+    _show(source, target)
+    _make_read_only(target)
+
+
+def _make_read_only(target: str) -> None:
+    """All mounts at the target and inside of it: by one call, or one by one before Linux 5.12."""
     try:
-        for point, folder in points:
-            if point.startswith(f"{lower}/"):
-                _make_points(base, point, folder=folder)
-        options = f"lowerdir={lower},upperdir={upper},workdir={work}"
-        kernel.mount("overlay", target, "overlay", options=options)
+        kernel.call(
+            _MOUNT_SETATTR, _CURRENT, ctypes.c_char_p(os.fsencode(target)), _INSIDE, _ONLY_READ, len(_ONLY_READ)
+        )
     except OSError:
-        os.rmdir(target)
-        return False
-    return True
+        _make_each_read_only(target)
 
 
-def _make_points(base: str, point: str, *, folder: bool) -> None:
+def _make_each_read_only(target: str) -> None:
+    for point in _mounted():
+        if point == target or point.startswith(f"{target}/"):
+            kept = os.statvfs(point).f_flag & _KEPT
+            kernel.mount("", point, flags=kernel.REMOUNT | kernel.BIND | kernel.READ_ONLY | kept)
+
+
+def _make_points(upper: str, lower: str, point: str, *, folder: bool) -> None:
     """The folders on the way to the point in the upper layer, as they are below; and the point, if it is nowhere."""
-    above, _, _ = point.rpartition("/")
+    rest = point.removeprefix(lower)
+    above, _, _ = rest.rpartition("/")
     way = ""
     for part in above.split("/")[1:]:
         way += f"/{part}"
-        if not os.path.exists(f"{base}/upper{way}"):
-            _make_like(way, f"{base}/upper{way}")
+        if not os.path.exists(upper + way):
+            _make_like(lower + way, upper + way)
     if not os.path.exists(point):
-        _make_point(f"{base}/upper{point}", folder=folder)
+        _make_point(upper + rest, folder=folder)
 
 
 def _make_like(known: str, new: str) -> None:
@@ -116,32 +210,16 @@ def _make_like(known: str, new: str) -> None:
 
 
 def _mounted() -> list[str]:
-    """Where something is mounted on this machine, but for places with blanks in their names."""
+    """Where something is mounted on this machine, those above before those below."""
     with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as lines:
         found = {line.split(" ")[4] for line in lines}
-    return sorted(point for point in found if "\\" not in point)
+    return sorted(_unescaped(point) for point in found)
 
 
-def _show_mounts(source: str, target: str, mounted: list[str]) -> None:
-    """The topmost mounts inside a folder: an overlay does not show them."""
-    below = [point for point in mounted if point.startswith(f"{source}/")]
-    for point in below:
-        if not any(point.startswith(f"{other}/") for other in below):
-            kernel.mount(point, f"{target}{point.removeprefix(source)}", flags=_BIND)
-
-
-def _mirror(source: str, target: str, points: list[str]) -> None:
-    """A folder with all that is in the machine's; those on the way to a mount point are made anew, so that it fits in."""
-    if not any(point.startswith(f"{source}/") for point in points):
-        _mirror_entry(source, target)
-        return
-    os.mkdir(target)
-    for name in os.listdir(source):
-        inner = f"{source}/{name}"
-        if os.path.isdir(inner) and not os.path.islink(inner):
-            _mirror(inner, f"{target}/{name}", points)
-        else:
-            _mirror_entry(inner, f"{target}/{name}")
+def _unescaped(point: str) -> str:
+    for code, character in _ESCAPES.items():
+        point = point.replace(code, character)
+    return point
 
 
 def _make_point(target: str, *, folder: bool) -> None:
@@ -149,15 +227,20 @@ def _make_point(target: str, *, folder: bool) -> None:
         os.makedirs(target, exist_ok=True)
     elif not os.path.lexists(target):
         os.makedirs(os.path.dirname(target), exist_ok=True)
-        os.close(os.open(target, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o666))
+        _make_file(target)
+
+
+def _make_file(path: str) -> None:
+    os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o666))
 
 
 def _make_devices(folder: str) -> None:
     kernel.mount("tmpfs", folder, "tmpfs", options="mode=0755,size=64k")
-    for name in _DEVICES:
-        _mirror_entry(f"/dev/{name}", f"{folder}/{name}")
-    for name in ("pts", "mqueue"):
-        _mirror_entry(f"/dev/{name}", f"{folder}/{name}")
+    for name in (*_DEVICES, "pts", "mqueue"):
+        _show(f"/dev/{name}", f"{folder}/{name}")
+    for name in _DEVICES:  # they can be written to all the same; their modes and owners are the machine's
+        if os.path.exists(f"{folder}/{name}"):
+            _make_read_only(f"{folder}/{name}")
     for name, place in _LINKS.items():
         os.symlink(place, f"{folder}/{name}")
     os.mkdir(f"{folder}/shm")
@@ -175,12 +258,61 @@ def _show_processes(folder: str, *, own: bool) -> None:
         kernel.mount("/proc", folder, flags=_BIND)
 
 
-def _bind(source: str, target: str, *, read_only: bool) -> None:
-    _make_point(target, folder=os.path.isdir(source))
-    kernel.mount(source, target, flags=_BIND)
+def _protect_kernel(root: str) -> None:
+    """Root's programs could change the machine through the kernel's own files, whatever capabilities they have."""
+    _make_read_only(f"{root}/sys")
+    for name in _KERNELS_OWN:
+        path = f"{root}/proc/{name}"
+        if os.path.exists(path):
+            kernel.mount(path, path, flags=_BIND)
+            _make_read_only(path)
+    for name in _SECRETS:
+        if os.path.exists(f"{root}/proc/{name}"):
+            kernel.mount("/dev/null", f"{root}/proc/{name}", flags=kernel.BIND)
+
+
+def _hide(folder: str) -> None:
+    if os.path.isdir(folder):
+        kernel.mount("tmpfs", folder, "tmpfs", options=f"mode=0755,{_SIZE}")
+
+
+def _place(tree: Root, base: str, source: str, target: str, *, read_only: bool) -> None:
+    """Mounts the source in the tree. The target is resolved as the container would: a link in a volume that is already
+    there leads nowhere else, and what is made on the way is made inside.
+    """
+    folder = os.path.isdir(source)
     if read_only:
-        kept = os.statvfs(target).f_flag & 0b1110  # nosuid, nodev and noexec may not be taken away
-        kernel.mount("", target, flags=kernel.REMOUNT | kernel.BIND | kernel.READ_ONLY | kept)
+        source = _read_only_copy(source, f"{base}/folder" if folder else f"{base}/file")
+    above, _, _ = target.rpartition("/")
+    tree.make_directories(target if folder else above, 0o755, links="in_root")
+    if not folder and not tree.leads_to(target, links="in_root"):
+        _make_mount_point(tree, target)
+    fd = tree.open(target, os.O_PATH, links="in_root")
+    try:
+        kernel.mount(source, f"/proc/self/fd/{fd}", flags=_BIND)
+    except OSError as error:
+        raise OSError(error.errno, f"mount {target}: {os.strerror(error.errno or 0)}") from error
+    finally:
+        os.close(fd)
+    if read_only:
+        kernel.unmount(source, kernel.DETACH)
+
+
+def _make_mount_point(tree: Root, target: str) -> None:
+    """A file to mount on. Other containers may write to the volume that it is in: a pipe of theirs is not waited for."""
+    flags = os.O_CREAT | os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY
+    try:
+        os.close(tree.open(target, flags, 0o666, links="in_root"))
+    except OSError as error:
+        raise OSError(error.errno, f"mount {target}: {os.strerror(error.errno or 0)}") from error
+
+
+def _read_only_copy(source: str, stage: str) -> str:
+    """A mount of the source that cannot be written to, where no container can reach it: mounts of it cannot either."""
+    kernel.mount(source, stage, flags=_BIND)
+    kept = os.statvfs(stage).f_flag & _KEPT
+    kernel.mount("", stage, flags=kernel.REMOUNT | kernel.BIND | kernel.READ_ONLY | kept)
+    return stage
 
 
 def _move_into(root: str) -> None:
