@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import resource
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ import pytest
 from navarch._base.clock import ManualClock
 from navarch._base.tasks import cancel_and_wait
 from navarch.cluster.server.audit import AuditLog, is_long_running
+from navarch.cluster.server.audit_file import RotatingFile
 from navarch.cluster.server.request import ApiRequest, RequestInfo, User, request_info
 
 ANN = User("ann", "u-1", ("system:authenticated",))
@@ -109,7 +112,7 @@ async def test_the_memory_keeps_the_last_records() -> None:
 async def test_the_file_gets_every_record_as_a_line(tmp_path: Path) -> None:
     """A moment later, and the rest when the log ends."""
     clock, path = ManualClock(), tmp_path / "audit.jsonl"
-    log = AuditLog(clock, path)
+    log = AuditLog(clock, RotatingFile(path))
     recorded(log, "GET", "/api/v1/namespaces/a/pods/first")
     async with asyncio.TaskGroup() as group:
         running = group.create_task(log.run())
@@ -124,24 +127,110 @@ async def test_the_file_gets_every_record_as_a_line(tmp_path: Path) -> None:
     assert names == ["first", "last"]
 
 
-async def test_a_disk_that_fails_is_counted_and_not_fatal(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """What could not be written is lost, said and counted; requests go on."""
-    log = AuditLog(ManualClock(), tmp_path / "missing" / "audit.jsonl")
-    recorded(log, "GET", "/healthz")
+async def test_a_disk_that_fails_is_told_once_and_waited_for(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Records wait, as far as there is room for them, and are written when the disk is back; requests go on."""
+    folder = tmp_path / "missing"
+    log = AuditLog(ManualClock(), RotatingFile(folder / "audit.jsonl"), capacity=3)
+    for number in range(5):
+        recorded(log, "GET", f"/api/v1/namespaces/a/pods/{number}")
+        await log.flush()
+    assert caplog.text.count("the audit log cannot be written") == 1
+    assert "No such file or directory" in str(log.fault)
+    folder.mkdir()
     await log.flush()
-    assert log.dropped == 1
-    assert "1 records of the audit log could not be written" in caplog.text
-    assert len(log.records()) == 1
+    assert (log.fault, log.dropped) == (None, 2)
+    assert names_in(folder / "audit.jsonl") == ["2", "3", "4"]
+    assert "the audit log is written again; 2 records were dropped" in caplog.text
+
+
+async def test_a_full_disk_leaves_no_half_line(tmp_path: Path) -> None:
+    """What was begun is taken back; the same lines come whole when there is room."""
+    path = tmp_path / "audit.jsonl"
+    log = AuditLog(ManualClock(), RotatingFile(path))
+    recorded(log, "GET", "/api/v1/namespaces/a/pods/first")
+    await log.flush()
+    size = path.stat().st_size
+    usual = resource.getrlimit(resource.RLIMIT_FSIZE)
+    recorded(log, "GET", "/api/v1/namespaces/a/pods/last")
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size + 10, usual[1]))
+    try:
+        await log.flush()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, usual)
+    assert (path.stat().st_size, log.dropped) == (size, 0)
+    assert "File too large" in str(log.fault)
+    await log.flush()
+    assert names_in(path) == ["first", "last"]
+
+
+async def test_the_file_is_rotated_by_size(tmp_path: Path) -> None:
+    """As many bytes as are allowed, in as many files; the oldest records go."""
+    path = tmp_path / "audit.log"
+    log = AuditLog(ManualClock(), RotatingFile(path, size=2000, backups=2))
+    for number in range(100):
+        recorded(log, "GET", f"/api/v1/namespaces/a/pods/{number}")
+        if number % 7 == 0:
+            await log.flush()
+    await log.flush()
+    files = [tmp_path / name for name in ("audit.log.2", "audit.log.1", "audit.log")]
+    assert not (tmp_path / "audit.log.3").exists()
+    assert all(0 < file.stat().st_size <= 2000 for file in files)
+    names = [int(name) for file in files for name in names_in(file)]
+    assert names == list(range(names[0], 100))
+    assert path.stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize("kind", ["folder", "fifo"])
+async def test_something_else_in_the_place_of_the_file_holds_up_nothing(tmp_path: Path, kind: str) -> None:
+    """It is told; records wait until it is gone."""
+    path = tmp_path / "audit.log"
+    path.mkdir() if kind == "folder" else os.mkfifo(path)
+    log = AuditLog(ManualClock(), RotatingFile(path))
+    recorded(log, "GET", "/api/v1/namespaces/a/pods/x")
+    await log.flush()
+    assert "the audit log cannot be written" in str(log.fault)
+    path.rmdir() if kind == "folder" else path.unlink()
+    await log.flush()
+    assert (names_in(path), log.fault) == (["x"], None)
+
+
+async def test_bytes_that_are_no_text_are_recorded(tmp_path: Path) -> None:
+    """In a header, a path, a query, a user: of each the rest can be read."""
+    path, odd = tmp_path / "audit.log", "a\udcffb\ud800"
+    log = AuditLog(ManualClock(), RotatingFile(path))
+    request = ApiRequest(method="GET", path=f"/{odd}", query={odd: [odd]}, headers={"user-agent": "kubectl\udcff"})
+    log.completed(request, request_info(request), User(odd, groups=(odd,)), 200, 0.0, audit_id=odd)
+    recorded(log, "GET", "/api/v1/namespaces/a/pods/next")
+    await log.flush()
+    first, second = map(json.loads, path.read_text().splitlines())
+    assert first["userAgent"] == "kubectl\ufffd"
+    assert first["user"]["username"].startswith("a")
+    assert second["objectRef"]["name"] == "next"
+
+
+def names_in(path: Path) -> list[str]:
+    return [json.loads(line)["objectRef"]["name"] for line in path.read_text().splitlines()]
 
 
 async def test_a_disk_that_does_not_keep_up_costs_the_oldest_lines(tmp_path: Path) -> None:
     """Memory stays bounded; how many lines were given up is known."""
     path = tmp_path / "audit.jsonl"
-    log = AuditLog(ManualClock(), path, capacity=2)
+    log = AuditLog(ManualClock(), RotatingFile(path), capacity=2)
     for number in range(5):
         recorded(log, "GET", f"/api/v1/namespaces/a/pods/{number}")
     await log.flush()
     assert (log.dropped, len(path.read_text().splitlines())) == (3, 2)
+
+
+async def test_a_very_long_request_is_cut() -> None:
+    """Thousands of records are in memory: none of them is much longer than others."""
+    log = AuditLog(ManualClock())
+    long = "x" * 100_000
+    for path, query in ((f"/api/v1/namespaces/{long}/pods/{long}", ""), ("/version", f"{long}={long}")):
+        request = ApiRequest(method="GET", path=path, query={long: [long]} if query else {}, raw_query=query)
+        log.completed(request, request_info(request), ANN, 200, 0.0, audit_id=long)
+    assert all(len(json.dumps(record.to_json())) < 10_000 for record in log.records())
+    assert [record.uri[-12:] for record in log.records()] == ["...TRUNCATED", "?TRUNCATED=200001"[-12:]]
 
 
 async def test_a_very_long_user_agent_is_cut() -> None:

@@ -85,12 +85,11 @@ class Ours:
         )
         self._followers = [Follower(self.storage, *each) for each in self.admission.followed.items()]
         watches = Watches(self.storage, self.clock)
-        kernel = Kernel(self.registry, self.catalog, watches, self.admission, self.clock, rng)
+        kernel = Kernel(self.registry, self.catalog, watches, self.admission, self.authorizer, self.clock, rng)
         audit = AuditLog(self.clock, capacity=1)
         parts = Parts(
             kernel=kernel,
             authenticator=self,
-            authorizer=self.authorizer,
             audit=audit,
             endpoints={},
             pages=_no_page,

@@ -8,14 +8,16 @@ import pytest
 
 from navarch.cluster.server.builtin.go_time import micro_time_fault, time_fault
 
-_LENGTHS = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+_LENGTHS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 
 def test_every_day_of_the_year_and_no_other_is_one() -> None:
-    """Whatever the month; the 29th of February is one in every year, as Go's layout has it here."""
+    """Whatever the month; the 29th of February is one in leap years, the year 0000 among them."""
     for month, day in product(range(14), range(33)):
         is_day = 1 <= month <= 12 and 1 <= day <= _LENGTHS[month - 1]
         assert (time_fault(f"2026-{month:02}-{day:02}T03:04:05Z") == "") is is_day, (month, day)
+    for year, is_leap in (("0000", True), ("1900", False), ("2000", True), ("2024", True), ("2025", False)):
+        assert (time_fault(f"{year}-02-29T03:04:05Z") == "") is is_leap, year
 
 
 @pytest.mark.parametrize(

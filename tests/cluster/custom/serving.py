@@ -15,6 +15,7 @@ from navarch.cluster.server.builtin import builtin_types
 from navarch.cluster.server.custom import Conversion, CustomKinds, scale
 from navarch.cluster.server.endpoints.call import Kernel
 from navarch.cluster.server.publishing.discovery import Discovery
+from navarch.cluster.server.publishing.health import HealthReport
 from navarch.cluster.server.publishing.openapi import OpenApi
 from navarch.cluster.server.publishing.pages import Pages
 from navarch.cluster.server.registry import Registry
@@ -61,13 +62,12 @@ async def serving(storage: MemoryStorage | None = None, conversion: Conversion |
     """A server that follows its CRDs."""
     clock, storage, anybody, background = SystemClock(), storage or MemoryStorage(), Anybody(), Background()
     catalog, watches = Catalog(builtin_types(clock)), Watches(storage, clock)
-    kernel = Kernel(Registry(storage), catalog, watches, NoAdmission(), clock, random.Random(1))
+    kernel = Kernel(Registry(storage), catalog, watches, NoAdmission(), anybody, clock, random.Random(1))
     kinds = CustomKinds(kernel, conversion)
-    pages = Pages(published(), Discovery(catalog, published()), OpenApi(published(), kinds.documents), lambda: None)
+    pages = Pages(published(), Discovery(catalog, published()), OpenApi(published(), kinds.documents), HealthReport)
     parts = Parts(
         kernel=kernel,
         authenticator=anybody,
-        authorizer=anybody,
         audit=anybody,
         endpoints={("*", "*", "scale"): scale},
         pages=pages,

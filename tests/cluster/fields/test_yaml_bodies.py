@@ -70,7 +70,7 @@ def test_an_empty_body_is_an_empty_object(text: str) -> None:
         ("[1]: x", f"{_NO_YAML}yaml: invalid map key: []interface {{}}{{1}}"),
         ("a: .inf", f"{_NO_YAML}json: unsupported value: +Inf"),
         ('{"a": "\\ud83d\\ude00"}', f"{_NO_YAML}yaml: found invalid Unicode character escape code"),
-        ("a: &a [*a]", f"{_NO_YAML}yaml: anchor value contains itself"),
+        ("a: &a [*a]", f"{_NO_YAML}yaml: anchor 'a' value contains itself"),
         ("[1]", f"{_NO_OBJECT}json: cannot unmarshal array into Go value of type map[string]interface {{}}"),
         ("x", f"{_NO_OBJECT}json: cannot unmarshal string into Go value of type map[string]interface {{}}"),
     ],

@@ -6,20 +6,22 @@ import asyncio
 import errno
 import os
 import random
+import resource
+import shutil
 import signal
 import sys
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 import pytest
 
 from cluster.storage import acknowledging_writer
-from cluster.storage.watching import failure, take
+from cluster.storage.watching import take
 from navarch.cluster.storage.file import FileOptions, FileStorage
 from navarch.cluster.storage.folder import LockedError
 from navarch.cluster.storage.framing import DamagedError
-from navarch.cluster.storage.protocol import ChangedError, CompactedError, StorageError, Stored
+from navarch.cluster.storage.protocol import ChangedError, CompactedError, StorageError, Stored, WriteError
 
 KILLS = 20
 SECONDS = 240.0
@@ -105,7 +107,7 @@ async def test_a_snapshot_takes_the_place_of_the_log(tmp_path: Path) -> None:
         assert sum(path.stat().st_size for path in files(tmp_path)) < 50_000
         async with opened(tmp_path, snapshot_after=10_000) as storage:
             assert await storage.get("/a") == Stored("/a", value, revision)
-    assert [path.suffix for path in files(tmp_path)] == [".log", ".snapshot", ""]
+    assert [path.name.lstrip("0123456789") for path in files(tmp_path)] == [".log", ".snapshot", "lock", "mark"]
 
 
 async def test_writes_that_come_together_share_one_wait_for_the_disk(
@@ -155,33 +157,177 @@ async def test_closing_waits_for_writes_that_were_begun(tmp_path: Path) -> None:
     assert await keys_of(tmp_path) == ["/0", "/1", "/2"]
 
 
-async def test_a_disk_that_fails_refuses_every_further_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is on disk is unknown then; what was acknowledged before can be read, and is there after opening again."""
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO, errno.EROFS], ids=errno.errorcode.__getitem__)
+async def test_a_disk_that_fails_refuses_writes_until_it_works_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    """What was acknowledged can be read, watches go on, and what was refused is nowhere, also after opening again."""
 
-    def full(file: int) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    def broken(file: int) -> None:
+        raise OSError(number, os.strerror(number))
 
     async with opened(tmp_path) as storage:
-        await storage.put("/a", b"", expected=0)
-        async with storage.watch("/", after=await storage.revision()) as watcher:
+        first = await storage.put("/a", b"", expected=0)
+        async with storage.watch("/", after=first) as watcher:
             with monkeypatch.context() as patch:
-                patch.setattr(os, "fdatasync", full)
-                with pytest.raises(StorageError, match="No space left on device; mend that"):
-                    await storage.put("/b", b"", expected=0)
-            with pytest.raises(StorageError, match="No space left"):
-                await storage.put("/c", b"", expected=0)
-            assert "No space left" in str(await failure(watcher))
-        assert await storage.get("/a") is not None
-    assert "/a" in await keys_of(tmp_path)
+                patch.setattr(os, "fdatasync", broken)
+                for key in ("/b", "/c"):
+                    with pytest.raises(WriteError, match=os.strerror(number)):
+                        await storage.put(key, b"", expected=0)
+                with pytest.raises(WriteError):
+                    await storage.probe()
+                assert os.strerror(number) in (storage.fault or "")
+                assert await storage.revision() == first
+            assert await storage.put("/b", b"later", expected=0) == first + 1
+            assert storage.fault is None
+            assert [event.value for event in await take(watcher, 1)] == [b"later"]
+        assert await storage.get("/c") is None
+    assert await keys_of(tmp_path) == ["/a", "/b"]
+
+
+async def test_a_write_that_depends_on_one_that_failed_is_refused_with_it(tmp_path: Path) -> None:
+    """Neither with a revision that nobody else got, nor with a conflict with what is not there."""
+    async with opened(tmp_path) as storage:
+        with no_room(the_log(tmp_path)):
+            results = await asyncio.gather(
+                storage.put("/a", b"1", expected=0),
+                storage.put("/a", b"2", expected=2),
+                storage.put("/a", b"3", expected=0),
+                return_exceptions=True,
+            )
+        assert [type(result) for result in results] == [WriteError] * 3
+        assert await storage.put("/a", b"4", expected=0) == 2
+    assert await keys_of(tmp_path) == ["/a"]
+
+
+@contextmanager
+def no_room(log: Path) -> Iterator[None]:
+    """The log can grow by five bytes, and every other file by as much."""
+    usual = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (log.stat().st_size + 5, usual[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, usual)
+
+
+async def test_a_write_that_had_no_room_leaves_nothing(tmp_path: Path) -> None:
+    """What was begun is cut off before the next write; a process that is killed before that finds the same."""
+    copy = tmp_path / "copy"
+    async with opened(tmp_path / "store") as storage:
+        await storage.put("/a", b"", expected=0)
+        log = the_log(tmp_path / "store")
+        size = log.stat().st_size
+        with no_room(log), pytest.raises(WriteError, match="File too large"):
+            await storage.put("/b", b"x" * 100, expected=0)
+        assert log.stat().st_size == size + 5
+        shutil.copytree(tmp_path / "store", copy)
+        await storage.probe()
+        await storage.put("/c", b"", expected=0)
+    assert await keys_of(tmp_path / "store") == ["/a", "/c"]
+    assert await keys_of(copy) == ["/a"]
+
+
+async def test_a_snapshot_that_has_no_room_holds_up_nothing(tmp_path: Path) -> None:
+    """Its remains take no room; it is written later."""
+    async with opened(tmp_path, snapshot_after=4000) as storage:
+        for number in range(20):
+            await storage.put(f"/{number:02d}", b"x" * 150, expected=0)
+        with no_room(the_log(tmp_path)):
+            refused = 0
+            for number in range(20, 40):
+                try:
+                    await storage.put(f"/{number:02d}", b"x" * 150, expected=0)
+                except WriteError:
+                    refused += 1
+        assert refused
+        assert not files(tmp_path, ".unfinished")
+        for number in range(50, 120):
+            await storage.put(f"/{number:02d}", b"x" * 150, expected=0)
+        await storage.probe()
+    assert files(tmp_path, ".snapshot")
+    assert len(await keys_of(tmp_path)) == 110 - refused
+
+
+def _remove(log: Path) -> None:
+    log.unlink()
+
+
+def _remove_all(log: Path) -> None:
+    shutil.rmtree(log.parent)
+
+
+def _cut(log: Path) -> None:
+    os.truncate(log, log.stat().st_size // 2)
+
+
+def _add(log: Path) -> None:
+    with log.open("ab") as file:
+        file.write(b"something else")
+
+
+def _replace(log: Path) -> None:
+    log.rename(log.with_suffix(".old"))
+    log.write_bytes(b"something else")
+
+
+@pytest.mark.parametrize("harm", [_remove, _remove_all, _cut, _add, _replace])
+async def test_files_that_somebody_else_harmed_are_written_anew(tmp_path: Path, harm: Callable[[Path], None]) -> None:
+    """While the store is open it has everything in memory: nothing acknowledged is lost, and writes go on."""
+    folder = tmp_path / "store"
+    async with opened(folder) as storage:
+        for key in ("/a", "/b", "/c"):
+            await storage.put(key, key.encode(), expected=0)
+        harm(the_log(folder))
+        with pytest.raises(WriteError, match="somebody"):
+            await storage.put("/d", b"", expected=0)
+        revision = await storage.put("/d", b"", expected=0)
+        assert storage.fault is None
+    async with opened(folder) as storage:
+        assert [item.key for item in (await storage.page("")).items] == ["/a", "/b", "/c", "/d"]
+        assert await storage.revision() == revision
+
+
+async def test_a_folder_that_another_process_has_taken_is_left_to_it(tmp_path: Path) -> None:
+    """Somebody removed the files and opened the store again: the first one writes nothing into it."""
+    folder = tmp_path / "store"
+    async with opened(folder) as storage:
+        await storage.put("/a", b"", expected=0)
+        shutil.rmtree(folder)
+        async with opened(folder) as other:
+            await other.put("/b", b"", expected=0)
+            for _ in range(2):
+                with pytest.raises(WriteError):
+                    await storage.put("/c", b"", expected=0)
+            assert "has; end it first" in (storage.fault or "")
+            assert [item.key for item in (await other.page("")).items] == ["/b"]
+    assert await keys_of(folder) == ["/b"]
+
+
+async def test_a_log_that_was_cut_off_or_taken_away_is_an_error(tmp_path: Path) -> None:
+    """Wherever it was cut: what was acknowledged is not dropped in silence."""
+    log = await written(tmp_path, "/a", "/b")
+    whole = log.read_bytes()
+    for size in range(len(whole)):
+        log.write_bytes(whole[:size])
+        with pytest.raises(DamagedError, match="is damaged at byte"):
+            await FileStorage.open(tmp_path)
+    log.unlink()
+    with pytest.raises(DamagedError, match="is damaged at byte 0: expected the"):
+        await FileStorage.open(tmp_path)
+    log.write_bytes(whole)
+    assert await keys_of(tmp_path) == ["/a", "/b"]
 
 
 async def test_a_write_that_did_not_end_is_cut_off(tmp_path: Path) -> None:
     """Wherever it broke off: what came before is there, and the store goes on from there."""
-    log = await written(tmp_path, "/a", "/b")
+    log = await written(tmp_path, "/a")
+    before, mark = log.read_bytes(), (tmp_path / "mark").read_bytes()
+    await written(tmp_path, "/b")
     whole = log.read_bytes()
-    begin = len(whole) - len(whole.split(b"NVFR")[-1]) - 4
-    for size in range(begin, len(whole)):
+    for size in range(len(before), len(whole)):
         log.write_bytes(whole[:size])
+        (tmp_path / "mark").write_bytes(mark)
         async with opened(tmp_path) as storage:
             assert [item.key for item in (await storage.page("")).items] == ["/a"]
             assert await storage.put("/c", b"", expected=0) == 3
@@ -227,6 +373,9 @@ async def test_a_missing_log_is_an_error(tmp_path: Path) -> None:
         await storage.put("/a", b"value", expected=0)
         await storage.put("/b", b"value", expected=0)
     the_log(tmp_path).unlink()
+    with pytest.raises(DamagedError, match=r"\.log is damaged at byte 0: expected the \d+ bytes"):
+        await FileStorage.open(tmp_path)
+    (tmp_path / "mark").unlink()
     with pytest.raises(StorageError, match=r"\.log, which belongs to the snapshot of that name; it is missing"):
         await FileStorage.open(tmp_path)
 
@@ -234,10 +383,10 @@ async def test_a_missing_log_is_an_error(tmp_path: Path) -> None:
 async def test_a_foreign_file_is_not_overwritten(tmp_path: Path) -> None:
     """A file of that name which this store has not written stays as it is."""
     log = await written(tmp_path, "/a")
-    log.write_bytes(b"something else altogether")
+    log.write_bytes(b"something else altogether" * 3)
     with pytest.raises(DamagedError, match="expected a file that this store has written"):
         await FileStorage.open(tmp_path)
-    assert log.read_bytes() == b"something else altogether"
+    assert log.read_bytes() == b"something else altogether" * 3
 
 
 async def test_a_snapshot_that_did_not_end_is_removed(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from cluster.streams.wires import FakeSocket, SpdyClient, control
 from navarch.cluster.server.streams.spdy import Connection, Stream
+from navarch.cluster.server.streams.spdy.connection import MOST_STREAMS
 from navarch.cluster.server.streams.spdy.dictionary import DICTIONARY
 from navarch.cluster.server.streams.spdy.frames import Data, Decoder, Encoder, GoAway, Open, Ping, Reset, SpdyError
 
@@ -134,6 +135,18 @@ async def test_streams_that_are_not_wanted_are_reset() -> None:
     await Connection(socket).run(echo)
     kinds = [(kind, number) for kind, number, _, _ in [await client.got() for _ in range(5)]]
     assert kinds == [("reset", 1), ("reset", 2), ("reply", 5), ("reset", 3), ("reset", 5)]
+
+
+async def test_streams_beyond_the_limit_are_reset() -> None:
+    """A client cannot have any number of them open."""
+    socket, echo = FakeSocket(), Echo()
+    client = SpdyClient(socket)
+    for number in range(MOST_STREAMS + 1):
+        client.open(2 * number + 1, name="a")
+    client.leave()
+    await Connection(socket).run(echo)
+    kinds = [(await client.got())[0] for _ in range(MOST_STREAMS + 1)]
+    assert kinds == ["reply"] * MOST_STREAMS + ["reset"]
 
 
 async def test_client_that_breaks_the_protocol_is_told_to_go_away() -> None:

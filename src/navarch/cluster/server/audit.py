@@ -4,98 +4,33 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 from collections import deque
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import lru_cache
-from pathlib import Path
 from typing import Final, NamedTuple
-from urllib.parse import quote, urlencode
 
-import msgspec
+from msgspec.structs import replace
 
 from navarch._base.clock import Clock
-from navarch.cluster.server.access.users import user_info
-from navarch.cluster.server.request import ApiRequest, Json, RequestInfo, User
+from navarch._base.supervisor import cause_of
+from navarch.cluster.server.audit_file import RotatingFile
+from navarch.cluster.server.audit_record import NO_ANNOTATIONS, AuditRecord, line_of
+from navarch.cluster.server.request import ApiRequest, RequestInfo, User
 
-__all__ = ["AuditLog", "AuditRecord", "is_long_running"]
+__all__ = ["AuditLog", "is_long_running"]
 
 _log = logging.getLogger("navarch.cluster.audit")
 
 _NOTHING: Final[Mapping[str, Sequence[str]]] = {}
 _SECRET_PARAMETERS: Final = ("token", "password", "secret", "authorization")
 _LONGEST_USER_AGENT: Final = 1024
+_LONGEST_URI: Final = 4096
+_LONGEST_ID: Final = 512
 _WRITE_SECONDS: Final = 0.2
-_LINES: Final = msgspec.json.Encoder()
-_IN_PATHS: Final = "/:@!$&'()*+,;=~-._%"
 _LONG_RUNNING: Final = frozenset({"watch", "proxy", "connect"})
 _LONG_RUNNING_SUBRESOURCES: Final = frozenset({"attach", "exec", "log", "portforward", "proxy"})
-
-
-class AuditRecord(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """One request that was answered, or, with the stage `ResponseStarted`, a long one whose answer began."""
-
-    stage: str
-    when: datetime
-    """When the request came."""
-    seconds: float
-    user: User | None
-    impersonated: User | None
-    info: RequestInfo
-    path: str
-    query: Mapping[str, Sequence[str]]
-    """Without secrets."""
-    code: int
-    reason: str
-    user_agent: str
-    dry_run: bool
-    audit_id: str
-    """The same for both stages of a request, and in its answer's header `Audit-Id`."""
-    source: str
-    """The address that the request came from; empty without a network."""
-
-    @property
-    def uri(self) -> str:
-        """Path and query."""
-        path = quote(self.path, safe=_IN_PATHS)
-        return f"{path}?{urlencode(self.query, doseq=True)}" if self.query else path
-
-    @property
-    def verb(self) -> str:
-        return self.info.verb
-
-    @property
-    def resource(self) -> str:
-        return self.info.resource
-
-    @property
-    def namespace(self) -> str:
-        return self.info.namespace
-
-    @property
-    def name(self) -> str:
-        return self.info.name
-
-    def to_json(self) -> Json:
-        """As an Event of audit.k8s.io/v1 at the level Metadata; what is empty is left out."""
-        event: Json = {
-            "kind": "Event",
-            "apiVersion": "audit.k8s.io/v1",
-            "level": "Metadata",
-            "auditID": self.audit_id,
-            "stage": self.stage,
-            "requestURI": self.uri,
-            "verb": self.info.verb,
-            "user": {} if self.user is None else user_info(self.user),
-            "impersonatedUser": self.impersonated and user_info(self.impersonated),
-            "sourceIPs": [self.source] if self.source else [],
-            "userAgent": self.user_agent,
-            "objectRef": _reference(self.info),
-            "responseStatus": _status(self.code, self.reason),
-            "requestReceivedTimestamp": _micro_time(self.when),
-            "stageTimestamp": _micro_time(self.when + timedelta(seconds=self.seconds)),
-        }
-        return {key: value for key, value in event.items() if value or key == "user"}
 
 
 class _Outcome(NamedTuple):
@@ -107,21 +42,25 @@ class _Outcome(NamedTuple):
     reason: str
     seconds: float
     audit_id: str
+    annotations: Mapping[str, str] = NO_ANNOTATIONS
 
 
 class AuditLog:
-    """The last records in memory and, if there is a `path`, all of them as JSON lines in a file.
+    """The last records in memory and, if there is a `file`, all of them as JSON lines in it.
 
     The file is written by `run`, in a thread, several times a second: what was recorded since is lost if the process is
-    killed. If the disk does not keep up, the oldest lines that wait are given up; `dropped` counts them.
+    killed. While the disk is full, or does not keep up, records wait; beyond `capacity` the oldest are dropped. `dropped`
+    counts them, and `fault` says what is wrong.
     """
 
-    def __init__(self, clock: Clock, path: Path | None = None, *, capacity: int = 10_000) -> None:
+    def __init__(self, clock: Clock, file: RotatingFile | None = None, *, capacity: int = 10_000) -> None:
         self._clock = clock
-        self._path = path
+        self._file = file
         self._ring: deque[AuditRecord] = deque(maxlen=capacity)
         self._waiting: deque[AuditRecord] = deque(maxlen=capacity)
         self.dropped = 0
+        self.fault: str | None = None
+        self._writing = threading.Lock()
 
     def completed(
         self,
@@ -134,9 +73,11 @@ class AuditLog:
         impersonated: User | None = None,
         reason: str = "",
         audit_id: str = "",
+        annotations: Mapping[str, str] = NO_ANNOTATIONS,
     ) -> None:
         """A request was answered, after so many seconds. `user` is who asked, even as somebody else."""
-        self._keep("ResponseComplete", request, info, _Outcome(user, impersonated, code, reason, seconds, audit_id))
+        outcome = _Outcome(user, impersonated, code, reason, seconds, audit_id, annotations)
+        self._keep("ResponseComplete", request, info, outcome)
 
     def started(
         self,
@@ -178,37 +119,60 @@ class AuditLog:
         ]
 
     async def run(self) -> None:
-        """Writes the file until cancelled, and what is left then; without a path it returns at once."""
-        if self._path is None:
-            return
+        """Writes the file until cancelled, and what is left then; without one there is nothing to do."""
         try:
             while True:
-                await self._clock.sleep(_WRITE_SECONDS)
+                await self._clock.liveness.sleep(_WRITE_SECONDS)
                 await self.flush()
         finally:
             self._write(self._taken())
 
     async def flush(self) -> None:
-        """Writes what waits to be written."""
+        """Writes what waits to be written; what cannot be written waits on."""
         if self._waiting:
-            await asyncio.to_thread(self._write, self._taken())
+            self._wait_again(await asyncio.to_thread(self._write, self._taken()))
 
     def _taken(self) -> list[AuditRecord]:
         taken = list(self._waiting)
         self._waiting.clear()
         return taken
 
-    def _write(self, records: Sequence[AuditRecord]) -> None:
-        if self._path is None or not records:
-            return
+    def _wait_again(self, records: Sequence[AuditRecord]) -> None:
+        """Puts records back before those that came since, as far as there is room for them."""
+        assert self._waiting.maxlen is not None
+        room = self._waiting.maxlen - len(self._waiting)
+        self.dropped += max(len(records) - room, 0)
+        self._waiting.extendleft(reversed(records[len(records) - room :] if len(records) > room else records))
+
+    def _write(self, records: Sequence[AuditRecord]) -> Sequence[AuditRecord]:
+        """Returns those that could not be written yet."""
+        if self._file is None or not records:
+            return ()
         try:
-            with self._path.open("ab") as file:
-                file.write(_LINES.encode_lines([record.to_json() for record in records]))
+            with self._writing:  # a thread may still write when `run` is cancelled
+                written = self._file.append([self._line(record) for record in records])
         except OSError as error:
-            self.dropped += len(records)
-            _log.warning("%d records of the audit log could not be written to %s: %s", len(records), self._path, error)
+            if self.fault is None:
+                _log.warning("the audit log cannot be written: %s; records wait, and the oldest are dropped", error)
+            self.fault = f"the audit log cannot be written: {error}"
+            return records
+        if written == len(records) and self.fault is not None:
+            _log.warning("the audit log is written again; %d records were dropped", self.dropped)
+            self.fault = None
+        return records[written:]
+
+    def _line(self, record: AuditRecord) -> bytes:
+        """Empty for a record that cannot be shown: one request must not keep others out of the log."""
+        try:
+            return line_of(record)
+        except Exception as error:  # noqa: BLE001 - whatever was overlooked, the others are written
+            self.dropped += 1
+            _log.error("a record of the audit log was dropped: %s", cause_of(error))
+            return b""
 
     def _keep(self, stage: str, request: ApiRequest, info: RequestInfo, outcome: _Outcome) -> None:
+        if len(request.path) + len(request.raw_query) > _LONGEST_URI:
+            request, info = _shortened(request, info)
         record = AuditRecord(
             stage=stage,
             when=self._clock.now() - timedelta(seconds=outcome.seconds),
@@ -222,11 +186,12 @@ class AuditLog:
             reason=outcome.reason,
             user_agent=_user_agent(request.headers),
             dry_run="dryRun" in request.query,
-            audit_id=outcome.audit_id,
+            audit_id=outcome.audit_id[:_LONGEST_ID],
             source=request.source,
+            annotations=outcome.annotations,
         )
         self._ring.append(record)
-        if self._path is not None:
+        if self._file is not None:
             self.dropped += len(self._waiting) == self._waiting.maxlen
             self._waiting.append(record)
 
@@ -234,6 +199,24 @@ class AuditLog:
 def is_long_running(info: RequestInfo) -> bool:
     """Whether a request may go on for as long as the client likes: watches, and what reaches into pods."""
     return info.verb in _LONG_RUNNING or info.subresource.partition("/")[0] in _LONG_RUNNING_SUBRESOURCES
+
+
+def _shortened(request: ApiRequest, info: RequestInfo) -> tuple[ApiRequest, RequestInfo]:
+    """What a record keeps of a long URI: thousands of records are in memory, and anybody can ask for anything."""
+    short = {name: _cut(getattr(info, name), _LONGEST_ID) for name in RequestInfo.__struct_fields__}
+    query = request.query if len(request.raw_query) <= _LONGEST_URI else {"TRUNCATED": [str(len(request.raw_query))]}
+    kept = ApiRequest(
+        method=request.method,
+        path=_cut(request.path, _LONGEST_URI),
+        query=query,
+        headers=request.headers,
+        source=request.source,
+    )
+    return kept, replace(info, **short)
+
+
+def _cut(text: str, length: int) -> str:
+    return text if len(text) <= length else f"{text[:length]}...TRUNCATED"
 
 
 def _without_secrets(query: Mapping[str, Sequence[str]]) -> Mapping[str, Sequence[str]]:
@@ -248,31 +231,9 @@ def _is_secret(parameter: str) -> bool:
     return any(word in lower for word in _SECRET_PARAMETERS)
 
 
-def _micro_time(moment: datetime) -> str:
-    return moment.isoformat(timespec="microseconds").replace("+00:00", "Z")
-
-
 def _user_agent(headers: Mapping[str, str]) -> str:
     agent = headers.get("user-agent", "")
-    return agent if len(agent) <= _LONGEST_USER_AGENT else f"{agent[:_LONGEST_USER_AGENT]}...TRUNCATED"
-
-
-def _reference(info: RequestInfo) -> Json | None:
-    if not info.is_resource:
-        return None
-    fields = {
-        "resource": info.resource,
-        "namespace": info.namespace,
-        "name": info.name,
-        "apiGroup": info.group,
-        "apiVersion": info.version,
-        "subresource": info.subresource,
-    }
-    return {key: value for key, value in fields.items() if value}
-
-
-def _status(code: int, reason: str) -> Json:
-    return {"metadata": {}, "code": code} | ({"status": "Failure", "reason": reason} if reason else {})
+    return _cut(agent, _LONGEST_USER_AGENT)
 
 
 def _names(record: AuditRecord) -> list[str]:

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any
-
-import msgspec
 
 from navarch.api.json_patch import copy_json
 from navarch.cluster.server.decoding import (
@@ -20,6 +16,7 @@ from navarch.cluster.server.decoding import (
     refuse_other_version,
     refuse_too_large,
 )
+from navarch.cluster.server.duplicates import MOST_FAULTS, duplicate_paths, faults_in_order, merged_duplicates
 from navarch.cluster.server.refusal import Refusal, bad_request
 from navarch.cluster.server.request import ApiRequest, Json
 from navarch.cluster.server.types import ResourceType, Schema
@@ -29,7 +26,6 @@ __all__ = [
     "decode_json",
     "decode_object",
     "duplicate_faults",
-    "duplicates_in",
     "refuse_other_kind",
     "refuse_too_large",
     "refuse_unfit",
@@ -48,12 +44,12 @@ def decode_object(request: ApiRequest, resource: ResourceType, warnings: list[st
     doubled = duplicate_faults(request, media_type)
     is_joined = bool(doubled) and is_json(media_type) and not resource.is_custom
     if is_joined:
-        value = _together(value, request.body)
+        value = {**merged_duplicates(request.body), **{name: value[name] for name in ("apiVersion", "kind")}}
     refuse_unfit(resource, value)
     is_such = (value.get("apiVersion"), value["kind"]) == (resource.api_version, resource.kind)
     schema = resource.schema if is_such else None
     found = [*doubled, *(() if is_such else _unknown_of_all(resource, value))]
-    ordered = partial(_as_read, request.body) if is_joined else None
+    ordered = partial(faults_in_order, request.body) if is_joined else None
     warnings += strict_faults(request, value, schema, _refusal(resource, value["kind"]), found=found, ordered=ordered)
     refuse_other_version(value, resource)
     return value
@@ -92,74 +88,17 @@ def strict_faults(
     if validation == "Ignore":
         return []
     odd = [*found, *(f'unknown field "{path}"' for path in unknown)] if ordered is None else ordered([*unknown])
+    odd = odd[:MOST_FAULTS]
     if odd and validation == "Strict":
         raise refused(f"strict decoding error: {', '.join(odd)}")
     return odd
-
-
-class _Pairs(list[tuple[str, Any]]):
-    """An object of a JSON text, with all that is in it."""
-
-
-def _as_read(body: bytes, unknown: list[str]) -> list[str]:
-    """What is unknown and what comes twice, in the order in which Go comes upon it; it does not look into the unknown."""
-    return [*dict.fromkeys(_odd_in(json.loads(body, object_pairs_hook=_Pairs), "", frozenset(unknown)))]
-
-
-def _odd_in(value: Any, path: str, unknown: frozenset[str]) -> Iterator[str]:
-    if isinstance(value, _Pairs):
-        seen: set[str] = set()
-        for name, item in value:
-            place = _joined(path, name)
-            if place in unknown:
-                yield f'unknown field "{place}"'
-                continue
-            if name in seen:
-                yield f'duplicate field "{place}"'
-            seen.add(name)
-            yield from _odd_in(item, place, unknown)
-    elif isinstance(value, list):
-        for index, item in enumerate(value):
-            yield from _odd_in(item, f"{path}[{index}]", unknown)
-
-
-class _Repeating(dict[str, Any]):
-    """An object of a JSON text that has some names more than once."""
-
-    repeated: tuple[str, ...] = ()
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    value = dict(pairs)
-    if len(value) == len(pairs):
-        return value
-    names = [name for name, _ in pairs]
-    repeating = _Repeating(value)
-    repeating.repeated = tuple(name for name in value if names.count(name) > 1)
-    return repeating
-
-
-def _together(value: Json, body: bytes) -> Json:
-    """The value that Go reads from a text with names that come twice: it adds to the object that was there before."""
-    return {**json.loads(body, object_pairs_hook=_merged), **{name: value[name] for name in ("apiVersion", "kind")}}
-
-
-def _merged(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    value: dict[str, Any] = {}
-    for name, member in pairs:
-        before = value.get(name)
-        if isinstance(before, dict) and isinstance(member, dict):
-            value[name] = _merged([*before.items(), *member.items()])
-        else:
-            value[name] = member
-    return value
 
 
 def duplicate_faults(request: ApiRequest, media_type: str = "application/json") -> list[str]:
     """What is there more than once, in the words of field validation."""
     if is_yaml(media_type):
         return _repeated_in_yaml(request)
-    return [f'duplicate field "{path}"' for path in duplicates_in(request, media_type)]
+    return [f'duplicate field "{path}"' for path in duplicate_paths(request.body)] if is_json(media_type) else []
 
 
 def _repeated_in_yaml(request: ApiRequest) -> list[str]:
@@ -170,31 +109,3 @@ def _repeated_in_yaml(request: ApiRequest) -> list[str]:
     if said and request.parameter("fieldValidation") == "Strict":
         return ["yaml: unmarshal errors:" + "".join(f"\n  {each}" for each in said)]
     return said
-
-
-def duplicates_in(request: ApiRequest, media_type: str = "application/json") -> list[str]:
-    """The paths of what is there more than once.
-
-    Most bodies are written as their value is written again: nothing of them got lost.
-    """
-    if not is_json(media_type):
-        return []
-    if msgspec.json.encode(msgspec.json.decode(request.body)) == request.body.rstrip():
-        return []
-    return list(_repeated_paths(json.loads(request.body, object_pairs_hook=_object), ""))
-
-
-def _repeated_paths(value: Any, path: str) -> Iterable[str]:
-    if isinstance(value, list):
-        for index, item in enumerate(value):
-            yield from _repeated_paths(item, f"{path}[{index}]")
-    elif isinstance(value, dict):
-        if isinstance(value, _Repeating):
-            yield from (_joined(path, name) for name in value.repeated)
-        for name, item in value.items():
-            if isinstance(item, (dict, list)):
-                yield from _repeated_paths(item, _joined(path, name))
-
-
-def _joined(path: str, name: str) -> str:
-    return f"{path}.{name}" if path else name

@@ -35,18 +35,18 @@ def duration_fault(text: str) -> str:
     >>> duration_fault("1h2.5s"), duration_fault("soon"), duration_fault("5")
     ('', 'time: invalid duration "soon"', 'time: missing unit in duration "5"')
     """
-    rest = text[1:] if text[:1] in {"+", "-"} else text
-    if rest == "0":
+    place = 1 if text[:1] in {"+", "-"} else 0
+    if text[place:] == "0":
         return ""
     invalid = f"time: invalid duration {go_quoted(text)}"
-    while rest:
-        if (number := _NUMBER.match(rest)) is None:
+    while place < len(text):
+        if (number := _NUMBER.match(text, place)) is None:
             return invalid
-        unit = _UNIT.match(rest, number.end())
+        unit = _UNIT.match(text, number.end())
         assert unit is not None
         if not unit[0]:
             return f"time: missing unit in duration {go_quoted(text)}"
         if unit[0] not in _UNITS:
             return f"time: unknown unit {go_quoted(unit[0])} in duration {go_quoted(text)}"
-        rest = rest[unit.end() :]
+        place = unit.end()
     return "" if text not in {"", "+", "-"} else invalid

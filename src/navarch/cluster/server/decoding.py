@@ -7,6 +7,7 @@ from typing import Any, Final
 import msgspec
 
 from navarch.cluster.server import causes
+from navarch.cluster.server.budget import LIMITS, bounded_json, current_budget
 from navarch.cluster.server.fields.gotext import go_kind
 from navarch.cluster.server.refusal import Refusal, bad_request, invalid
 from navarch.cluster.server.request import Json
@@ -24,7 +25,7 @@ __all__ = [
     "refuse_too_large",
 ]
 
-LIMIT_BYTES: Final = 3 * 1024 * 1024
+LIMIT_BYTES: Final = LIMITS.body_bytes
 _JSON: Final = "application/json"
 _YAML: Final = "application/yaml"
 _APPLY: Final = "application/apply-patch+yaml"
@@ -58,8 +59,7 @@ class _UnreadableError(Refusal):
 
 def refuse_too_large(body: bytes) -> None:
     """413 beyond Kubernetes' own limit."""
-    if len(body) > LIMIT_BYTES:
-        raise Refusal(413, "RequestEntityTooLarge", f"Request entity too large: limit is {LIMIT_BYTES}")
+    current_budget().charge_body(len(body))
 
 
 def is_json(media_type: str) -> bool:
@@ -130,7 +130,7 @@ def _unsupported(*accepted: str) -> Refusal:
 
 def _from_json(body: bytes) -> Any:
     try:
-        return msgspec.json.decode(body)
+        return bounded_json(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         from navarch.cluster.server.fields.json_faults import json_fault  # noqa: PLC0415 - most bodies have none
 

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from os.path import commonpath
 
 import msgspec
 
+from navarch._base.supervisor import cause_of
 from navarch.cluster.server.request import Json
-from navarch.cluster.storage import CompactedError, Storage, Watcher
+from navarch.cluster.storage import Storage, StorageError, Watcher
 
 __all__ = ["Changed", "Follower", "Followers"]
+
+_log = logging.getLogger("navarch.cluster.server")
 
 Changed = Callable[[Json | None, Json | None], None]
 """Told of an object as it was and as it is: None if it was not, or is not, there."""
@@ -31,23 +36,27 @@ class Followers:
         self._prefix = f"{commonpath(list(followed))}/"
         self._watching = AsyncExitStack()
         self._watcher: Watcher | None = None
+        self._starting = asyncio.Lock()
 
     async def start(self) -> None:
         """Tells of what is there."""
+        await self._watching.aclose()
         for followed in self._followed:
             await followed.read(self._storage)
-        await self._watching.aclose()
         begin = min(followed.revision for followed in self._followed)
         self._watcher = await self._watching.enter_async_context(self._storage.watch(self._prefix, after=begin))
 
     async def catch_up(self) -> None:
-        """Tells of what has happened since. Raises `StorageError`."""
-        if self._watcher is None:
+        """Tells of what has happened since. Raises `StorageError`; if the store is back the next time, all is read anew."""
+        watcher = self._watcher
+        if watcher is None:
             return
         try:
-            events = self._watcher.ready()
-        except CompactedError:
-            await self.start()
+            events = watcher.ready()
+        except StorageError:
+            async with self._starting:
+                if self._watcher is watcher:
+                    await self.start()
             return
         for event in events:
             for followed in self._followed:
@@ -91,5 +100,9 @@ class _Followed:
         old, new = self._known.pop(key, None), None
         if value is not None:
             new = self._known[key] = msgspec.json.decode(value)
-        if old is not None or new is not None:
+        if old is None and new is None:
+            return
+        try:
             self._changed(old, new)
+        except Exception as error:  # noqa: BLE001 - one object must not keep the server from hearing of the others
+            _log.error("a change of %s was not taken over: %s", key, cause_of(error))

@@ -37,7 +37,7 @@ class EventForgetting:
     async def run(self) -> None:
         """Works until it is cancelled; while the store does not answer, nothing is forgotten."""
         while True:
-            await self._clock.sleep(_LOOK_SECONDS)
+            await self._clock.liveness.sleep(_LOOK_SECONDS)
             try:
                 await self._forget_old()
             except StorageError as error:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import islice
 from typing import Any
 
 from navarch.api.names import DNS_LABEL, DNS_SUBDOMAIN, LABEL_KEY, LABEL_VALUE
 from navarch.cluster.server.causes import forbidden, invalid, required, too_long
+from navarch.cluster.server.refusal import MOST_CAUSES
 from navarch.cluster.server.request import Json
 from navarch.errors import Cause
 
@@ -77,19 +79,22 @@ def version_faults(value: Json) -> list[Cause]:
 
 
 def label_faults(labels: Mapping[str, str] | None, path: str) -> list[Cause]:
-    """What is wrong with labels, or with the labels of a selector."""
-    faults: list[Cause] = []
-    for key, value in (labels or {}).items():
-        faults.extend(invalid(path, key, said) for said in key_faults(key))
-        faults.extend(invalid(path, value, said) for said in value_faults(value))
-    return faults
+    """What is wrong with labels, or with the labels of a selector; of very many faults the first."""
+    return list(islice(_label_faults(labels or {}, path), MOST_CAUSES))
+
+
+def _label_faults(labels: Mapping[str, str], path: str) -> Iterator[Cause]:
+    for key, value in labels.items():
+        yield from (invalid(path, key, said) for said in key_faults(key))
+        yield from (invalid(path, value, said) for said in value_faults(value))
 
 
 def annotation_faults(annotations: Mapping[str, str] | None, path: str) -> list[Cause]:
     """What is wrong with annotations: their keys, and their size together."""
     if not annotations:
         return []
-    faults = [invalid(path, key, said) for key in annotations for said in key_faults(key.lower())]
+    found = (invalid(path, key, said) for key in annotations for said in key_faults(key.lower()))
+    faults = list(islice(found, MOST_CAUSES))
     if _size(annotations) > _ANNOTATIONS_LIMIT_BYTES:
         faults.append(too_long(path, _ANNOTATIONS_LIMIT_BYTES))
     return faults

@@ -14,6 +14,8 @@ _JSON = "application/json"
 _YAML = "application/yaml"
 _MEDIA_TYPES = (_JSON, _YAML)
 _SUPPORTED = "application/json, application/yaml"
+_MOST_CLAUSES = 256
+"""Nobody accepts more; the rest of a longer header is not looked at."""
 
 
 class Form(msgspec.Struct, frozen=True):
@@ -37,7 +39,7 @@ def asked_form(accept: str, *, has_protobuf: bool = False, has_table: bool = Tru
     """
     if not accept or accept == _JSON:
         return _PLAIN
-    clauses = accept.split(",")
+    clauses = accept.split(",", _MOST_CLAUSES)[:_MOST_CLAUSES]
     for clause in clauses:
         form = _form(clause, _MEDIA_TYPES) or _metadata_form(clause)
         if form is not None and (has_table or form.kind != "Table"):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from navarch.cluster.server.request import Json
 from navarch.errors import Cause
 
 __all__ = [
+    "MOST_CAUSES",
+    "UNEXPECTED",
     "Refusal",
     "already_exists",
     "bad_request",
@@ -20,6 +22,10 @@ __all__ = [
     "not_found",
     "unauthorized",
 ]
+
+
+MOST_CAUSES: Final = 1000
+"""How many faults of one object are looked for: a body of a few bytes each could have any number."""
 
 
 class Refusal(Exception):  # noqa: N818 - an answer, not a failure of the server
@@ -60,6 +66,10 @@ class Refusal(Exception):  # noqa: N818 - an answer, not a failure of the server
         return body
 
 
+UNEXPECTED: Final = Refusal(500, "InternalError", "an error on the server has prevented the request")
+"""500: a fault of the server, of which the client learns nothing more."""
+
+
 def _named(group: str, resource: str, name: str, **more: Any) -> Json:
     details: Json = {"name": name, "group": group, "kind": resource}
     return {key: value for key, value in {**details, **more}.items() if value}
@@ -88,7 +98,8 @@ def conflict(group: str, resource: str, name: str, why: str) -> Refusal:
 
 
 def invalid(group: str, kind: str, name: str, causes: Sequence[Cause]) -> Refusal:
-    """422, with every cause, field by field."""
+    """422, with every cause, field by field, or the first of very many."""
+    causes = causes[:MOST_CAUSES]
     listed = list(dict.fromkeys(f"{cause.field}: {cause.message}" for cause in causes))
     said = listed[0] if len(listed) == 1 else f"[{', '.join(listed)}]"
     message = f'{_qualified(group, kind)} "{name}" is invalid: {said}'

@@ -10,7 +10,7 @@ import msgspec
 from navarch.cluster.server.refusal import Refusal, already_exists, conflict, not_found
 from navarch.cluster.server.request import Json
 from navarch.cluster.server.types import ResourceType
-from navarch.cluster.storage import ChangedError, Storage, Stored
+from navarch.cluster.storage import ChangedError, Storage, Stored, TooLargeError
 
 __all__ = ["CHANGED", "Found", "Overtaken", "Registry", "decoded", "encoded", "retried", "with_version"]
 
@@ -21,6 +21,8 @@ CHANGED = "the object has been modified; please apply your changes to the latest
 _METADATA = b'"metadata":{'
 _FIRST = ("apiVersion", "kind", "metadata")
 _TRIES: Final = 20
+_LARGEST: Final = 1536 * 1024
+"""Bytes of a stored object, as etcd has it."""
 
 
 class Overtaken(Refusal):
@@ -42,11 +44,17 @@ async def retried(step: Callable[[], Awaitable[T]]) -> T:
 
 
 def encoded(value: Json) -> bytes:
-    """A value as it is stored: `apiVersion`, `kind` and `metadata` first, without its resource version."""
+    """A value as it is stored: `apiVersion`, `kind` and `metadata` first, without its resource version.
+
+    Raises TooLargeError, whatever the store: patch by patch an object could grow beyond what any request may be.
+    """
     metadata = {key: item for key, item in value["metadata"].items() if key != "resourceVersion"}
     ordered = {"apiVersion": value["apiVersion"], "kind": value["kind"], "metadata": metadata}
     ordered.update((key, item) for key, item in value.items() if key not in _FIRST)
-    return msgspec.json.encode(ordered)
+    data = msgspec.json.encode(ordered)
+    if len(data) > _LARGEST:
+        raise TooLargeError("etcdserver: request is too large")
+    return data
 
 
 def with_version(value: bytes, revision: int) -> bytes:

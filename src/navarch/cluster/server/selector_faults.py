@@ -43,7 +43,7 @@ def field_selector_fault(text: str) -> str:
 
 class _Labels:
     def __init__(self, text: str) -> None:
-        self._tokens: list[str] = [*_TOKEN.findall(text), ""]
+        self._tokens: list[str] = [*_TOKEN.findall(text.rstrip()), ""]
         self._place = 0
 
     def check(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import random
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
@@ -13,21 +14,26 @@ from msgspec.structs import replace
 
 from navarch._base.clock import Clock
 from navarch.cluster.server.access.attributes import attributes_of
+from navarch.cluster.server.budget import RequestBudget, close_budget, open_budget
 from navarch.cluster.server.deadlines import refuse_malformed_timeout
 from navarch.cluster.server.endpoints import read, removal, write
 from navarch.cluster.server.endpoints.call import Call, Kernel
 from navarch.cluster.server.endpoints.patch import patch
 from navarch.cluster.server.publishing.layout import laid_out
 from navarch.cluster.server.random_ids import random_uuid
-from navarch.cluster.server.refusal import Refusal, forbidden, unauthorized
+from navarch.cluster.server.refusal import UNEXPECTED, Refusal, forbidden, unauthorized
 from navarch.cluster.server.request import ApiRequest, Reply, RequestInfo, Socket, User, request_info
 from navarch.cluster.server.routing import check_route, has_route, refuse_unknown_part
+from navarch.cluster.server.warnings import bounded_warnings
 from navarch.cluster.server.watch_paths import as_watch
-from navarch.cluster.storage import StorageError, TooLargeError
+from navarch.cluster.storage import StorageError, TooLargeError, WriteError
 
 __all__ = ["ApiServer", "Endpoint", "Page", "Parts", "RecordedStream"]
 
 _log = logging.getLogger("navarch.cluster.server")
+_LARGE_BODY = 128 * 1024
+_PAUSE = 0.01
+"""Seconds between the decoding of a large body and a step of another request that is large."""
 
 Endpoint = Callable[[Call], Awaitable[Reply]]
 """Serves a subresource that is more than a part of its object: scale, eviction, token."""
@@ -45,14 +51,6 @@ class Authenticator(Protocol):
 
     async def impersonated(self, request: ApiRequest, user: User) -> User:
         """The user as whom the request is to be taken; refuses with 403 whoever may not."""
-        ...
-
-
-class Authorizer(Protocol):
-    """Who may what."""
-
-    def why_not(self, user: User, info: RequestInfo) -> str | None:
-        """None if it is allowed, else why it is not, in Kubernetes' words."""
         ...
 
 
@@ -84,6 +82,7 @@ class Audit(Protocol):
         impersonated: User | None,
         reason: str,
         audit_id: str,
+        annotations: Mapping[str, str],
     ) -> None:
         """A request was answered. `user` is who asked, even as somebody else."""
         ...
@@ -96,7 +95,6 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
 
     kernel: Kernel
     authenticator: Authenticator
-    authorizer: Authorizer
     audit: Audit
     endpoints: Mapping[tuple[str, str, str], Endpoint]
     pages: Page
@@ -120,24 +118,39 @@ class ApiServer:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self._clock = parts.kernel.clock
+        self._turns = asyncio.Lock()
         # Of their own, so that the uids of objects do not depend on who looked at something before.
         self._audit_ids = random.Random(parts.kernel.rng.getrandbits(64))  # noqa: S311 - ids, no secrets
 
     async def handle(self, request: ApiRequest) -> Reply:
         """The answer to a request. What goes wrong is an answer too. Whoever takes a stream must close it."""
-        request = as_watch(request)
-        exchange = _Exchange(request, request_info(request), self._parts.audit, self._clock, self._audit_id(request))
         try:
+            return await self._handled(as_watch(request))
+        except Exception:  # noqa: BLE001 - not even an answer that cannot be written may end the server
+            _log.exception("%s %r was not answered", request.method, request.path)
+            return Reply(UNEXPECTED.code, msgspec.json.encode(UNEXPECTED.status()))
+
+    async def _handled(self, request: ApiRequest) -> Reply:
+        exchange = _Exchange(request, request_info(request), self._parts.audit, self._clock, self._audit_id(request))
+        budget = RequestBudget(turns=self._turns)
+        before = open_budget(budget)
+        try:
+            if len(request.body) > _LARGE_BODY:
+                await budget.take_turn(_PAUSE)
             reply = await self._answer(exchange)
         except Refusal as refusal:
             reply = exchange.refused(refusal)
         except TooLargeError as error:
             reply = exchange.refused(Refusal(413, "RequestEntityTooLarge", str(error)))
+        except WriteError as error:
+            reply = exchange.refused(Refusal(500, "InternalError", str(error)))
         except StorageError as error:
             reply = exchange.refused(Refusal(503, "ServiceUnavailable", f"the storage failed: {error}"))
         except Exception:  # noqa: BLE001 - whatever was overlooked must not end the server
-            _log.exception("%s %s failed", request.method, request.path)
-            reply = exchange.refused(Refusal(500, "InternalError", "an error on the server has prevented the request"))
+            _log.exception("%s %r failed", request.method, request.path)
+            reply = exchange.refused(UNEXPECTED)
+        finally:
+            close_budget(before)
         return exchange.recorded(laid_out(request, reply))
 
     def _audit_id(self, request: ApiRequest) -> str:
@@ -152,7 +165,7 @@ class ApiServer:
         if asker is None:
             raise unauthorized()
         user = exchange.user = await authenticator.impersonated(request, asker)
-        why_not = self._parts.authorizer.why_not(user, attributes_of(request, info))
+        why_not = self._parts.kernel.authorizer.why_not(user, attributes_of(request, info))
         if why_not is not None:
             raise _forbidden(info, why_not)
         resource = self._parts.kernel.catalog.find(info.group, info.version, info.resource)
@@ -164,6 +177,7 @@ class ApiServer:
         check_route(request, info, resource)
         placed = _placed(info, resource.namespaced)
         call = Call(self._parts.kernel, request, placed, resource, user, exchange.warnings)
+        call.annotations = exchange.annotations
         return await self._endpoint(call)(call)
 
     def _endpoint(self, call: Call) -> Endpoint:
@@ -191,7 +205,19 @@ def _forbidden(info: RequestInfo, why: str) -> Refusal:
 class _Exchange:
     """One request, who makes it, and its records in the audit log."""
 
-    __slots__ = ("_audit", "_audit_id", "_began", "_clock", "_reason", "asker", "info", "request", "user", "warnings")
+    __slots__ = (
+        "_audit",
+        "_audit_id",
+        "_began",
+        "_clock",
+        "_reason",
+        "annotations",
+        "asker",
+        "info",
+        "request",
+        "user",
+        "warnings",
+    )
 
     def __init__(self, request: ApiRequest, info: RequestInfo, audit: Audit, clock: Clock, audit_id: str) -> None:
         self.request = request
@@ -199,6 +225,7 @@ class _Exchange:
         self.asker: User | None = None
         self.user: User | None = None
         self.warnings: list[str] = []
+        self.annotations: dict[str, str] = {}
         self._audit = audit
         self._audit_id = audit_id
         self._clock = clock
@@ -212,9 +239,9 @@ class _Exchange:
         return Reply(refusal.code, body, headers=refusal.headers, warnings=self.warnings)
 
     def recorded(self, reply: Reply) -> Reply:
-        """The reply, on record, with no warning twice; a stream is complete when it is closed."""
+        """The reply, on record, with its warnings bounded; a stream is complete when it is closed."""
         if reply.warnings:
-            reply.warnings = list(dict.fromkeys(reply.warnings))
+            reply.warnings = bounded_warnings(reply.warnings)
         reply.headers["Audit-Id"] = self._audit_id
         if reply.stream is None and reply.upgrade is None:
             self.complete(reply.status)
@@ -252,6 +279,7 @@ class _Exchange:
             impersonated=acting,
             reason=self._reason,
             audit_id=self._audit_id,
+            annotations=self.annotations,
         )
 
     def _impersonated(self) -> User | None:

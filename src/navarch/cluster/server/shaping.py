@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -17,7 +18,10 @@ __all__ = ["Rows", "empty_table", "list_reply", "shaped", "shaped_part", "writte
 Rows = tuple[Sequence[Column], Callable[[Json], list[Any]]]
 """The columns of a table, and what gives the cells of an object."""
 
+_log = logging.getLogger("navarch.cluster.server")
+
 _YAML = "application/yaml"
+_UNKNOWN = "<unknown>"
 _HIDDEN = "deprecated.daemonset.template.generation"
 _INCLUDES = ("", "None", "Metadata", "Object")
 
@@ -155,14 +159,26 @@ def _table(rows: Rows, values: Iterable[Json], metadata: Json, request: ApiReque
         "apiVersion": "meta.k8s.io/v1",
         "metadata": metadata,
         "columnDefinitions": [column.definition() for column in columns],
-        "rows": [_row(cells(value), value, include) for value in values],
+        "rows": [_row(_cells(columns, cells, value), value, include) for value in values],
     }
+
+
+def _cells(columns: Sequence[Column], cells: Callable[[Json], list[Any]], value: Json) -> list[Any]:
+    """The cells of an object; what cannot be shown is unknown, so that no object makes a table unreadable for others."""
+    try:
+        found = cells(value)
+        msgspec.json.encode(found)
+    except Exception as error:  # noqa: BLE001 - whatever an object has in it that nobody thought of
+        name = value.get("metadata", {}).get("name", "")
+        _log.warning("expected cells for %s %s in a table, got %r", value.get("kind"), name, error)
+        return [name if column.name == "Name" else _UNKNOWN for column in columns]
+    return found
 
 
 def empty_table(resource: ResourceType, metadata: Json) -> Json:
     """What a bookmark is in a watch of tables: a row with nothing in it but its metadata."""
     known = {name: value for name, value in metadata.items() if value is not None}
-    cells = ["<unknown>" if column.name == "Age" else "" for column in resource.columns]
+    cells = [_UNKNOWN if column.name == "Age" else "" for column in resource.columns]
     return {
         "kind": "Table",
         "apiVersion": "meta.k8s.io/v1",

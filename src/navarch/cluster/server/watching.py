@@ -17,7 +17,7 @@ from navarch.cluster.server.selection import Selection
 from navarch.cluster.server.shaping import empty_table, shaped
 from navarch.cluster.server.types import ResourceType
 from navarch.cluster.server.views import seen, seen_all
-from navarch.cluster.storage import CompactedError, Event, Storage, Stored, Watcher
+from navarch.cluster.storage import CompactedError, Event, Storage, StorageError, Stored, Watcher
 
 __all__ = ["Lines", "WatchRequest", "Watches"]
 
@@ -88,7 +88,7 @@ class Watches:
 
     def __init__(self, storage: Storage, clock: Clock) -> None:
         self.storage = storage
-        self.clock = clock
+        self.clock = clock.liveness
         self.lines = Lines()
         self._waiting: dict[Watcher, Callable[[], float]] = {}
         self._ends: dict[str, int] = {}
@@ -123,6 +123,8 @@ class Watches:
             yield _error(gone(f"too old resource version: {asked.after} ({error.oldest})"), asked.form)
         except Refusal as refusal:
             yield _error(refusal, asked.form)
+        except StorageError as error:
+            yield _error(Refusal(500, "InternalError", f"the storage failed: {error}"), asked.form)
 
     @asynccontextmanager
     async def following(self, prefix: str, after: int, due: Callable[[], float]) -> AsyncIterator[Watcher]:

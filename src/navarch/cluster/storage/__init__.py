@@ -10,6 +10,7 @@ from navarch.cluster.storage.protocol import (
     Stored,
     TooLargeError,
     Watcher,
+    WriteError,
 )
 
 __all__ = [
@@ -22,4 +23,5 @@ __all__ = [
     "Stored",
     "TooLargeError",
     "Watcher",
+    "WriteError",
 ]

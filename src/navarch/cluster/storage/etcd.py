@@ -18,6 +18,7 @@ from navarch.cluster.storage.protocol import (
     Stored,
     TooLargeError,
     Watcher,
+    WriteError,
 )
 from navarch.errors import EtcdCompactedError, EtcdExhaustedError, EtcdRefusedError, NavarchError
 from navarch.etcd import (
@@ -36,6 +37,8 @@ __all__ = ["EtcdStorage"]
 
 _FIRST_KEY = b"\0"
 _AT_ONCE = 1000
+_NEVER = 2**62
+"""A revision that no key has."""
 _REGISTRY = "/registry/"
 """Where all objects are."""
 
@@ -52,15 +55,16 @@ class EtcdStorage:
         self._leases = EventLeases(self._client.leases, clock)
         self._feed: EtcdFeed | None = None
         self._background = Background()
+        self._fault: str | None = None
 
     async def revision(self) -> int:
         """See `Storage.revision`."""
-        with _our_errors():
+        with self._errors():
             return (await self._client.kv.range(RangeRequest(key=_FIRST_KEY, count_only=True))).header.revision
 
     async def get(self, key: str) -> Stored | None:
         """See `Storage.get`."""
-        with _our_errors():
+        with self._errors():
             found = await self._client.kv.get(encoded(key))
         return decoded(found) if found else None
 
@@ -82,7 +86,7 @@ class EtcdStorage:
 
     async def put(self, key: str, value: bytes, *, expected: int) -> int:
         """See `Storage.put`."""
-        with _our_errors():
+        with self._errors():
             lease = await self._leases.lease_of(key)
         return await self._write(PutRequest(key=encoded(key), value=value, lease=lease), expected)
 
@@ -125,7 +129,7 @@ class EtcdStorage:
 
     async def compact(self, revision: int) -> None:
         """See `Storage.compact`."""
-        with _our_errors():
+        with self._errors():
             await self._client.kv.compact(revision)
 
     async def close(self) -> None:
@@ -133,23 +137,51 @@ class EtcdStorage:
         await self._background.stop()
         await self._client.close()
 
+    @property
+    def fault(self) -> str | None:
+        """See `Storage.fault`."""
+        return self._fault
+
+    async def probe(self) -> None:
+        """See `Storage.probe`: etcd is asked for a write whose condition does not hold."""
+        write = PutRequest(key=_FIRST_KEY, value=b"")
+        with self._errors():
+            await self._client.kv.txn([mod_revision_is(write.key, _NEVER)], [write], [])
+        self._fault = None
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """What etcd says, as errors of a `Storage`; notes what keeps it from working."""
+        try:
+            yield
+        except EtcdCompactedError as error:
+            raise CompactedError(error.revision) from error
+        except (EtcdRefusedError, EtcdExhaustedError) as error:
+            refused = _refused(str(error))
+            self._fault = str(refused) if isinstance(refused, WriteError) else self._fault
+            raise refused from error
+        except NavarchError as error:
+            self._fault = str(error)
+            raise StorageError(str(error)) from error
+
     async def _range(self, request: RangeRequest) -> RangeResponse:
         """Raises `CompactedError` with the oldest revision that is kept; etcd tells it only to those who watch."""
         try:
-            with _our_errors():
+            with self._errors():
                 return await self._client.kv.range(request)
         except CompactedError:
-            with _our_errors():
+            with self._errors():
                 async with self._client.watch(WatchRequest(key=_FIRST_KEY, start_revision=1)) as answers:
                     async for _ in answers:
                         pass
             raise
 
     async def _write(self, write: PutRequest | DeleteRequest, expected: int) -> int:
-        with _our_errors():
+        with self._errors():
             answer = await self._client.kv.txn(
                 [mod_revision_is(write.key, expected)], [write], [RangeRequest(key=write.key)]
             )
+        self._fault = None
         if answer.succeeded:
             return answer.header.revision
         found = answer.responses[0].response_range
@@ -170,21 +202,11 @@ class _FutureError(StorageError):
     """The revision has not come yet."""
 
 
-@contextmanager
-def _our_errors() -> Iterator[None]:
-    try:
-        yield
-    except EtcdCompactedError as error:
-        raise CompactedError(error.revision) from error
-    except (EtcdRefusedError, EtcdExhaustedError) as error:
-        raise _refused(str(error)) from error
-    except NavarchError as error:
-        raise StorageError(str(error)) from error
-
-
 def _refused(why: str) -> StorageError:
     if "request is too large" in why or "message larger than max" in why:
         return TooLargeError("etcdserver: request is too large")
+    if "database space exceeded" in why:
+        return WriteError(why)
     return (_FutureError if "future revision" in why else StorageError)(why)
 
 

@@ -2,6 +2,9 @@
 
 Writes wait in a line while the disk is busy; then all of them are written together, and waited for once. Until then
 nobody can read them: what was seen once cannot be lost in a crash.
+
+Writes that cannot be made durable, since the disk is full, broken or read-only, are refused; reads and watches go on, and
+the next write tries again. If somebody else removes or changes the files, they are written anew from memory.
 """
 
 from __future__ import annotations
@@ -17,10 +20,11 @@ from typing import TypeVar
 import msgspec
 
 from navarch._base.tasks import acquire
-from navarch.cluster.storage.folder import lock, recover, write_snapshot
+from navarch._base.threads import ThreadPool
+from navarch.cluster.storage.folder import lock, lock_again, recover, rewrite, write_snapshot
 from navarch.cluster.storage.history import HistoryLimits
-from navarch.cluster.storage.log import Log
-from navarch.cluster.storage.protocol import ChangedError, StorageError, Stored
+from navarch.cluster.storage.log import DisplacedError, Log
+from navarch.cluster.storage.protocol import ChangedError, StorageError, Stored, WriteError
 from navarch.cluster.storage.records import Operation, Record, encode
 from navarch.cluster.storage.state import State, StateReader, require_revision
 
@@ -75,7 +79,15 @@ class FileStorage(StateReader):
         self._ahead: dict[str, _Write] = {}
         self._job: asyncio.Future[None] | None = None
         self._snapshot: asyncio.Future[int] | None = None
-        self._snapshot_size = 0
+        self._snapshot_due = options.snapshot_after
+        self._is_displaced = False
+        self._fault: str | None = None
+        self._threads = ThreadPool("navarch-store", 2)  # its own: nobody else's work holds up the store
+
+    @property
+    def fault(self) -> str | None:
+        """See `Storage.fault`."""
+        return self._state.history.failure or self._fault
 
     @classmethod
     async def open(cls, folder: Path, options: FileOptions = _USUAL_OPTIONS) -> FileStorage:
@@ -103,6 +115,11 @@ class FileStorage(StateReader):
             self._require_usable()
             await self._enqueue(_Write(Record(Operation.COMPACT, revision)))
 
+    async def probe(self) -> None:
+        """See `Storage.probe`: writes a record that says nothing new."""
+        self._require_usable()
+        await self._enqueue(_Write(Record(Operation.COMPACT, self._state.history.oldest)))
+
     async def close(self) -> None:
         """See `Storage.close`. Writes that wait are carried out first; watches end with a `StorageError`."""
         self._state.history.fail("the store was closed")
@@ -113,6 +130,7 @@ class FileStorage(StateReader):
             self._log.close()
             os.close(self._lock_file)
             self._lock_file = -1
+            self._threads.close()
 
     async def _require(self, key: str, expected: int, *, deleting: bool) -> None:
         """Raises `ChangedError`, but not because of a write that could still be lost."""
@@ -123,7 +141,7 @@ class FileStorage(StateReader):
         except ChangedError:
             if write:
                 await asyncio.wait((write.done,))
-                self._require_usable()
+                write.done.result()
             raise
 
     async def _write(self, record: Record) -> int:
@@ -138,28 +156,37 @@ class FileStorage(StateReader):
         if self._job is None and len(self._line) == 1:
             # Whatever is written in the same turn of the loop goes to disk together.
             asyncio.get_running_loop().call_soon(self._begin_job)
-        await write.done
+        await asyncio.shield(write.done)  # a caller that is cancelled does not decide what becomes of it
 
     def _begin_job(self) -> None:
         """The next thing to do with the log, if there is any and nothing else is being done."""
-        if self._job is not None:
+        if self._job is not None or (self._is_displaced and self._snapshot is not None):
             return
-        if self._is_snapshot_due():
+        if self._is_displaced and not self._state.history.failure:
+            items, revision = self._state.items(), self._state.revision
+            self._start(partial(self._rewrite, items, revision), self._rewritten)
+        elif self._is_snapshot_due():
             revision = self._state.revision
-            self._job = _in_thread(partial(self._log.begin_anew, revision))
-            self._job.add_done_callback(partial(self._log_begun, revision))
+            self._start(partial(self._log.begin_anew, revision), partial(self._log_begun, revision))
         elif self._line:
             batch, self._line = self._line, []
-            self._job = _in_thread(partial(_append, self._log, batch))
-            self._job.add_done_callback(partial(self._written, batch))
+            self._start(partial(_append, self._log, batch), partial(self._written, batch))
+
+    def _start(self, function: Callable[[], None], done: Callable[[asyncio.Future[None]], None]) -> None:
+        self._job = self._in_thread(function)
+        self._job.add_done_callback(done)
+
+    def _in_thread(self, function: Callable[[], T]) -> asyncio.Future[T]:
+        return asyncio.wrap_future(self._threads.submit(function))
 
     def _written(self, batch: list[_Write], job: asyncio.Future[None]) -> None:
         self._job = None
         if error := job.exception():
-            self._fail([*batch, *self._line], error)
-            return
-        for write in batch:
-            self._take_over(write)
+            self._refuse([*batch, *self._line], error)
+        else:
+            self._recovered()
+            for write in batch:
+                self._take_over(write)
         self._begin_job()
 
     def _take_over(self, write: _Write) -> None:
@@ -173,27 +200,40 @@ class FileStorage(StateReader):
         if not write.done.done():
             write.done.set_result(None)
 
-    def _fail(self, writes: list[_Write], error: BaseException) -> None:
-        """After a failed write nobody knows what is on disk: only opening the store again can tell."""
-        reason = f"could not write to {self._folder}: {error}; mend that and open the store again"
-        self._state.history.fail(reason)
-        self._line = []
+    def _refuse(self, writes: list[_Write], error: BaseException) -> None:
+        """Refuses what could not be written, and what came after it and may depend on it: the store is as it was before."""
+        self._failed(error)
+        self._line, self._last = [], self._state.revision
+        self._ahead.clear()
         for write in writes:
             if not write.done.done():
-                write.done.set_exception(StorageError(reason))
+                write.done.set_exception(WriteError(self._fault or str(error)))
+                write.done.exception()  # nobody may wait for it any more
+
+    def _failed(self, error: BaseException) -> None:
+        if self._fault is None:
+            _logger.error("could not write to %s: %s; writes are refused, and tried again", self._folder, error)
+        self._fault = f"could not write to {self._folder}: {error}"
+        self._is_displaced = self._is_displaced or isinstance(error, DisplacedError)
+
+    def _recovered(self) -> None:
+        if self._fault is not None:
+            _logger.warning("%s is written again", self._folder)
+            self._fault = None
 
     def _is_snapshot_due(self) -> bool:
-        due = max(self._options.snapshot_after, self._snapshot_size)
-        return self._snapshot is None and self._log.size >= due and not self._state.history.failure
+        return self._snapshot is None and self._log.size >= self._snapshot_due and not self._state.history.failure
 
     def _log_begun(self, revision: int, job: asyncio.Future[None]) -> None:
         """What was written up to here is what the snapshot shows; what comes now is in the new log."""
         self._job = None
         if error := job.exception():
-            self._fail(self._line, error)
-            return
-        self._snapshot = _in_thread(partial(write_snapshot, self._folder, self._state.items(), revision))
-        self._snapshot.add_done_callback(self._snapshot_written)
+            _logger.warning("could not begin a new log in %s: %s", self._folder, error)
+            self._snapshot_due = self._log.size + self._options.snapshot_after
+            self._is_displaced = isinstance(error, DisplacedError)
+        else:
+            self._snapshot = self._in_thread(partial(write_snapshot, self._folder, self._state.items(), revision))
+            self._snapshot.add_done_callback(self._snapshot_written)
         self._begin_job()
 
     def _snapshot_written(self, snapshot: asyncio.Future[int]) -> None:
@@ -202,7 +242,24 @@ class FileStorage(StateReader):
         if error := snapshot.exception():
             _logger.warning("could not write a snapshot to %s: %s", self._folder, error)
         else:
-            self._snapshot_size = snapshot.result()
+            self._snapshot_due = max(self._options.snapshot_after, snapshot.result())
+        self._begin_job()
+
+    def _rewrite(self, items: list[Stored], revision: int) -> None:
+        """In a thread: a new log, behind a snapshot of all items."""
+        self._lock_file = lock_again(self._folder, self._lock_file)
+        log = Log(rewrite(self._folder, items, revision))
+        self._log.close()
+        self._log = log
+
+    def _rewritten(self, job: asyncio.Future[None]) -> None:
+        self._job = None
+        if error := job.exception():
+            self._refuse(self._line, error)
+            return
+        self._is_displaced = False
+        self._recovered()
+        self._begin_job()
 
 
 def _open(folder: Path, options: FileOptions) -> FileStorage:
@@ -217,7 +274,3 @@ def _open(folder: Path, options: FileOptions) -> FileStorage:
 
 def _append(log: Log, batch: list[_Write]) -> None:
     log.append(b"".join([encode(write.record) for write in batch]))
-
-
-def _in_thread(function: Callable[[], T]) -> asyncio.Future[T]:
-    return asyncio.get_running_loop().run_in_executor(None, function)

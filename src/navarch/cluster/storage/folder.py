@@ -3,16 +3,19 @@
     lock                          held by the process that has the store open; holds its process id
     00000000000000000042.snapshot what all keys had at revision 42
     00000000000000000042.log      what was written after revision 42
+    mark                          the log that was written last, and how long it was
 
 A file gets its name when it is complete; once a snapshot has, the logs and snapshots before it are no longer needed.
+A log that is missing, or shorter than the mark says, was lost or cut off by somebody else: that is an error.
 """
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import logging
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from navarch.cluster.storage.framing import HEADER, DamagedError, frame, read_frames
@@ -21,9 +24,21 @@ from navarch.cluster.storage.protocol import StorageError, Stored
 from navarch.cluster.storage.records import Operation, Record, encode, read_records
 from navarch.cluster.storage.state import State
 
-__all__ = ["LockedError", "create_log", "lock", "log_path", "recover", "write_snapshot"]
+__all__ = [
+    "LockedError",
+    "create_log",
+    "lock",
+    "lock_again",
+    "log_path",
+    "mark_of",
+    "mark_path",
+    "recover",
+    "rewrite",
+    "write_snapshot",
+]
 
 _SNAPSHOT, _LOG, _UNFINISHED = ".snapshot", ".log", ".unfinished"
+_LOCK = "lock"
 _FRAME_SIZE = 2**20
 
 _logger = logging.getLogger(__name__)
@@ -36,7 +51,7 @@ class LockedError(StorageError):
 def lock(folder: Path) -> int:
     """Makes the folder if need be, and takes it for this process; closing what this returns gives it back."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    file = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    file = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -50,11 +65,26 @@ def lock(folder: Path) -> int:
     return file
 
 
+def lock_again(folder: Path, file: int) -> int:
+    """The lock, taken anew if somebody has removed its file: another process could have the folder by now. Raises
+    `LockedError` then.
+    """
+    held = os.fstat(file)
+    with contextlib.suppress(FileNotFoundError):
+        named = (folder / _LOCK).stat()
+        if (named.st_dev, named.st_ino) == (held.st_dev, held.st_ino):
+            return file
+    taken = lock(folder)
+    os.close(file)
+    return taken
+
+
 def recover(folder: Path, limits: HistoryLimits) -> tuple[State, Path]:
     """What the folder holds, and the log to go on with. Raises `DamagedError`."""
     _remove_unfinished(folder)
     snapshots, logs = _numbered(folder, _SNAPSHOT), _numbered(folder, _LOG)
     newest = max(snapshots, default=None)
+    _require_marked(folder, logs, newest or 0)
     state = State(limits) if newest is None else _read_snapshot(snapshots[newest], limits)
     needed = [number for number in sorted(logs) if newest is None or number >= newest]
     for number in needed:
@@ -72,6 +102,40 @@ def recover(folder: Path, limits: HistoryLimits) -> tuple[State, Path]:
 def log_path(folder: Path, revision: int) -> Path:
     """The log of what was written after that revision."""
     return folder / f"{revision:020d}{_LOG}"
+
+
+def mark_path(folder: Path) -> Path:
+    """Where it is noted how long the last log was."""
+    return folder / "mark"
+
+
+def mark_of(log: Path, size: int) -> bytes:
+    """What is noted: always as many bytes, so that it is overwritten as a whole."""
+    return f"{log.name} {size:020d}\n".encode()
+
+
+def _require_marked(folder: Path, logs: Mapping[int, Path], snapshot: int) -> None:
+    """Raises `DamagedError` if the log is shorter than it was, or gone; a mark that cannot be read says nothing."""
+    if not mark_path(folder).is_file():
+        return
+    try:
+        name, size = mark_path(folder).read_text(encoding="ascii").split()
+        number, expected = int(name.removesuffix(_LOG)), int(size)
+    except ValueError:
+        return
+    if number < snapshot:  # which stands for that log
+        return
+    path = logs.get(number) or log_path(folder, number)
+    found = path.stat().st_size if path.is_file() else 0
+    if found < expected:
+        raise DamagedError(path, found, f"expected the {expected} bytes that were written to it")
+
+
+def rewrite(folder: Path, items: Iterable[Stored], revision: int) -> Path:
+    """Makes the folder hold these items, whatever was done to it; returns the log to go on with."""
+    path = create_log(folder, revision)
+    write_snapshot(folder, items, revision)
+    return path
 
 
 def create_log(folder: Path, revision: int) -> Path:
@@ -102,7 +166,9 @@ def _remove_unfinished(folder: Path) -> None:
 
 
 def _numbered(folder: Path, suffix: str) -> dict[int, Path]:
-    return {int(path.stem): path for path in folder.iterdir() if path.suffix == suffix and path.stem.isdigit()}
+    """The files of that kind; what only has such a name, and could not be read without end, is none."""
+    found = [path for path in folder.iterdir() if path.suffix == suffix and path.stem.isdigit()]
+    return {int(path.stem): path for path in found if path.is_file()}
 
 
 def _read_snapshot(path: Path, limits: HistoryLimits) -> State:
@@ -176,13 +242,18 @@ def _payloads(items: Iterable[Stored], revision: int) -> Iterator[bytes]:
 def _write_durably(path: Path, parts: Iterable[bytes]) -> int:
     """Whoever sees a file of that name sees all of it, whenever the machine fails."""
     unfinished = path.with_name(path.name + _UNFINISHED)
-    with os.fdopen(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "wb") as file:
-        for part in parts:
-            file.write(part)
-        file.flush()
-        os.fsync(file.fileno())
-        size = file.tell()
-    unfinished.rename(path)
+    try:
+        with os.fdopen(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "wb") as file:
+            for part in parts:
+                file.write(part)
+            file.flush()
+            os.fsync(file.fileno())
+            size = file.tell()
+        unfinished.rename(path)
+    except OSError:
+        with contextlib.suppress(OSError):  # it takes room that may be what is missing
+            unfinished.unlink(missing_ok=True)
+        raise
     _sync_folder(path.parent)
     return size
 

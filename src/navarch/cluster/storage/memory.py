@@ -28,6 +28,15 @@ class MemoryStorage(StateReader):
         """See `Storage.compact`."""
         self._state.compact(revision)
 
+    @property
+    def fault(self) -> str | None:
+        """See `Storage.fault`."""
+        return self._state.history.failure or None
+
+    async def probe(self) -> None:
+        """See `Storage.probe`."""
+        self._require_usable()
+
     async def close(self) -> None:
         """See `Storage.close`. Watches end with a `StorageError`."""
         self._state.history.fail("the store was closed")

@@ -20,11 +20,16 @@ __all__ = [
     "Stored",
     "TooLargeError",
     "Watcher",
+    "WriteError",
 ]
 
 
 class StorageError(Exception):
     """The store failed; the server answers 500 or 503."""
+
+
+class WriteError(StorageError):
+    """The write could not be made durable, for example because the disk is full; the server answers 500. Reads go on."""
 
 
 class TooLargeError(StorageError):
@@ -134,6 +139,18 @@ class Storage(Protocol):
 
     async def compact(self, revision: int) -> None:
         """Forgets what happened before that revision; what keys have now, and had at that revision, stays."""
+        ...
+
+    @property
+    def fault(self) -> str | None:
+        """Why the last write, or the last attempt to reach the store, failed; None once one has succeeded."""
+        ...
+
+    async def probe(self) -> None:
+        """Tries whether writes are taken, and mends what it can; changes nothing that anybody could read.
+
+        Raises `StorageError`, which is then the `fault`.
+        """
         ...
 
     async def close(self) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from msgspec.structs import replace
 
 from navarch.cluster.server.access.authorization import Authorizer
+from navarch.cluster.server.access.coverage import lacking_parts
 from navarch.cluster.server.access.policy import RBAC_GROUP, MissingRoleError
 from navarch.cluster.server.access.rules import Rule
 from navarch.cluster.server.access.users import MASTERS
@@ -18,6 +19,8 @@ from navarch.schema.values.violations import go_quoted
 __all__ = ["check_escalation"]
 
 _EVERYTHING: Final = (Rule(("*",), ("*",), ("*",)), Rule(("*",), urls=("*",)))
+_LISTED_CHARACTERS: Final = 16 * 1024
+"""Of the missing rules in a message; Kubernetes lists all of them."""
 _OF_THE_COLLECTOR: Final = ("ownerReferences", "finalizers", "selfLink", "managedFields", "resourceVersion")
 
 
@@ -49,7 +52,7 @@ class _Check:
         if self._authorizer.allows(self._user, replace(self._info, verb="escalate", subresource="")).allowed:
             return
         self._require(Rule.of(rule) for rule in value.get("rules") or ())
-        if (_is_aggregated(value) or _is_aggregated(old)) and self._lacking(_EVERYTHING):
+        if (_is_aggregated(value) or _is_aggregated(old)) and any(self._lacking(_EVERYTHING)):
             raise self._forbidden("must have cluster-admin privileges to use the aggregationRule")
 
     def binding(self, value: Json) -> None:
@@ -75,17 +78,15 @@ class _Check:
         self._require(rules)
 
     def _require(self, rules: Iterable[Rule]) -> None:
-        if lacking := self._lacking(rules):
+        if lacking := [*self._lacking(rules)]:
             groups = " ".join(map(go_quoted, self._user.groups))
             raise self._forbidden(
                 f"user {go_quoted(self._user.name)} (groups=[{groups}]) is attempting to grant RBAC permissions "
                 f"not currently held:\n{_listed(lacking)}{self._resolution_errors()}"
             )
 
-    def _lacking(self, rules: Iterable[Rule]) -> list[Rule]:
-        owned = self._authorizer.rules_for(self._user, self._info.namespace).rules
-        parts = [part for rule in rules for part in rule.parts()]
-        return [part for part in parts if not any(rule.covers(part) for rule in owned)]
+    def _lacking(self, rules: Iterable[Rule]) -> Iterator[Rule]:
+        return lacking_parts(rules, self._authorizer.rules_for(self._user, self._info.namespace).rules)
 
     def _resolution_errors(self) -> str:
         """Kubernetes looks roles up in the name of the request, and therefore calls them what that is about."""
@@ -113,12 +114,20 @@ def _without_collector(value: Json) -> dict[str, Any]:
 
 
 def _listed(parts: list[Rule]) -> str:
-    """One line for each resource and name, with the verbs together; one for each path and verb."""
-    lines: dict[Rule, list[str]] = {}
+    """One line for each resource and name, with the verbs together; one for each path and verb. The first ones, if long."""
+    verbs_of: dict[Rule, list[str]] = {}
     for part in parts:
         key = part if part.urls else replace(part, verbs=())
-        lines.setdefault(key, []).extend(part.verbs)
-    return "\n".join(sorted({_line(rule, verbs) for rule, verbs in lines.items()}))
+        verbs_of.setdefault(key, []).extend(part.verbs)
+    lines: set[str] = set()
+    left = _LISTED_CHARACTERS
+    for rule, verbs in verbs_of.items():
+        if left < 0:
+            return "\n".join([*sorted(lines), "..."])
+        line = _line(rule, verbs)
+        left -= len(line)
+        lines.add(line)
+    return "\n".join(sorted(lines))
 
 
 def _line(rule: Rule, verbs: list[str]) -> str:

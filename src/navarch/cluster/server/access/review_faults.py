@@ -140,7 +140,7 @@ def _label_faults(requirement: Json, path: str) -> Iterator[Cause]:
     key = requirement.get("key") or ""
     for said in LABEL_KEY.faults(key):
         yield _invalid(f"{path}.key", go_quoted(key), said)
-    for index, value in enumerate(requirement.get("values") or ()):
+    for index, value in enumerate(each or "" for each in requirement.get("values") or ()):
         for said in LABEL_VALUE.faults(value):
             yield _invalid(f"{path}.values[{index}]", go_quoted(value), said)
 

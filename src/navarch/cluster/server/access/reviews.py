@@ -122,8 +122,13 @@ def _without_empty(status: Json) -> Json:
 
 
 def _subject(spec: Json) -> User:
-    extra = {key: tuple(values) for key, values in (spec.get("extra") or {}).items()}
-    return User(spec.get("user") or "", spec.get("uid") or "", tuple(spec.get("groups") or ()), extra)
+    extra = {key: _texts(values) for key, values in (spec.get("extra") or {}).items()}
+    return User(spec.get("user") or "", spec.get("uid") or "", _texts(spec.get("groups")), extra)
+
+
+def _texts(values: list[str | None] | None) -> tuple[str, ...]:
+    """A list as Go reads it, for whom null is an empty text."""
+    return tuple(each or "" for each in values or ())
 
 
 def _resource_info(attributes: Json) -> RequestInfo:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import product
 from typing import Any, Self
 
 import msgspec
@@ -54,34 +55,25 @@ class Rule(msgspec.Struct, frozen=True):
         """
         return ("*" in self.verbs or verb in self.verbs) and any(_url_covers(url, path) for url in self.urls)
 
-    def parts(self) -> list[Self]:
+    @property
+    def entry_count(self) -> int:
+        """How many verbs, groups, resources, names and paths it lists."""
+        return len(self.verbs) + len(self.groups) + len(self.resources) + len(self.names) + len(self.urls)
+
+    @property
+    def part_count(self) -> int:
+        """How many `parts` it has: a small rule may have millions."""
+        resources = len(self.groups) * len(self.resources) * max(1, len(self.names))
+        return len(self.verbs) * (resources + len(self.urls))
+
+    def parts(self) -> Iterator[Self]:
         """The same as rules of one verb, one resource, one name each, in the order in which Kubernetes lists them."""
         kind = type(self)
         names: tuple[tuple[str, ...], ...] = tuple((name,) for name in self.names) or ((),)
-        resources = [
-            kind((verb,), (group,), (resource,), name)
-            for group in self.groups
-            for resource in self.resources
-            for verb in self.verbs
-            for name in names
-        ]
-        return resources + [kind((verb,), urls=(url,)) for url in self.urls for verb in self.verbs]
-
-    def covers(self, part: Rule) -> bool:
-        """Whether whoever has this rule has that one too; `part` is one of `parts()`."""
-        return (
-            ("*" in self.verbs or _has_all(self.verbs, part.verbs))
-            and ("*" in self.groups or _has_all(self.groups, part.groups))
-            and all(self._covers_kind(resource) for resource in part.resources)
-            and (not self.names or (bool(part.names) and _has_all(self.names, part.names)))
-            and all(any(_url_covers(url, wanted) for url in self.urls) for wanted in part.urls)
-        )
-
-    def _covers_kind(self, resource: str) -> bool:
-        if "*" in self.resources or resource in self.resources:
-            return True
-        _, slash, subresource = resource.partition("/")
-        return bool(slash) and f"*/{subresource}" in self.resources
+        for group, resource, verb, name in product(self.groups, self.resources, self.verbs, names):
+            yield kind((verb,), (group,), (resource,), name)
+        for url, verb in product(self.urls, self.verbs):
+            yield kind((verb,), urls=(url,))
 
     def to_json(self) -> Json:
         """As reviews show it; what is empty is left out, but not the verbs."""
@@ -92,10 +84,6 @@ class Rule(msgspec.Struct, frozen=True):
             "nonResourceURLs": self.urls,
         }
         return {"verbs": list(self.verbs)} | {key: list(value) for key, value in fields.items() if value}
-
-
-def _has_all(owned: tuple[str, ...], wanted: tuple[str, ...]) -> bool:
-    return all(each in owned for each in wanted)
 
 
 def _url_covers(url: str, path: str) -> bool:

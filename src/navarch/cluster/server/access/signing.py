@@ -81,7 +81,7 @@ class SigningKey:
         """Raises `InvalidTokenError` unless this key signed the token, which has three parts."""
         message, _, signature = token.rpartition(".")
         head = decode_part(message.partition(".")[0])
-        if head.get("kid") not in {None, "", self.id}:
+        if head.get("kid") not in (None, "", self.id):
             raise InvalidTokenError("invalid signature, no keys found")
         if head.get("alg") != self.algorithm:
             raise InvalidTokenError(_NOT_SIGNED)

@@ -19,6 +19,7 @@ class Attributes(msgspec.Struct, frozen=True, kw_only=True):
 
     `operation` is CREATE, UPDATE, DELETE or CONNECT. `value` is the object as it would be stored (None for DELETE), `old`
     as it is (None for CREATE). `options` are the request's CreateOptions, UpdateOptions, PatchOptions or DeleteOptions.
+    `annotations` are those of the request's audit record, to which admission may add.
     """
 
     operation: str
@@ -31,6 +32,7 @@ class Attributes(msgspec.Struct, frozen=True, kw_only=True):
     options: Json
     dry_run: bool
     user: User
+    annotations: dict[str, str] = msgspec.field(default_factory=dict)
 
     @property
     def told_name(self) -> str:

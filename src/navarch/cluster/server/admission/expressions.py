@@ -10,6 +10,7 @@ from navarch.cluster.server.access.users import service_account_groups, service_
 from navarch.cluster.server.admission.attributes import Attributes
 from navarch.cluster.server.admission.matching import Shown
 from navarch.cluster.server.admission.reviewing import described
+from navarch.cluster.server.budget import cel_budget
 from navarch.cluster.server.request import Json, RequestInfo, User
 from navarch.schema import cel
 from navarch.schema.cel.admission_types import REQUEST_VARIABLES
@@ -96,14 +97,11 @@ class Expression:
         """Of what type its value is, as far as that is known."""
         return cel.DYN if self._program is None else self._program.result_type
 
-    def evaluate(self, variables: Mapping[str, object]) -> object:
-        """The value. Raises `CelEvaluationError`."""
+    def evaluate(self, variables: Mapping[str, object], budget: cel.CostBudget) -> object:
+        """The value, at the cost of the budget. Raises `CelEvaluationError` and `CelBudgetError`."""
         if self._program is None:
             raise cel.CelEvaluationError(self._fault)
-        try:
-            return self._program.evaluate(variables)
-        except RecursionError:
-            raise cel.CelEvaluationError("the value is nested too deeply") from None
+        return budget.evaluate(self._program, variables)
 
     def error_text(self, error: cel.CelEvaluationError) -> str:
         """What is said of its failure."""
@@ -117,10 +115,10 @@ class Condition(NamedTuple):
     error: str = ""
 
 
-def judged(expression: Expression, variables: Mapping[str, object]) -> Condition:
-    """Whether the expression is true."""
+def judged(expression: Expression, variables: Mapping[str, object], budget: cel.CostBudget) -> Condition:
+    """Whether the expression is true. Raises `CelBudgetError`."""
     try:
-        value = expression.evaluate(variables)
+        value = expression.evaluate(variables, budget)
     except cel.CelEvaluationError as error:
         return Condition(holds=False, error=expression.error_text(error))
     if not isinstance(value, bool):
@@ -149,9 +147,18 @@ class Conditions:
 
     def verdict(self, variables: Mapping[str, object]) -> Verdict:
         """Whether they hold for a request."""
+        if not self._expressions:
+            return Verdict(holds=True)
+        try:
+            with cel_budget(cel.MATCH_CONDITIONS_COST_BUDGET) as budget:
+                return self._verdict(variables, budget)
+        except cel.CelBudgetError as error:
+            return Verdict(holds=False, error=str(error))
+
+    def _verdict(self, variables: Mapping[str, object], budget: cel.CostBudget) -> Verdict:
         errors: list[str] = []
         for expression in self._expressions:
-            condition = judged(expression, variables)
+            condition = judged(expression, variables, budget)
             if condition.error:
                 errors.append(condition.error)
             elif not condition.holds:

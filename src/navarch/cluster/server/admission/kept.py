@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Generic, TypeVar
 
 from navarch.cluster.server.request import Json
 
-__all__ = ["Compiled", "Kept"]
+__all__ = ["Compiled", "Kept", "Made"]
 
 _T = TypeVar("_T")
 
@@ -35,6 +35,22 @@ class Kept:
     def in_order(self) -> list[Json]:
         """The objects, by name."""
         return [self._objects[name] for name in sorted(self._objects)]
+
+
+class Made(Generic[_T]):
+    """What is made of each of some objects: once, as long as the object does not change."""
+
+    __slots__ = ("_known", "_make")
+
+    def __init__(self, make: Callable[[Json], _T]) -> None:
+        self._make = make
+        self._known: dict[int, tuple[Json, _T]] = {}
+
+    def of(self, documents: Iterable[Json]) -> list[_T]:
+        """One for each document; those of documents that are not given any more are dropped."""
+        known = {id(each): self._known.get(id(each)) or (each, self._make(each)) for each in documents}
+        self._known = known
+        return [made for _, made in known.values()]
 
 
 class Compiled(Generic[_T]):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 from msgspec.structs import replace
@@ -25,8 +25,10 @@ from navarch.cluster.server.admission.plugins.quotas import Quotas
 from navarch.cluster.server.admission.plugins.runtime_classes import RuntimeClasses
 from navarch.cluster.server.admission.plugins.service_accounts import ServiceAccounts
 from navarch.cluster.server.admission.plugins.storage_classes import ClaimResizing, DefaultStorageClass
-from navarch.cluster.server.admission.plugins.table import Plugins
+from navarch.cluster.server.admission.plugins.table import Mutating, Plugins
 from navarch.cluster.server.admission.plugins.tolerations import DefaultTolerations
+from navarch.cluster.server.admission.pod_security.admission import PodSecurity
+from navarch.cluster.server.admission.pod_security.existing_pods import ExistingPods
 from navarch.cluster.server.admission.policies.bound import Judging
 from navarch.cluster.server.admission.policies.mutating import MutatingPolicies
 from navarch.cluster.server.admission.policies.validating import ValidatingPolicies
@@ -80,7 +82,11 @@ class StandardAdmission:
         self._lifecycle = NamespaceLifecycle(around.find_namespace)
         self._grants = Grants(around.authorizer)
         self._certificates = CertificateRights(around.authorizer)
-        self._plugins = _plugins(objects, around.rng)
+        classes = RuntimeClasses(objects)
+        self._plugins = Plugins(_mutating(objects, around.rng, classes), (Limits(objects),))
+        existing = ExistingPods(around.registry, around.catalog, around.clock)
+        self._pod_security = PodSecurity(around.find_namespace, existing)
+        self._later_plugins = Plugins((), (OneDefaultPriority(objects), ClaimResizing(objects), classes))
         changers = MutatingPolicies(changing, changing_bindings, judging)
         self._mutating = MutatingWebhooks(self._plugins, changers, mutating, asking)
         self._policies = ValidatingPolicies(policies, bindings, judging)
@@ -97,6 +103,8 @@ class StandardAdmission:
     async def validate(self, attributes: Attributes, warnings: Warnings) -> None:
         """See `Admission.validate`."""
         await self._plugins.validate(attributes, warnings)
+        await self._pod_security.validate(attributes, warnings)
+        await self._later_plugins.validate(attributes, warnings)
         self._certificates.check(attributes)
         await self._policies.validate(attributes, warnings)
         await self._validating.validate(attributes, warnings)
@@ -107,10 +115,9 @@ class StandardAdmission:
         await self._caller.close()
 
 
-def _plugins(objects: Objects, rng: random.Random) -> Plugins:
+def _mutating(objects: Objects, rng: random.Random, classes: RuntimeClasses) -> Sequence[Mutating]:
     """Those before webhooks, in Kubernetes' order."""
-    classes = RuntimeClasses(objects)
-    mutating = (
+    return (
         DefaultLimits(objects),
         ServiceAccounts(objects, rng),
         NodeTaint(),
@@ -120,4 +127,3 @@ def _plugins(objects: Objects, rng: random.Random) -> Plugins:
         StorageProtection(),
         classes,
     )
-    return Plugins(mutating, (Limits(objects), OneDefaultPriority(objects), ClaimResizing(objects), classes))

@@ -26,6 +26,8 @@ _PROMISED_SECONDS: Final = 60.0
 _KEPT_LOW: Final = 16
 """The first addresses are given only to those who ask for them by name."""
 _CHANCES: Final = 8
+_PROTOCOLS: Final = ("TCP", "UDP", "SCTP")
+"""Other ones are refused, and no port is looked for."""
 _WITH_PORTS: Final = frozenset({"NodePort", "LoadBalancer"})
 _WITH_ADDRESS: Final = frozenset({"ClusterIP", "NodePort", "LoadBalancer"})
 
@@ -91,10 +93,12 @@ class ServiceAddresses:
         if spec.get("type") in _WITH_ADDRESS and not spec.get("clusterIP"):
             address = self._free_address()
             spec["clusterIP"], spec["clusterIPs"] = address, [address]
+        free = {protocol: self._free_ports(protocol) for protocol in _PROTOCOLS}
+        own = {port.get("nodePort") for port in spec.get("ports") or ()}
         for port in self._ports_without_number(spec):
-            port["nodePort"] = self._free_port(port.get("protocol", "TCP"), spec)
+            port["nodePort"] = _next_port(free.get(port.get("protocol", "TCP")), own)
         if needs_health_port(spec) and not spec.get("healthCheckNodePort"):
-            spec["healthCheckNodePort"] = self._free_port("TCP", spec)
+            spec["healthCheckNodePort"] = _next_port(free["TCP"], own)
         if not operation.dry_run:
             until = self._clock.monotonic() + _PROMISED_SECONDS
             given: list[str | tuple[str, int]] = [*_addresses(value), *_taken_ports(value)]
@@ -147,12 +151,11 @@ class ServiceAddresses:
                     return address
         return str(ipaddress.ip_address(first))
 
-    def _free_port(self, protocol: str, spec: Json) -> int:
-        own = {port.get("nodePort") for port in spec.get("ports") or ()}
-        for port in self._tried(range(_FIRST_PORT, _LAST_PORT + 1)):
-            if port not in own and self._holder((protocol, port)) is None:
-                return port
-        return _LAST_PORT
+    def _free_ports(self, protocol: str) -> Iterator[int]:
+        """Those that no service has. One iterator serves all ports of a service, so that none is tried again for each."""
+        return (
+            port for port in self._tried(range(_FIRST_PORT, _LAST_PORT + 1)) if self._holder((protocol, port)) is None
+        )
 
     def _tried(self, candidates: range) -> Iterator[int]:
         """A few of them by chance, which nearly always do, then all of them from a chance beginning."""
@@ -161,6 +164,13 @@ class ServiceAddresses:
         start = self._rng.randrange(len(candidates))
         yield from candidates[start:]
         yield from candidates[:start]
+
+
+def _next_port(free: Iterator[int] | None, own: set[int | None]) -> int:
+    """The next that the service has not yet, which it has then; the last of all if there is none: it is refused as taken."""
+    port = next((each for each in free or () if each not in own), _LAST_PORT)
+    own.add(port)
+    return port
 
 
 def _address_faults(faults: Iterable[Cause]) -> list[Cause]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
-from functools import cache, partial
+from functools import cache
 from typing import Final, NamedTuple
 
 from navarch._base.clock import Clock, SystemClock
@@ -16,10 +16,10 @@ from navarch.cluster.server.builtin.creating import mark_namespace_deleted
 from navarch.cluster.server.builtin.kinds import rules_of
 from navarch.cluster.server.builtin.parts import PARTS
 from navarch.cluster.server.builtin.prefixes import storage_prefix
-from navarch.cluster.server.builtin.rules import Rules
-from navarch.cluster.server.builtin.schema import BuiltinSchema, schema_of
+from navarch.cluster.server.builtin.schema import schema_of
 from navarch.cluster.server.builtin.strategy import BuiltinStrategy, StatusStrategy
 from navarch.cluster.server.request import Json
+from navarch.cluster.server.reset_fields import RESET_FIELDS, ResetFields
 from navarch.cluster.server.types import Column, ResourceType, Subresource
 from navarch.k8s.published import published
 
@@ -129,7 +129,11 @@ def _resource_type(found: _Found, ages: Ages, addresses: ServiceAddresses) -> Re
     rows = Rows(api_version, plural, columns, ages)
     if (group, plural) == ("", "services"):
         rules = addresses.bound_to(rules)
-    make = partial(_strategy, schema, rules, rows, namespaced=namespaced)
+    reset_fields = RESET_FIELDS.get((group, kind), ResetFields())
+
+    def make(part: type[BuiltinStrategy], subresource: str = "") -> BuiltinStrategy:
+        return part(schema, rules, rows, reset_fields, subresource=subresource, namespaced=namespaced)
+
     return ResourceType(
         group=group,
         version=version,
@@ -157,13 +161,9 @@ def _resource_type(found: _Found, ages: Ages, addresses: ServiceAddresses) -> Re
     )
 
 
-def _strategy(
-    schema: BuiltinSchema, rules: Rules, rows: Rows, kind: type[BuiltinStrategy], *, namespaced: bool
-) -> BuiltinStrategy:
-    return kind(schema, rules, rows, namespaced=namespaced)
-
-
-def _subresource(listed: Json, found: _Found, make: Callable[[type[BuiltinStrategy]], BuiltinStrategy]) -> Subresource:
+def _subresource(
+    listed: Json, found: _Found, make: Callable[[type[BuiltinStrategy], str], BuiltinStrategy]
+) -> Subresource:
     kind, name = listed["responseKind"], listed["subresource"]
     part = PARTS.get((found.resource["resource"], name), StatusStrategy if name == "status" else None)
     return Subresource(
@@ -172,5 +172,5 @@ def _subresource(listed: Json, found: _Found, make: Callable[[type[BuiltinStrate
         group=kind["group"] or found.group,
         version=kind["version"] or found.version,
         verbs=tuple(listed["verbs"]),
-        strategy=None if part is None else make(part),
+        strategy=None if part is None else make(part, name),
     )

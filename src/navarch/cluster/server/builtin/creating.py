@@ -24,7 +24,6 @@ __all__ = [
     "mark_namespace_deleted",
     "qos_class",
     "update_lease",
-    "update_namespace",
     "update_persistent_volume_status",
     "update_service",
     "update_service_account",
@@ -86,13 +85,6 @@ def create_namespace(value: Json, _: Operation) -> None:
     finalizers = value["spec"].get("finalizers") or []
     if "kubernetes" not in finalizers:
         value["spec"]["finalizers"] = [*finalizers, "kubernetes"]
-
-
-def update_namespace(value: Json, old: Json, _: Operation) -> None:
-    """Only its `finalize` changes what a namespace waits for."""
-    value["spec"]["finalizers"] = old["spec"].get("finalizers") or []
-    if not value["spec"]["finalizers"]:
-        del value["spec"]["finalizers"]
 
 
 def create_service(value: Json, _: Operation) -> None:

@@ -6,6 +6,8 @@ import json
 import re
 from typing import Final
 
+from navarch.cluster.server.wire_times import readable_time
+
 __all__ = ["micro_time_fault", "time_fault"]
 
 _LAYOUT: Final = "2006-01-02T15:04:05Z07:00"
@@ -29,9 +31,11 @@ _MICRO_FRACTION: Final = (".000000", re.compile(r"[.,][0-9]{6}(?![0-9])"))
 _RANGES: Final = {"01": ("month", 1, 12), "02": ("day", 1, 31), "15": ("hour", 0, 23), "04": ("minute", 0, 59)}
 _SECOND: Final = ("second", 0, 59)
 _DAYS: Final = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
-_DATE: Final = "(?:(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9])|(?:0[13-9]|1[0-2])-30|(?:0[13578]|1[02])-31)"
+_DATE: Final = "(?:(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31)"
 _USUAL: Final = re.compile(rf"[0-9]{{4}}-{_DATE}T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{{6}})?Z")
-"""Texts without a fault, as Kubernetes itself writes them: nearly all that come, known at one glance."""
+"""Texts without a fault, as Kubernetes itself writes them: nearly all that come, known at one glance. Whether there is a
+29th of February is looked up.
+"""
 
 
 def time_fault(text: str) -> str:
@@ -66,7 +70,9 @@ def _fault(text: str, layout: str, elements: tuple[tuple[str, re.Pattern[str]], 
             return f"parsing time {_quoted(text)}: {said or 'day'} out of range"
         month = int(found.group()) if element == "01" else month
         rest = rest[found.end() :]
-    return f"parsing time {_quoted(text)}: extra text: {_quoted(rest)}" if rest else ""
+    if rest:
+        return f"parsing time {_quoted(text)}: extra text: {_quoted(rest)}"
+    return "" if readable_time(text) is not None else f"parsing time {_quoted(text)}: day out of range"
 
 
 def _out_of_range(element: str, digits: str) -> str:

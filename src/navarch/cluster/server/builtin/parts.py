@@ -7,6 +7,7 @@ from typing import Final
 from navarch.cluster.server.builtin.checks.containers import check_ephemeral_containers
 from navarch.cluster.server.builtin.checks.pods import check_pod, removal_faults, resize_faults
 from navarch.cluster.server.builtin.creating import qos_class
+from navarch.cluster.server.builtin.signing_requests import ApprovalStrategy, SigningStrategy
 from navarch.cluster.server.builtin.strategy import BuiltinStrategy, StatusStrategy, count_generation
 from navarch.cluster.server.causes import forbidden, invalid
 from navarch.cluster.server.metadata import metadata_update_faults
@@ -15,14 +16,6 @@ from navarch.cluster.server.types import Operation
 from navarch.errors import Cause
 
 __all__ = ["PARTS"]
-
-
-class FinalizeStrategy(BuiltinStrategy):
-    """`namespaces/finalize`: what a namespace waits for before it goes."""
-
-    def prepare_update(self, value: Json, old: Json, operation: Operation) -> None:  # noqa: ARG002 - the contract's
-        """Everything is the client's but the status."""
-        value["status"] = old.get("status", {})
 
 
 class PodStatusStrategy(StatusStrategy):
@@ -43,17 +36,6 @@ class PodStatusStrategy(StatusStrategy):
             status["qosClass"] = old["status"]["qosClass"]
 
 
-class LabelledStatusStrategy(StatusStrategy):
-    """The status of what is known by its labels: a write of it leaves them alone."""
-
-    def prepare_update(self, value: Json, old: Json, operation: Operation) -> None:
-        """Takes the status, and of the metadata everything but the labels."""
-        super().prepare_update(value, old, operation)
-        value["metadata"].pop("labels", None)
-        if "labels" in old["metadata"]:
-            value["metadata"]["labels"] = old["metadata"]["labels"]
-
-
 class JobStatusStrategy(StatusStrategy):
     """`jobs/status`: how a Job fares."""
 
@@ -70,8 +52,8 @@ class EphemeralContainersStrategy(BuiltinStrategy):
 
     def prepare_update(self, value: Json, old: Json, operation: Operation) -> None:  # noqa: ARG002 - the contract's
         """Takes the ephemeral containers."""
-        containers = value["spec"].get("ephemeralContainers") or []
-        _take(value, old, {**old["spec"], **({"ephemeralContainers": containers} if containers else {})})
+        self._written.reset(value, old)
+        count_generation(value, old)
 
     def validate_update(self, value: Json, old: Json) -> list[Cause]:
         """New ones are containers with names of their own, old ones stay as they are."""
@@ -91,13 +73,11 @@ class ResizeStrategy(BuiltinStrategy):
 
     def prepare_update(self, value: Json, old: Json, operation: Operation) -> None:  # noqa: ARG002 - the contract's
         """Takes the resources of each container, and nothing else; other containers are left to be refused."""
-        given = value["spec"].get("containers") or []
-        if [*resize_faults(value["spec"], old["spec"], "spec")]:
-            _take(value, old, {**old["spec"], "containers": given})
-            return
-        asked = {each["name"]: each.get("resources", {}) for each in given}
-        containers = [{**each, "resources": asked[each["name"]]} for each in old["spec"].get("containers") or ()]
-        _take(value, old, {**old["spec"], "containers": containers})
+        self._written.reset(value, old)
+        if not [*resize_faults(value["spec"], old["spec"], "spec")]:
+            for name in ("containers", "initContainers"):
+                _take_resources(value["spec"], old["spec"], name)
+        count_generation(value, old)
 
     def validate_update(self, value: Json, old: Json) -> list[Cause]:
         """A pod stays in its class, and loses no resources."""
@@ -109,39 +89,26 @@ class ResizeStrategy(BuiltinStrategy):
         return [*faults, *(order or removal_faults(value["spec"], old["spec"], "spec"))]
 
 
-class ApprovalStrategy(StatusStrategy):
-    """`certificatesigningrequests/approval`: whether a certificate is issued."""
-
-    def prepare_update(self, value: Json, old: Json, operation: Operation) -> None:
-        """Takes the conditions of the status."""
-        conditions = (value.get("status") or {}).get("conditions")
-        value["status"] = {**(old.get("status") or {})}
-        if conditions:
-            value["status"]["conditions"] = conditions
-        super().prepare_update(value, old, operation)
+def _take_resources(spec: Json, old: Json, name: str) -> None:
+    """Leaves of the containers that were sent only what they ask for, and in which way they are resized."""
+    sent = {each["name"]: each for each in spec.get(name) or ()}
+    kept = [{**each, **_resources(sent.get(each["name"], each))} for each in old.get(name) or ()]
+    spec.pop(name, None)
+    if kept:
+        spec[name] = kept
 
 
-def _take(value: Json, old: Json, spec: Json) -> None:
-    """The old object with another spec; of the metadata only what says who writes is the client's."""
-    managed = value["metadata"].get("managedFields")
-    version = value["metadata"].get("resourceVersion")
-    value.clear()
-    value.update(old)
-    value["spec"], value["metadata"] = spec, {**old["metadata"]}
-    if managed is not None:
-        value["metadata"]["managedFields"] = managed
-    if version:
-        value["metadata"]["resourceVersion"] = version
-    count_generation(value, old)
+def _resources(container: Json) -> Json:
+    return {name: container[name] for name in ("resources", "resizePolicy") if name in container}
 
 
 PARTS: Final[dict[tuple[str, str], type[BuiltinStrategy]]] = {
-    ("namespaces", "finalize"): FinalizeStrategy,
-    ("deployments", "status"): LabelledStatusStrategy,
+    ("namespaces", "finalize"): BuiltinStrategy,
     ("jobs", "status"): JobStatusStrategy,
     ("pods", "status"): PodStatusStrategy,
     ("pods", "ephemeralcontainers"): EphemeralContainersStrategy,
     ("pods", "resize"): ResizeStrategy,
+    ("certificatesigningrequests", "status"): SigningStrategy,
     ("certificatesigningrequests", "approval"): ApprovalStrategy,
 }
-"""By resource and subresource; every other `status` is a `StatusStrategy`."""
+"""By resource and subresource; every other `status` is a `StatusStrategy`, and other parts are as the object."""

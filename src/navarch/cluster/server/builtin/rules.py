@@ -60,11 +60,9 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     check_update: Callable[[Json, Json], Iterable[Cause]] = no_causes
     check_status: Callable[[Json, Json], Iterable[Cause]] = no_causes
     """What is wrong with a status that is written as a subresource."""
-    warnings: Callable[[Json, Json | None], list[str]] = no_warnings
+    warnings: Callable[[Json, Json | None], Iterable[str]] = no_warnings
     name_faults: Callable[[str], Sequence[str]] = DNS_SUBDOMAIN.faults
     """The server's sentences about the name of an object."""
-    resets_status: bool = True
-    """Whether a status is a subresource, which creations and updates of the object leave alone."""
     counts_generation: bool = False
     """Whether `metadata.generation` counts the changes of everything but metadata and status."""
     grace_seconds: Callable[[Json, int | None], int] = no_grace

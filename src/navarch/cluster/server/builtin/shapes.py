@@ -15,15 +15,14 @@ from typing import Any, NamedTuple, Protocol
 import msgspec
 
 from navarch.api.quantity import Quantity
-from navarch.api.times import MicroTime, format_time, parse_time
 from navarch.cluster.server.builtin.go_time import micro_time_fault, time_fault
 from navarch.cluster.server.fields.gotext import go_kind
+from navarch.cluster.server.wire_times import read_time
 from navarch.errors import InvalidValueError
 
 __all__ = ["Field", "ListOf", "MapOf", "Scalar", "Shape", "Struct", "Where"]
 
 _INT_RANGES = {"int32": (-(2**31), 2**31 - 1), "int64": (-(2**63), 2**63 - 1), "uint32": (0, 2**32 - 1)}
-_QUANTITY = re.compile(r"([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)")
 _QUANTITY_SENTENCE = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 
 
@@ -162,8 +161,17 @@ def _is_quantity(value: Any) -> bool:
     return True
 
 
+def _is_like_quantity(text: str) -> bool:
+    """Whether a text is as `_QUANTITY_SENTENCE` says: a number, and something like a suffix."""
+    number = text[1:] if text[:1] in {"+", "-"} else text
+    suffix = number.lstrip("0123456789.")
+    exponent = suffix.lstrip("eEinumkKMGTP")
+    power = exponent[1:] if exponent[:1] in {"+", "-"} else exponent
+    return suffix != number and not power.strip("0123456789")
+
+
 def _quantity_fault(value: Any, _: Where) -> str:
-    is_like_one = isinstance(value, str) and _QUANTITY.fullmatch(value)
+    is_like_one = isinstance(value, str) and _is_like_quantity(value)
     return "unable to parse quantity's suffix" if is_like_one else _QUANTITY_SENTENCE
 
 
@@ -180,11 +188,11 @@ def _write_quantity(value: Any) -> str:
 
 
 def _write_time(value: Any) -> str:
-    return value if len(value) == len("2006-01-02T15:04:05Z") and value[-1] == "Z" else format_time(parse_time(value))
+    return value if len(value) == len("2006-01-02T15:04:05Z") and value[-1] == "Z" else read_time(value).text()
 
 
 def _write_micro_time(value: Any) -> str:
-    return MicroTime.from_wire(value).to_wire()
+    return read_time(value).text(fractions=True)
 
 
 _INT32 = integer_shape("int32", "int32")

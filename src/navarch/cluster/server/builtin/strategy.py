@@ -2,30 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import chain, islice
 from typing import Any
 
 from navarch.cluster.server.builtin.cells.rows import Rows
 from navarch.cluster.server.builtin.checks.common import finalizer_name
 from navarch.cluster.server.builtin.rules import Rules
 from navarch.cluster.server.builtin.schema import BuiltinSchema
-from navarch.cluster.server.metadata import metadata_faults, metadata_update_faults
+from navarch.cluster.server.metadata import immutable_faults, metadata_faults, metadata_update_faults
+from navarch.cluster.server.refusal import MOST_CAUSES
 from navarch.cluster.server.request import Json
+from navarch.cluster.server.reset_fields import ResetFields
 from navarch.cluster.server.types import Operation
 from navarch.errors import Cause
 
 __all__ = ["BuiltinStrategy", "StatusStrategy", "count_generation"]
 
 _NOT_COUNTED = frozenset({"metadata", "status", "apiVersion", "kind"})
+_MOST_WARNINGS = 100
+"""No more are looked for: a reply has room for about eighty."""
 
 
 class BuiltinStrategy:
     """What depends on a built-in kind."""
 
-    def __init__(self, schema: BuiltinSchema, rules: Rules, rows: Rows, *, namespaced: bool) -> None:
+    def __init__(
+        self,
+        schema: BuiltinSchema,
+        rules: Rules,
+        rows: Rows,
+        reset_fields: ResetFields,
+        *,
+        subresource: str = "",
+        namespaced: bool,
+    ) -> None:
         self._schema = schema
         self._rules = rules
         self._rows = rows
+        self._reset_fields = reset_fields
+        self._written = reset_fields.of(subresource)
         self._namespaced = namespaced
 
     def default(self, value: Json) -> None:
@@ -41,31 +57,31 @@ class BuiltinStrategy:
         self._rules.default(value)
 
     def prepare_create(self, value: Json, operation: Operation) -> None:
-        """Resets the status and starts the generation where the kind has them."""
+        """Drops what a client may not set, and starts the generation where the kind has one."""
         self._forget_empty_lists(value)
-        if self._rules.resets_status:
-            self._reset_status(value)
+        for name in self._reset_fields.create:
+            value.pop(name, None)
+        self._schema.complete(value)
         if self._rules.counts_generation:
             value["metadata"]["generation"] = 1
         self._rules.create(value, operation)
 
     def prepare_update(self, value: Json, old: Json, operation: Operation) -> None:
-        """Keeps the status and counts the generation where the kind has them."""
+        """Puts back what the object's own path does not take, and counts the generation where the kind has one."""
         self._forget_empty_lists(value)
-        if self._rules.resets_status and "status" in old:
-            value["status"] = old["status"]
+        self._written.reset(value, old)
         self._rules.update(value, old, operation)
         if self._rules.counts_generation:
             count_generation(value, old, labels=self._rules.counts_labels)
 
     def validate_create(self, value: Json) -> list[Cause]:
-        """Every fault."""
+        """Every fault, or the first of very many."""
         rules = self._rules
         metadata = [
             *metadata_faults(value, namespaced=self._namespaced, name_faults=rules.name_faults),
             *self._finalizer_faults(value),
         ]
-        others = [*rules.check(value), *rules.check_new(value)]
+        others = list(islice(chain(rules.check(value), rules.check_new(value)), MOST_CAUSES))
         return [*metadata, *others] if rules.checks_metadata or not others else others
 
     def validate_update(self, value: Json, old: Json) -> list[Cause]:
@@ -73,13 +89,18 @@ class BuiltinStrategy:
         return [
             *metadata_update_faults(value, old),
             *self._finalizer_faults(value),
-            *self._rules.check(value),
-            *self._rules.check_update(value, old),
+            *islice(self._changed_faults(value, old), MOST_CAUSES),
         ]
+
+    def _changed_faults(self, value: Json, old: Json) -> Iterator[Cause]:
+        yield from self._rules.check(value)
+        for field in self._reset_fields.fixed(value, old):
+            yield from _immutable(*field)
+        yield from self._rules.check_update(value, old)
 
     def warnings(self, value: Json, old: Json | None) -> list[str]:
         """What the client should know."""
-        return self._rules.warnings(value, old)
+        return list(islice(self._rules.warnings(value, old), _MOST_WARNINGS))
 
     def grace_seconds(self, value: Json, asked: int | None) -> int:
         """How long a deletion waits."""
@@ -106,25 +127,16 @@ class BuiltinStrategy:
             if _at(value, way) == []:
                 _put(value, way, None)
 
-    def _reset_status(self, value: Json) -> None:
-        value.pop("status", None)
-        self._schema.complete(value)
-
 
 class StatusStrategy(BuiltinStrategy):
-    """The same kind through its `status`: takes the status (and nothing else) from the client."""
+    """The same kind through its `status`."""
 
     def prepare_create(self, value: Json, operation: Operation) -> None:
         """A status is never created on its own."""
 
     def prepare_update(self, value: Json, old: Json, operation: Operation) -> None:
-        """Takes the status, and from the metadata what the server lets through."""
-        status, metadata = value.get("status"), value["metadata"]
-        value.clear()
-        value.update(old)
-        value["metadata"] = _metadata_with_status(metadata, old["metadata"])
-        if status is not None:
-            value["status"] = status
+        """Takes the status, and of the metadata what the kind lets through."""
+        self._written.reset(value, old)
         self._rules.update_status(value, old, operation)
 
     def warnings(self, value: Json, old: Json | None) -> list[str]:  # noqa: ARG002 - the contract's
@@ -134,6 +146,10 @@ class StatusStrategy(BuiltinStrategy):
     def validate_update(self, value: Json, old: Json) -> list[Cause]:
         """Metadata, and what Kubernetes knows of the status: most of it is the business of whoever writes it."""
         return [*metadata_update_faults(value, old), *self._rules.check_status(value, old)]
+
+
+def _immutable(path: str, sent: Any, stored: Any) -> list[Cause]:
+    return immutable_faults(sent, stored, path)
 
 
 def _holder(value: Json, way: tuple[str, ...]) -> tuple[Json | None, str]:
@@ -155,13 +171,6 @@ def _put(value: Json, way: tuple[str, ...], found: Any) -> None:
     holder, name = _holder(value, way)
     if holder is not None:
         holder[name] = found
-
-
-def _metadata_with_status(metadata: Json, old: Json) -> Json:
-    """A write of the status changes labels, annotations, finalizers, owners and managed fields, but no generation."""
-    kept = {**metadata}
-    kept.pop("generation", None)
-    return {**kept, "generation": old["generation"]} if "generation" in old else kept
 
 
 def count_generation(value: Json, old: Json, *, labels: bool = False) -> None:

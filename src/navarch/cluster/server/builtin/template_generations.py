@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from navarch.api.integers import parse_int64
 from navarch.cluster.server.request import Json
 from navarch.cluster.server.types import Operation
 
@@ -34,7 +35,7 @@ def keep_template_generation(value: Json, old: Json, _: Operation) -> None:
 
 def _generation(value: Json) -> int:
     text = (value["metadata"].get("annotations") or {}).get(_NOTE, "0")
-    return int(text) if text.isdecimal() else 0
+    return (parse_int64(text) or 0) if text.isdecimal() else 0
 
 
 def _note(value: Json, generation: int) -> None:

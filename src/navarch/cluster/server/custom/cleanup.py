@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Final
 
 from navarch.api import format_time, truncate_to_seconds
@@ -13,8 +14,11 @@ from navarch.cluster.server.refusal import Refusal
 from navarch.cluster.server.registry import decoded
 from navarch.cluster.server.request import Json
 from navarch.cluster.server.types import ResourceType
+from navarch.cluster.storage import StorageError
 
 __all__ = ["Cleanup"]
+
+_log = logging.getLogger("navarch.cluster.server")
 
 _AGAIN_SECONDS: Final = 1.0
 _IN_PROGRESS: Final = condition(
@@ -39,18 +43,28 @@ class Cleanup:
 
     async def run(self) -> None:
         """Returns when the CRD has lost its finalizer, or is gone. What fails is tried again."""
-        while (definition := await self._current()) is not None:
+        while True:
             try:
-                if self._resource is not None:
-                    await self._set(definition, _IN_PROGRESS)
-                    await self._statuses.delete_objects(self._resource)
-                    await self._none_left(self._resource)
-                if await self._released():
+                if await self._is_done():
                     return
-            except Refusal as refusal:
-                if refusal.reason != "Conflict":
-                    await self._failed(refusal)
+            except StorageError as error:
+                _log.warning("the end of %s waits for the storage: %s", self._name, error)
             await self._kernel.clock.sleep(_AGAIN_SECONDS)
+
+    async def _is_done(self) -> bool:
+        definition = await self._current()
+        if definition is None:
+            return True
+        try:
+            if self._resource is not None:
+                await self._set(definition, _IN_PROGRESS)
+                await self._statuses.delete_objects(self._resource)
+                await self._none_left(self._resource)
+            return await self._released()
+        except Refusal as refusal:
+            if refusal.reason != "Conflict":
+                await self._failed(refusal)
+            return False
 
     async def _current(self) -> Json | None:
         """The CRD, as long as it still waits for this."""

@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from navarch.cluster.server.builtin.cells.age import Ages
-from navarch.cluster.server.custom.jsonpath import compile_path
+from navarch.cluster.server.custom.jsonpath import Visits, compile_path
 from navarch.cluster.server.request import Json
 from navarch.cluster.server.types import Column
 from navarch.errors import InvalidValueError
@@ -17,6 +17,7 @@ from navarch.schema.values.violations import go_number
 __all__ = ["Cells", "cells_of", "columns_of"]
 
 Cells = Callable[[Json], list[Any]]
+_LEAST, _MOST = -(2**63), 2**63 - 1
 _NAME: Final = Column("Name", "string", "name")
 _AGE: Final[Json] = {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}
 
@@ -41,20 +42,25 @@ def _column(declared: Json) -> Column:
 
 
 def cells_of(version: Json, ages: Ages) -> Cells:
-    """A function from an object to the cells of its row."""
+    """A function from an object to the cells of its row. What too much would have to be looked at for is left empty."""
     cells = [_cell(column, ages) for column in version.get("additionalPrinterColumns") or [_AGE]]
-    return lambda value: [value["metadata"].get("name", ""), *(cell(value) for cell in cells)]
+
+    def row(value: Json) -> list[Any]:
+        visits = Visits()
+        return [value["metadata"].get("name", ""), *(cell(value, visits) for cell in cells)]
+
+    return row
 
 
-def _cell(column: Json, ages: Ages) -> Callable[[Json], Any]:
+def _cell(column: Json, ages: Ages) -> Callable[[Json, Visits], Any]:
     try:
         find = compile_path(column.get("jsonPath", ""))
     except InvalidValueError:
-        return lambda _: None
+        return lambda _value, _visits: None
     show = _shown_by(column["type"], ages)
 
-    def cell(value: Json) -> Any:
-        found = find(value)
+    def cell(value: Json, visits: Visits) -> Any:
+        found = find(value, visits)
         return show(found[0]) if found else None
 
     return cell
@@ -63,7 +69,7 @@ def _cell(column: Json, ages: Ages) -> Callable[[Json], Any]:
 def _shown_by(kind: str, ages: Ages) -> Callable[[Any], Any]:
     match kind:
         case "integer":
-            return lambda value: int(value) if _is_number(value) else None
+            return lambda value: max(_LEAST, min(_MOST, int(value))) if _is_number(value) else None
         case "number":
             return lambda value: value if _is_number(value) else None
         case "boolean":

@@ -1,19 +1,48 @@
-"""JSON paths as the columns of CRDs use them: fields, indexes, slices, `[*]` and filters."""
+"""JSON paths as the columns of CRDs use them: fields, indexes, slices, `[*]` and filters.
+
+Of what a path leads to only the first is asked for: the rest is not looked at.
+"""
 
 from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
-from typing import Any, Final
+from itertools import islice
+from typing import Any, Final, Protocol
 
+from navarch.api.integers import parse_int64
 from navarch.errors import InvalidValueError
 
-__all__ = ["compile_path"]
+__all__ = ["Visits", "compile_path"]
 
-Find = Callable[[Any], list[Any]]
-_Step = Callable[[Any], Iterator[Any]]
+_MOST_VISITS: Final = 20_000
+
+
+class Visits:
+    """How many items of lists and maps may still be looked at, by one path or by several together."""
+
+    def __init__(self) -> None:
+        self._left = _MOST_VISITS
+
+    def each(self, items: Iterable[Any]) -> Iterator[Any]:
+        """The items, one by one. Raises `InvalidValueError` when too many have been looked at."""
+        for item in items:
+            self._left -= 1
+            if self._left < 0:
+                raise InvalidValueError(f"expected at most {_MOST_VISITS} items to look at, got more")
+            yield item
+
+
+class Find(Protocol):
+    """A compiled path."""
+
+    def __call__(self, value: Any, visits: Visits | None = None) -> list[Any]:
+        """The first value that the path leads to, if there is one, and if it is found before the visits are spent."""
+
+
+_Step = Callable[[Any, Visits], Iterator[Any]]
 
 _FIELD: Final = re.compile(r"\.(?P<name>(?:[^.\[\]\\]|\\.)+)|\[(?P<quote>['\"])(?P<quoted>.*?)(?P=quote)\]")
 _INDEX: Final = re.compile(r"\[(?P<index>-?\d+)\]")
@@ -29,64 +58,94 @@ _OPERATORS: Final[dict[str, Callable[[Any, Any], bool]]] = {
     ">": operator.gt,
     ">=": operator.ge,
 }
+_MOST_DIGITS: Final = 20
+_LONGEST: Final = 4096
+_DEEPEST: Final = 8
+"""How deep filters may stand in filters."""
 _WORDS: Final = {"true": True, "false": False}
 
 
 @lru_cache(4096)
 def compile_path(path: str) -> Find:
-    """A function that finds everything a path leads to; what is missing is not found. Raises `InvalidValueError`.
+    """A function that finds the first value a path leads to; what is missing is not found. Raises `InvalidValueError`.
 
     >>> compile_path('.conditions[?(@.type=="Ready")].status')({"conditions": [{"type": "Ready", "status": "True"}]})
     ['True']
     """
-    steps = list(_steps(path))
+    if len(path) > _LONGEST:
+        raise InvalidValueError(f"expected a path of at most {_LONGEST} characters, got {len(path)}")
+    walk = _compiled(path, depth=0)
 
-    def find(value: Any) -> list[Any]:
-        found = [value]
-        for step in steps:
-            found = [inner for outer in found for inner in step(outer)]
-        return found
+    def find(value: Any, visits: Visits | None = None) -> list[Any]:
+        try:
+            return list(islice(walk(value, visits or Visits()), 1))
+        except InvalidValueError:
+            return []
 
     return find
 
 
-def _steps(path: str) -> Iterator[_Step]:
+def _compiled(path: str, depth: int) -> _Step:
+    if depth > _DEEPEST:
+        raise InvalidValueError(f"expected filters in at most {_DEEPEST} filters, got more")
+    steps = list(_steps(path, depth))
+
+    def walk(value: Any, visits: Visits) -> Iterator[Any]:
+        found: Iterator[Any] = iter((value,))
+        for step in steps:
+            found = _stepped(found, step, visits)
+        return found
+
+    return walk
+
+
+def _stepped(found: Iterator[Any], step: _Step, visits: Visits) -> Iterator[Any]:
+    for value in found:
+        yield from step(value, visits)
+
+
+def _steps(path: str, depth: int) -> Iterator[_Step]:
     position = 0
     while position < len(path):
         if path.startswith(("[*]", ".*"), position):
             position += 3 if path[position] == "[" else 2
             yield _all
             continue
-        step, position = _step(path, position)
+        step, position = _step(path, position, depth)
         yield step
 
 
-def _step(path: str, position: int) -> tuple[_Step, int]:
+def _step(path: str, position: int, depth: int) -> tuple[_Step, int]:
     if match := _FIELD.match(path, position):
         name = match["quoted"] if match["name"] is None else re.sub(r"\\(.)", r"\1", match["name"])
         return _field(name), match.end()
     if match := _INDEX.match(path, position):
-        return _slice(int(match["index"]), None), match.end()
+        return _slice(_number(match["index"]), None), match.end()
     if match := _SLICE.match(path, position):
         return _slice(_number(match["start"]), _number(match["end"]), one=False), match.end()
     if match := _FILTER.match(path, position):
-        return _filter(match["left"], match["operator"], match["right"]), match.end()
+        return _filter(match["left"], match["operator"], match["right"], depth), match.end()
     raise InvalidValueError(f"expected a field, an index or a filter, got {path[position:]!r}")
 
 
 def _number(text: str) -> int | None:
-    return int(text) if text not in {"", "-"} else None
+    if text in {"", "-"}:
+        return None
+    number = parse_int64(text)
+    if number is None:
+        raise InvalidValueError(f"expected an index of 64 bits, got {text!r}")
+    return number
 
 
-def _all(value: Any) -> Iterator[Any]:
+def _all(value: Any, visits: Visits) -> Iterator[Any]:
     if isinstance(value, dict):
-        yield from (value[name] for name in sorted(value))
+        yield from visits.each(value[name] for name in sorted(value))
     elif isinstance(value, list):
-        yield from value
+        yield from visits.each(value)
 
 
 def _field(name: str) -> _Step:
-    def step(value: Any) -> Iterator[Any]:
+    def step(value: Any, _: Visits) -> Iterator[Any]:
         if isinstance(value, dict) and name in value:
             yield value[name]
 
@@ -94,31 +153,31 @@ def _field(name: str) -> _Step:
 
 
 def _slice(start: int | None, end: int | None, *, one: bool = True) -> _Step:
-    def step(value: Any) -> Iterator[Any]:
+    def step(value: Any, visits: Visits) -> Iterator[Any]:
         if not isinstance(value, list):
             return
         if not one:
-            yield from value[start:end]
+            yield from visits.each(value[start:end])
         elif start is not None and -len(value) <= start < len(value):
             yield value[start]
 
     return step
 
 
-def _filter(left: str, sign: str | None, right: str | None) -> _Step:
-    find = compile_path(left)
+def _filter(left: str, sign: str | None, right: str | None, depth: int) -> _Step:
+    walk = _compiled(left, depth + 1)
     wanted = _literal(right or "")
     compare = _OPERATORS.get(sign or "")
 
-    def holds(item: Any) -> bool:
-        found = find(item)
+    def holds(item: Any, visits: Visits) -> bool:
+        found = list(islice(walk(item, visits), 1))
         if not found:
             return False
         return compare is None or (type(found[0]) is type(wanted) and compare(found[0], wanted))
 
-    def step(value: Any) -> Iterator[Any]:
+    def step(value: Any, visits: Visits) -> Iterator[Any]:
         if isinstance(value, list):
-            yield from filter(holds, value)
+            yield from (item for item in visits.each(value) if holds(item, visits))
 
     return step
 
@@ -129,6 +188,6 @@ def _literal(text: str) -> Any:
     if text in _WORDS:
         return _WORDS[text]
     try:
-        return float(text) if "." in text else int(text)
+        return float(text) if "." in text else int(text) if len(text) <= _MOST_DIGITS else text
     except ValueError:
         return text

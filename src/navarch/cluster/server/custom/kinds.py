@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from navarch._base.background import Background
+from navarch._base.supervisor import cause_of
 from navarch.api import format_time, truncate_to_seconds
 from navarch.cluster.server.builtin.cells.age import Ages
 from navarch.cluster.server.custom.building import custom_types
@@ -23,7 +24,7 @@ from navarch.cluster.server.refusal import Refusal
 from navarch.cluster.server.registry import decoded
 from navarch.cluster.server.request import Json
 from navarch.cluster.server.types import ResourceType
-from navarch.cluster.storage import CompactedError, Stored, Watcher
+from navarch.cluster.storage import CompactedError, StorageError, Stored, Watcher
 
 __all__ = ["CustomKinds"]
 
@@ -43,6 +44,7 @@ class CustomKinds:
         self._ages = Ages(kernel.clock)
         self._known: dict[str, Json] = {}
         self._served: dict[str, tuple[Json, list[ResourceType]]] = {}
+        self._documents: dict[str, tuple[list[ResourceType], Json]] = {}
         self._cleaned: set[str] = set()
         self._background = Background()
         self._resource = _definitions(kernel)
@@ -73,12 +75,22 @@ class CustomKinds:
             await self._background.stop()
 
     def documents(self) -> dict[str, Json]:
-        """The OpenAPI documents of what is served, by name: `apis/example.com/v1`."""
+        """The OpenAPI documents of what is served, by name: `apis/example.com/v1`.
+
+        A document is the same object for as long as what it describes has not changed. It is not to be altered.
+        """
         found: dict[str, list[ResourceType]] = {}
         for _, resources in self._served.values():
             for resource in resources:
                 found.setdefault(f"apis/{resource.api_version}", []).append(resource)
-        return {name: document_of(resources) for name, resources in sorted(found.items())}
+        self._documents = {name: self._document(name, resources) for name, resources in sorted(found.items())}
+        return {name: document for name, (_, document) in self._documents.items()}
+
+    def _document(self, name: str, resources: list[ResourceType]) -> tuple[list[ResourceType], Json]:
+        described, document = self._documents.get(name, ([], {}))
+        if list(map(id, described)) == list(map(id, resources)):
+            return described, document
+        return resources, document_of(resources)
 
     async def _follow(self, revision: int) -> None:
         async with self._kernel.registry.storage.watch(self._resource.prefix(), after=revision) as watcher:
@@ -117,6 +129,10 @@ class CustomKinds:
                 except Refusal as refusal:
                     if refusal.reason not in {"Conflict", "NotFound"}:
                         _log.warning("the status of a CustomResourceDefinition was refused: %s", refusal.message)
+                except StorageError:  # which concerns all of them
+                    raise
+                except Exception as error:  # noqa: BLE001 - one CRD that was overlooked must not end all others
+                    _log.error("the CustomResourceDefinition at %s cannot be established: %s", key, cause_of(error))
 
     def _of_group(self, group: str) -> Iterator[str]:
         """The oldest first: who comes first has the name."""

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
+from navarch.cluster.server.budget import RequestBudget, cel_budget, opened
 from navarch.cluster.server.builtin.schema import struct_of
 from navarch.cluster.server.builtin.shapes import Where
 from navarch.cluster.server.custom.shaping import compile_filling, compile_knowing
 from navarch.cluster.server.fields.gotext import go_kind
+from navarch.cluster.server.refusal import Refusal
 from navarch.cluster.server.request import Json
 from navarch.errors import Cause
 from navarch.k8s.published import META
+from navarch.schema import cel
 from navarch.schema.values.checks import compile_check
 from navarch.schema.values.correlation import MISSING
 from navarch.schema.values.embedded import compile_embedded
@@ -90,10 +94,15 @@ class CustomSchema:
             value["metadata"] = self._metadata.normal(metadata)
 
     def reshape(self, value: Json) -> None:
-        """Brings an object that was stored under an older schema into the shape that this one asks for."""
+        """Brings an object that was stored under an older schema into the shape that this one asks for.
+
+        It has a budget of its own, since a list may have many such objects. One that defaults would make larger than a
+        request may be is left with those that fit: it has to remain readable.
+        """
         prune_unknown(value, self._document)
         if self._fill is not None:
-            self._fill(value)
+            with suppress(Refusal), opened(RequestBudget()):
+                self._fill(value)
 
     def shape_faults(self, value: Json, old: Json | None) -> list[Cause]:
         """Values that do not fit; those that have not changed since `old` are forgiven."""
@@ -118,7 +127,8 @@ class CustomSchema:
             return said
         if any(fault.reason in _BLOCKING for fault in (*found, *said)):
             return [*said, _NOT_ASKED]
-        broken = self._rules.check(value, MISSING if old is None else old, lambda: False)
+        with cel_budget(cel.RUNTIME_COST_BUDGET) as budget:
+            broken = self._rules.check(value, MISSING if old is None else old, lambda: False, budget)
         return [*said, *causes(broken)]
 
 

@@ -1,4 +1,7 @@
-"""Defaults, nulls and unknown fields by compiled schemas: most objects have little of them, and all are looked at."""
+"""Defaults, nulls and unknown fields by compiled schemas: most objects have little of them, and all are looked at.
+
+Defaults are charged to the budget of the request: a short object may have room for many that are large.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final, NamedTuple
 
 from navarch.api.json_patch import copy_json
+from navarch.cluster.server.budget import current_budget
 from navarch.cluster.server.request import Json
 
 __all__ = ["compile_filling", "compile_knowing"]
@@ -19,10 +23,17 @@ class _Child(NamedTuple):
 
     keeps_null: bool
     default: Any
+    size: int
+    """How many values the default has."""
     fill: Fill | None
 
+    def copied_default(self) -> Any:
+        """A copy, charged to the request."""
+        current_budget().charge_nodes(self.size)
+        return copy_json(self.default)
 
-_NO_CHILD: Final = _Child(keeps_null=True, default=None, fill=None)
+
+_NO_CHILD: Final = _Child(keeps_null=True, default=None, size=0, fill=None)
 
 
 def compile_filling(schema: Json) -> Fill | None:
@@ -33,13 +44,13 @@ def compile_filling(schema: Json) -> Fill | None:
     item = _child(items) if isinstance(items, dict) else _NO_CHILD
     if not fields and others is _NO_CHILD and item is _NO_CHILD:
         return None
-    defaults = {name: child.default for name, child in fields.items() if child.default is not None}
+    defaults = {name: child for name, child in fields.items() if child.default is not None}
 
     def fill(value: Any) -> None:
         if isinstance(value, dict):
-            for name, default in defaults.items():
+            for name, child in defaults.items():
                 if name not in value:
-                    value[name] = copy_json(default)
+                    value[name] = child.copied_default()
             _fill_object(value, fields, others)
         elif isinstance(value, list) and item is not _NO_CHILD:
             _fill_list(value, item)
@@ -48,7 +59,13 @@ def compile_filling(schema: Json) -> Fill | None:
 
 
 def _child(schema: Json) -> _Child:
-    return _Child(bool(schema.get("nullable")), schema.get("default"), compile_filling(schema))
+    default = schema.get("default")
+    return _Child(bool(schema.get("nullable")), default, _size(default), compile_filling(schema))
+
+
+def _size(value: Any) -> int:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return 1 + sum(map(_size, inner))
 
 
 def _fill_object(value: Json, fields: dict[str, _Child], others: _Child) -> None:
@@ -80,7 +97,7 @@ def _fill_list(value: list[Any], item: _Child) -> None:
 
 
 def _filled(child: _Child) -> Any:
-    value = copy_json(child.default)
+    value = child.copied_default()
     if child.fill is not None:
         child.fill(value)
     return value

@@ -39,6 +39,7 @@ def _review(reviews: Reviews, kind: str) -> Endpoint:
         options = write_options("CreateOptions", call.request)
         value = decode_object(call.request, call.resource, call.warnings)
         metadata_of(value)
+        call.resource.strategy.default(value)
         own(call, None, value)
         await _pass_admission(call, value, options)
         return call.answer_value(await reviews.review(kind, value, call.user, call.info.namespace), 201)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from typing import Protocol
 
 import msgspec
 from msgspec.structs import replace
@@ -10,7 +11,9 @@ from msgspec.structs import replace
 from navarch._base.clock import Clock
 from navarch.api import format_time, truncate_to_seconds
 from navarch.cluster.server.admission.attributes import Admission, Attributes
+from navarch.cluster.server.budget import current_budget
 from navarch.cluster.server.negotiation import Form, asked_form
+from navarch.cluster.server.refusal import forbidden
 from navarch.cluster.server.registry import Registry
 from navarch.cluster.server.request import ApiRequest, Json, Reply, RequestInfo, User
 from navarch.cluster.server.shaping import shaped
@@ -19,7 +22,15 @@ from navarch.cluster.server.views import seen
 from navarch.cluster.server.watching import Watches
 from navarch.cluster.storage import Stored
 
-__all__ = ["Call", "Kernel"]
+__all__ = ["Authorizer", "Call", "Kernel"]
+
+
+class Authorizer(Protocol):
+    """Who may what."""
+
+    def why_not(self, user: User, info: RequestInfo) -> str | None:
+        """None if it is allowed, else why it is not, in Kubernetes' words."""
+        ...
 
 
 class Kernel(msgspec.Struct, frozen=True):
@@ -29,6 +40,7 @@ class Kernel(msgspec.Struct, frozen=True):
     catalog: Catalog
     watches: Watches
     admission: Admission
+    authorizer: Authorizer
     clock: Clock
     rng: random.Random
 
@@ -44,6 +56,8 @@ class Call(msgspec.Struct):
     warnings: list[str] = msgspec.field(default_factory=list)
     dry_run: bool = False
     """Whether nothing is to be stored."""
+    annotations: dict[str, str] = msgspec.field(default_factory=dict)
+    """Of the request's audit record."""
     _now: str = ""
 
     def __post_init__(self) -> None:
@@ -67,6 +81,13 @@ class Call(msgspec.Struct):
             manager=self.manager,
             now=self.now(),
         )
+
+    def require(self, verb: str) -> None:
+        """403 for a user who may not do this with the object of the request, whatever the request itself is."""
+        info = replace(self.info, verb=verb)
+        why_not = self.kernel.authorizer.why_not(self.user, info)
+        if why_not is not None:
+            raise forbidden(info.group, info.resource, info.name, why_not)
 
     def form(self) -> Form:
         """In which form the answer is wanted."""
@@ -95,13 +116,19 @@ class Call(msgspec.Struct):
     async def admitted(self, operation: str, value: Json | None, old: Json | None, options: Json) -> Attributes:
         """The attributes after mutating admission."""
         attributes = self._attributes(operation, value, old, options)
+        budget = current_budget()
+        await budget.yield_loop()
         changed = await self.kernel.admission.mutate(attributes, self.warnings)
+        await budget.yield_loop()
         return attributes if changed is value else replace(attributes, value=changed)
 
     async def validated(self, attributes: Attributes, value: Json | None) -> None:
         """Refuses what validating admission does not let pass."""
         attributes = attributes if attributes.value is value else replace(attributes, value=value)
+        budget = current_budget()
+        await budget.yield_loop()
         await self.kernel.admission.validate(attributes, self.warnings)
+        await budget.yield_loop()
 
     def _attributes(self, operation: str, value: Json | None, old: Json | None, options: Json) -> Attributes:
         return Attributes(
@@ -115,6 +142,7 @@ class Call(msgspec.Struct):
             options=options,
             dry_run=self.dry_run,
             user=self.user,
+            annotations=self.annotations,
         )
 
 

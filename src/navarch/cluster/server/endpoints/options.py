@@ -14,6 +14,7 @@ from navarch.errors import Cause
 
 __all__ = [
     "boolean",
+    "create_options",
     "dry_run_faults",
     "patch_options",
     "refusal_of",
@@ -45,6 +46,11 @@ def patch_options(request: ApiRequest, *, is_apply: bool) -> Json:
     if is_apply and not request.parameter("fieldManager"):
         faults.insert(0, required("fieldManager", "is required for apply patch"))
     return _checked("PatchOptions", options, faults)
+
+
+def create_options(options: Json) -> Json:
+    """The CreateOptions of an update or an apply that creates, as admission sees them."""
+    return {**{name: value for name, value in options.items() if name != "force"}, "kind": "CreateOptions"}
 
 
 def boolean(text: str) -> bool:

@@ -9,7 +9,7 @@ import msgspec
 from navarch.api.json_patch import copy_json
 from navarch.cluster.server.bodies import decode_json, duplicate_faults, refuse_too_large, strict_faults
 from navarch.cluster.server.endpoints.call import Call
-from navarch.cluster.server.endpoints.options import patch_options
+from navarch.cluster.server.endpoints.options import create_options, patch_options
 from navarch.cluster.server.endpoints.write import (
     check_identity,
     check_version,
@@ -59,6 +59,8 @@ def _is_tied(call: Call) -> bool:
 async def _patch(call: Call, media_type: str, options: Json) -> Reply:
     found = await call.kernel.registry.get(call.resource, call.info.namespace, call.info.name)
     value = patched_value(call, await value_of(call.resource, found.stored), media_type, call.resource.schema)
+    value.setdefault("kind", call.resource.kind)
+    value.setdefault("apiVersion", call.resource.api_version)
     _check_same(call, found, value)
     return await store_update(call, found, value, options)
 
@@ -147,7 +149,7 @@ async def _apply_new(call: Call, desired: Json, options: Json) -> Reply:
         raise conflict(call.resource.group, call.resource.plural, call.info.name, why)
     check_identity(call, metadata)
     check_version(metadata.pop("resourceVersion", ""))
-    return await store_new(call, value, options, owned=True)
+    return await store_new(call, value, create_options(options), owned=True)
 
 
 def _refuse_unfit(resource: ResourceType, value: Json, desired: Json) -> None:

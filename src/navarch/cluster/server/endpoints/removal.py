@@ -14,7 +14,7 @@ from navarch.cluster.server.causes import invalid, unsupported
 from navarch.cluster.server.decoding import decode_options
 from navarch.cluster.server.endpoints.call import Call
 from navarch.cluster.server.endpoints.options import boolean, dry_run_faults, refusal_of, refuse_list_options
-from navarch.cluster.server.listing import asked_limit, list_page
+from navarch.cluster.server.listing import asked_limit, list_page, parsed_integer
 from navarch.cluster.server.refusal import Refusal, bad_request, conflict
 from navarch.cluster.server.registry import Found, decoded, encoded, retried
 from navarch.cluster.server.request import Json, Reply
@@ -26,6 +26,8 @@ from navarch.k8s.published import META
 
 __all__ = ["Preconditions", "check_preconditions", "delete", "delete_all", "is_ripe", "removed"]
 
+_LONGEST_GRACE = 1000 * 365 * 86_400
+"""Seconds after which an end is as good as none; later ones have no text."""
 _ORPHAN = "orphan"
 _FOREGROUND = "foregroundDeletion"
 _DELETE_OPTIONS = f"{META}.DeleteOptions"
@@ -153,7 +155,7 @@ def _marked(call: Call, value: Json, deletion: _Deletion) -> Json:
     if known is None or grace < known:
         metadata["deletionGracePeriodSeconds"] = grace
         if known is not None or "deletionTimestamp" not in metadata:
-            ends = call.kernel.clock.now() + timedelta(seconds=grace)
+            ends = call.kernel.clock.now() + timedelta(seconds=min(grace, _LONGEST_GRACE))
             metadata["deletionTimestamp"] = format_time(truncate_to_seconds(ends))
         if "deletionTimestamp" not in value["metadata"] and metadata.get("generation"):
             metadata["generation"] += 1
@@ -234,7 +236,10 @@ def _deletion(call: Call) -> _Deletion:
     document.update({key: value for key, value in given.items() if key not in document})
     if faults := schema_of(_DELETE_OPTIONS).faults(document):
         raise bad_request(faults[0].message)
-    options = msgspec.convert(document, _Options)
+    try:
+        options = msgspec.convert(document, _Options)
+    except msgspec.ValidationError as error:
+        raise bad_request(f"cannot be handled as a DeleteOptions: {error}") from None
     _refuse_options(options)
     call.dry_run = "All" in (options.dry_run or ())
     deletion = _Deletion(options, document)
@@ -249,10 +254,8 @@ def _from_body(call: Call) -> Json:
 
 def _from_query(call: Call) -> Json:
     found: Json = {}
-    if text := call.request.parameter("gracePeriodSeconds"):
-        if not text.lstrip("-").isdecimal():
-            raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax')
-        found["gracePeriodSeconds"] = int(text)
+    if call.request.parameter("gracePeriodSeconds"):
+        found["gracePeriodSeconds"] = parsed_integer(call.request, "gracePeriodSeconds")
     if policy := call.request.parameter("propagationPolicy"):
         found["propagationPolicy"] = policy
     if text := call.request.parameter("orphanDependents"):

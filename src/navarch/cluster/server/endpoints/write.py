@@ -5,8 +5,9 @@ from __future__ import annotations
 from navarch.api.json_patch import copy_json
 from navarch.cluster.server.admission.attributes import Attributes
 from navarch.cluster.server.bodies import decode_object, refuse_other_kind
+from navarch.cluster.server.budget import current_budget
 from navarch.cluster.server.endpoints.call import Call
-from navarch.cluster.server.endpoints.options import write_options
+from navarch.cluster.server.endpoints.options import create_options, write_options
 from navarch.cluster.server.endpoints.removal import is_ripe, removed
 from navarch.cluster.server.fields import settled, shape_of, updated
 from navarch.cluster.server.random_ids import random_uuid
@@ -34,6 +35,7 @@ __all__ = [
 _SUFFIX = "bcdfghjklmnpqrstvwxz2456789"
 _LONGEST_BASE = 58
 _TRIES = 8
+_MOST_DIGITS = 20
 _OF_SERVER = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
 
 
@@ -66,11 +68,14 @@ async def create(call: Call) -> Reply:
 async def store_new(call: Call, value: Json, options: Json, *, owned: bool = False) -> Reply:
     """Takes a new object through defaults, admission and validation into the store, unless it is a dry run.
 
-    `owned`: its fields have managers already.
+    `owned`: its fields have managers already. A request that creates an object without being a create (an update, an
+    apply) needs the right to create as well; like Kubernetes, it is refused after validation and before validating admission.
     """
     place(call, metadata_of(value))
+    await current_budget().yield_loop()
     strategy = call.resource.strategy
     strategy.default(value)
+    await current_budget().yield_loop()
     if not owned:
         own(call, None, value)
     attributes = await call.admitted("CREATE", value, None, options)
@@ -126,6 +131,8 @@ async def _store_one(call: Call, value: Json, attributes: Attributes) -> Reply:
     _begin(call, value)
     strategy.prepare_create(value, call.operation)
     _refuse_invalid(call.resource, value, strategy.validate_create(value))
+    if call.info.verb != "create":
+        call.require("create")
     await call.validated(attributes, value)
     call.warnings += strategy.warnings(value, None)
     if call.dry_run:
@@ -139,7 +146,7 @@ async def _store_one(call: Call, value: Json, attributes: Attributes) -> Reply:
 
 
 def _is_version(text: str) -> bool:
-    return text.isascii() and text.isdecimal() and int(text) > 0
+    return text.isascii() and text.isdecimal() and text.strip("0") != ""
 
 
 async def _refuse_existing(call: Call, metadata: Json) -> None:
@@ -202,7 +209,7 @@ async def _create_by_update(call: Call, value: Json, options: Json) -> Reply:
     check_version(value["metadata"].get("resourceVersion", ""))
     if not call.dry_run:  # which shows what was sent
         value["metadata"].pop("resourceVersion", None)
-    return await store_new(call, value, options)
+    return await store_new(call, value, create_options(options))
 
 
 def check_identity(call: Call, metadata: Json) -> None:
@@ -223,8 +230,12 @@ def check_name(call: Call, metadata: Json) -> None:
 
 def check_version(text: str) -> None:
     """500 for a version of an object that is no number, as the real server has it."""
-    if text and not (text.isascii() and text.isdecimal()):
+    if not text:
+        return
+    if not (text.isascii() and text.isdecimal()):
         raise Refusal(500, "", f'strconv.ParseUint: parsing "{text}": invalid syntax')
+    if len(text.lstrip("0")) > _MOST_DIGITS or int(text) >= 2**64:
+        raise Refusal(500, "", f'strconv.ParseUint: parsing "{text}": value out of range')
 
 
 def refuse_unversioned(call: Call, version: str) -> None:
@@ -263,6 +274,7 @@ async def store_update(call: Call, found: Found, value: Json, options: Json, *, 
     An object that was only waiting for its last finalizer goes with it.
     """
     strategy, old = strategy_of(call), await seen_value(call.resource, found)
+    await current_budget().yield_loop()
     if not owned:
         _keep_managers(old, value)
     forgets = not owned and value["metadata"].get("managedFields") == []

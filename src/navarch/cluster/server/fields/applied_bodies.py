@@ -7,6 +7,7 @@ from typing import Final
 
 import msgspec
 
+from navarch.cluster.server.budget import bounded_json
 from navarch.cluster.server.fields.gotext import go_kind
 from navarch.cluster.server.refusal import bad_request
 from navarch.cluster.server.request import Json
@@ -21,7 +22,7 @@ _MAP: Final = "Go value of type map[string]interface {}"
 def applied_object(body: bytes) -> Json:
     """The object that a body of server-side apply describes, in YAML or JSON; raises Refusal."""
     try:
-        found = msgspec.json.decode(body)
+        found = bounded_json(body)
     except (msgspec.DecodeError, RecursionError):
         from navarch.cluster.server.fields.yaml_bodies import read_yaml  # noqa: PLC0415 - most bodies are JSON
 

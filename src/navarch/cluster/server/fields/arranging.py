@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterable
 from typing import Any
+
+import msgspec
 
 from navarch.cluster.server.fields.gotext import go_text, go_type
 
-__all__ = ["StrategicError", "arranged", "check_order", "deduplicated", "element_type", "equal", "key_of"]
+__all__ = ["StrategicError", "arranged", "check_order", "deduplicated", "element_type", "identity", "key_of"]
 
 
 class StrategicError(ValueError):
@@ -17,9 +20,15 @@ class StrategicError(ValueError):
         self.code = code
 
 
-def equal(left: Any, right: Any) -> bool:
-    """Whether two scalars are the same in JSON."""
-    return type(left) is type(right) and bool(left == right)
+def identity(value: Any) -> Hashable:
+    """Returns what is equal for two values if and only if they are the same in JSON: items are found by it.
+
+    >>> identity(1) == identity(True), identity(1) == identity(1.0), identity({"a": 1}) == identity({"a": 1})
+    (False, False, True)
+    """
+    if isinstance(value, dict | list):
+        return list, msgspec.json.encode(value, order="deterministic")
+    return type(value), value
 
 
 def key_of(item: Any, key: str) -> Any:
@@ -57,40 +66,46 @@ def check_order(patch: list[Any], order: list[Any], key: str) -> None:
 
 
 def _is_same(left: Any, right: Any, key: str) -> bool:
-    return equal(key_of(left, key), key_of(right, key)) if key else equal(left, right)
+    if key:
+        left, right = key_of(left, key), key_of(right, key)
+    return identity(left) == identity(right)
 
 
 def arranged(merged: list[Any], order: list[Any], before: list[Any], key: str) -> list[Any]:
     """The items: those of `order` as it has them, and among them the others where they were before."""
-    first = [_known_by(item, key) for item in order]
-    wanted: list[Any] = []
-    others: list[Any] = []
+    first, places = _places(order, key), _places(before, key)
+    wanted: list[tuple[int, int, Any]] = []
+    others: list[tuple[int, Any]] = []
     for item in merged:
-        (others if _place(_required(item, key), first) < 0 else wanted).append(item)
-    wanted.sort(key=lambda item: _place(_known_by(item, key), first))
-    places = [_known_by(item, key) for item in before]
-    others.sort(key=lambda item: _place(_known_by(item, key), places))
-    return _woven(others, wanted, places, key)
+        known_by = identity(_required(item, key))
+        place = places.get(known_by, -1)
+        if known_by in first:
+            wanted.append((first[known_by], place, item))
+        else:
+            others.append((place, item))
+    wanted.sort(key=lambda placed: placed[0])
+    others.sort(key=lambda placed: placed[0])
+    return _woven(others, wanted)
 
 
-def _woven(others: list[Any], wanted: list[Any], places: list[Any], key: str) -> list[Any]:
+def _places(items: Iterable[Any], key: str) -> dict[Hashable, int]:
+    """Where each item comes first, by what it is known by."""
+    found: dict[Hashable, int] = {}
+    for at, item in enumerate(items):
+        found.setdefault(identity(_known_by(item, key)), at)
+    return found
+
+
+def _woven(others: list[tuple[int, Any]], wanted: list[tuple[int, int, Any]]) -> list[Any]:
     """An item that was there before goes in front of the first wanted one that it preceded."""
     result: list[Any] = []
-    rest = list(others)
-    for item in wanted:
-        place = _place(_known_by(item, key), places)
-        while rest and 0 <= _place(_known_by(rest[0], key), places) < place:
-            result.append(rest.pop(0))
+    done = 0
+    for _, place, item in wanted:
+        while done < len(others) and 0 <= others[done][0] < place:
+            result.append(others[done][1])
+            done += 1
         result.append(item)
-    return result + rest
-
-
-def _place(known_by: Any, places: list[Any]) -> int:
-    kind = type(known_by)
-    for at, each in enumerate(places):
-        if type(each) is kind and each == known_by:
-            return at
-    return -1
+    return result + [item for _, item in others[done:]]
 
 
 def _known_by(item: Any, key: str) -> Any:
@@ -101,18 +116,6 @@ def _required(item: Any, key: str) -> Any:
     return key_of(item, key) if key else item
 
 
-def deduplicated(items: list[Any]) -> list[Any]:
-    """Each scalar once; the last item takes the place of one that is there already."""
-    result = list(items)
-    index = 0
-    while index < len(result):
-        other = index + 1
-        while other < len(result):
-            if equal(result[index], result[other]):
-                last = result.pop()
-                if other < len(result):
-                    result[other] = last
-            else:
-                other += 1
-        index += 1
-    return result
+def deduplicated(items: Iterable[Any]) -> list[Any]:
+    """Each scalar once."""
+    return list({identity(item): item for item in items}.values())

@@ -15,6 +15,7 @@ from typing import Any
 
 import msgspec
 
+from navarch.api.integers import parse_int64
 from navarch.cluster.server.fields.gotext import go_number, go_quoted
 
 __all__ = ["canonical_element", "key_element", "order", "quoted", "shown", "value_element", "written"]
@@ -79,7 +80,11 @@ def canonical_element(text: str) -> str | None:
         return key_element(sorted(keys.items()))
     if form == "v":
         return value_element(msgspec.json.decode(rest))
-    return f"i:{int(rest)}" if form == "i" else None
+    if form != "i":
+        return None
+    if (place := parse_int64(rest)) is None:
+        raise ValueError(f"expected a place in a list, got {rest!r}")
+    return f"i:{place}"
 
 
 @lru_cache(maxsize=16384)
@@ -121,9 +126,11 @@ def shown(element: str) -> str:
 
 
 def shown_value(value: Any) -> str:
-    """A scalar as messages show it: numbers as Go prints floats, texts quoted as Go quotes them."""
+    """A value as messages show it: numbers as Go prints floats, texts quoted as Go quotes them, the rest as JSON."""
     if isinstance(value, str):
         return go_quoted(value)
+    if isinstance(value, dict | list):
+        return written(value)
     if isinstance(value, bool) or value is None:
         return json.dumps(value)
     return go_number(value)

@@ -7,9 +7,9 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from navarch.api import format_time, parse_time
 from navarch.cluster.server.fields.sets import Tree, decoded, union
 from navarch.cluster.server.request import Json
+from navarch.cluster.server.wire_times import read_time
 
 __all__ = ["Holder", "Holders", "Holding", "capped", "decoded_entries", "encoded", "held", "holder"]
 
@@ -72,7 +72,7 @@ def _checked(entry: Json) -> Json:
         raise ValueError("expected an operation, a version and the type FieldsV1")
     checked = {name: str(entry[name]) for name in ("manager", "operation", "apiVersion") if entry.get(name)}
     if entry.get("time"):
-        checked["time"] = format_time(parse_time(entry["time"]))
+        checked["time"] = read_time(entry["time"]).text()
     subresource = {"subresource": str(entry["subresource"])} if entry.get("subresource") else {}
     return {**checked, "fieldsType": "FieldsV1", "fieldsV1": decoded(entry.get("fieldsV1") or {}), **subresource}
 
@@ -105,15 +105,16 @@ def capped(holders: Holders) -> Holders:
     if surplus <= 0:
         return holders
     kept = dict(holders)
-    first_of: dict[str, Holder] = {}
+    oldest: dict[str, list[Holder]] = {}
     for who, holding in sorted(updaters, key=_age):
         if surplus <= 0:
             break
-        if holding.api_version not in first_of:
-            first_of[holding.api_version] = who
-            continue
-        _merge_ancient(kept, first_of[holding.api_version], who)
-        surplus -= 1
+        same_version = oldest.setdefault(holding.api_version, [])
+        surplus -= bool(same_version)
+        same_version.append(who)
+    for api_version, several in oldest.items():
+        if len(several) > 1:
+            _merge_ancient(kept, api_version, several)
     return kept
 
 
@@ -123,9 +124,18 @@ def _age(item: tuple[Holder, Holding]) -> tuple[str, str]:
     return holding.time or "", str(msgspec.json.encode({**names, "subresource": who.subresource}))
 
 
-def _merge_ancient(holders: Holders, first: Holder, who: Holder) -> None:
-    """Moves what `who` owns, and if need be what `first` does, to the manager of ancient changes."""
-    holding = holders.pop(who)
-    bucket = Holder("Update", _ANCIENT, holding.api_version, "")
+def _merge_ancient(holders: Holders, api_version: str, several: list[Holder]) -> None:
+    """Moves what several own, the oldest first, to the manager of ancient changes."""
+    first, *others = several
+    bucket = Holder("Update", _ANCIENT, api_version, "")
+    moved = [holders.pop(who) for who in others]
     before = holders.get(bucket) or holders.pop(first)
-    holders[bucket] = Holding(union(before.fields, holding.fields), holding.api_version, holding.time)
+    fields = _union_of([before.fields, *(holding.fields for holding in moved)])
+    holders[bucket] = Holding(fields, api_version, moved[-1].time)
+
+
+def _union_of(trees: list[Tree]) -> Tree:
+    """What is in any of them, two by two: a union copies what it begins with."""
+    while len(trees) > 1:
+        trees = [union(*trees[at : at + 2]) if at + 1 < len(trees) else trees[at] for at in range(0, len(trees), 2)]
+    return trees[0]

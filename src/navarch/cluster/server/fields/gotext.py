@@ -24,6 +24,8 @@ def go_number(value: float) -> str:
 
 def go_quoted(text: str) -> str:
     """As Go's `%q` quotes a text."""
+    if text.isprintable():  # as nearly all are, some of them long
+        return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
     return '"' + "".join(map(_go_character, text)) + '"'
 
 

@@ -201,7 +201,8 @@ def _collapsed(tree: Tree, shape: Shape) -> Tree:
             continue
         kept = LEAF if _is_atomic(below) else _collapsed(node, below)
         if kept is not node:
-            changed = {**(changed or tree), element: kept}
+            changed = dict(tree) if changed is None else changed
+            changed[element] = kept
     return changed or tree
 
 

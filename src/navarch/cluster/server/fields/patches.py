@@ -7,6 +7,7 @@ from typing import Any, Final
 import msgspec
 
 from navarch.api import apply_json_patch, apply_merge_patch
+from navarch.cluster.server.budget import bounded_json, current_budget
 from navarch.cluster.server.fields.gotext import go_kind, go_quoted, go_text
 from navarch.cluster.server.fields.json_faults import json_fault
 from navarch.cluster.server.fields.strategic import StrategicError, strategic_merge
@@ -71,11 +72,13 @@ def _json_patched(live: Json, body: bytes, field_validation: str) -> Any:
     if len(patch) > _MOST_OPERATIONS:
         raise _too_many(len(patch))
     try:
-        result = apply_json_patch([_rooted(operation) for operation in patch], live)
+        budget = current_budget()
+        result = apply_json_patch(list(map(_rooted, patch)), live, charge_copy=budget.charge_copy)
     except PatchError:
         raise rejected() from None
     if not isinstance(result, dict | list):
         raise rejected()
+    budget.charge_value(result)  # operations can nest it deeper than their own text is
     return result
 
 
@@ -123,9 +126,10 @@ def rejected() -> Refusal:
 
 def _merge_patched(live: Json, body: bytes, field_validation: str) -> Any:
     if field_validation == "Ignore":
-        if json_fault(body):
-            raise bad_request("Invalid JSON Patch")
-        patch = msgspec.json.decode(body)
+        try:
+            patch = bounded_json(body)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            raise bad_request("Invalid JSON Patch") from None
     else:
         patch = _decoded(body, "error decoding patch: ")
         if patch is not None and not isinstance(patch, dict):
@@ -151,8 +155,8 @@ def _strategic_patched(live: Json, body: bytes, resource: ResourceType) -> Json:
 
 def _decoded(body: bytes, prefix: str) -> Any:
     try:
-        return msgspec.json.decode(body)
-    except (msgspec.DecodeError, RecursionError):
+        return bounded_json(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise bad_request(prefix + (json_fault(body) or "exceeded max depth")) from None
 
 

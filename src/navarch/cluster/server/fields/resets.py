@@ -10,46 +10,33 @@ from typing import Any, Final
 import msgspec
 
 from navarch.cluster.server.fields.sets import LEAF, Tree, recursive_difference
+from navarch.cluster.server.reset_fields import RESET_FIELDS, ResetFields
 
 __all__ = ["NO_RESET", "Reset", "reset_of"]
 
-_METADATA: Final = "f:metadata"
-_SPEC: Final[Tree] = {"f:spec": LEAF}
-_STATUS: Final[Tree] = {"f:status": LEAF}
-_METADATA_AND_SPEC: Final[Tree] = {_METADATA: LEAF, "f:spec": LEAF}
-
-_KEEP_METADATA_ON_STATUS: Final = frozenset(
-    {
-        ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"),
-        ("apiregistration.k8s.io", "APIService"),
-        ("flowcontrol.apiserver.k8s.io", "FlowSchema"),
-        ("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration"),
-        ("internal.apiserver.k8s.io", "StorageVersion"),
-        ("networking.k8s.io", "ServiceCIDR"),
-        ("resource.k8s.io", "DeviceTaintRule"),
-        ("resource.k8s.io", "ResourceClaim"),
-        ("resource.k8s.io", "ResourcePoolStatusRequest"),
-        ("scheduling.k8s.io", "PodGroup"),
-        ("storage.k8s.io", "VolumeAttachment"),
-        ("storagemigration.k8s.io", "StorageVersionMigration"),
-    }
-)
-_SPECIAL: Final[Mapping[tuple[str, str, str], Tree]] = {
-    ("apps", "Deployment", "status"): {_METADATA: {"f:labels": LEAF}, "f:spec": LEAF},
-    ("", "Pod", "status"): {_METADATA: {"f:deletionTimestamp": LEAF, "f:ownerReferences": LEAF}, "f:spec": LEAF},
-    ("", "Namespace", "finalize"): _STATUS,
-    ("certificates.k8s.io", "CertificateSigningRequest", ""): {"f:spec": LEAF, "f:status": LEAF},
-    ("certificates.k8s.io", "CertificateSigningRequest", "status"): {
-        "f:spec": LEAF,
-        "f:status": {"f:conditions": LEAF},
+_SPEC: Final = "f:spec"
+_STATUS: Final = "f:status"
+_SIGNING_REQUEST: Final = ("certificates.k8s.io", "CertificateSigningRequest")
+_METADATA_AND_SPEC: Final[Tree] = {"f:metadata": LEAF, _SPEC: LEAF}
+_DECLARED: Final[Mapping[tuple[str, str, str], Tree]] = {
+    **{
+        (group, kind, "status"): _METADATA_AND_SPEC
+        for group, kind in (
+            ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"),
+            ("apiregistration.k8s.io", "APIService"),
+            ("flowcontrol.apiserver.k8s.io", "FlowSchema"),
+            ("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration"),
+            ("networking.k8s.io", "ServiceCIDR"),
+            ("resource.k8s.io", "ResourceClaim"),
+            ("storage.k8s.io", "VolumeAttachment"),
+        )
     },
-    ("certificates.k8s.io", "CertificateSigningRequest", "approval"): {
-        "f:spec": LEAF,
-        "f:status": {"f:certificate": LEAF},
-    },
-    ("certificates.k8s.io", "PodCertificateRequest", ""): {},
+    ("", "Namespace", ""): {_STATUS: LEAF},
+    ("", "Pod", "status"): {"f:metadata": {"f:deletionTimestamp": LEAF, "f:ownerReferences": LEAF}, _SPEC: LEAF},
+    (*_SIGNING_REQUEST, "status"): {_SPEC: LEAF, _STATUS: {"f:conditions": LEAF}},
     ("networking.k8s.io", "ServiceCIDR", ""): {},
 }
+"""What some kinds declare otherwise than they do it."""
 _RESIZED: Final[Tree] = {"*": {"f:resizePolicy": LEAF, "f:resources": LEAF}}
 _ONLY: Final[Mapping[tuple[str, str, str], Tree]] = {
     ("", "Pod", "ephemeralcontainers"): {"f:spec": {"f:ephemeralContainers": LEAF}},
@@ -77,17 +64,33 @@ NO_RESET: Final = Reset(frozenset(), {})
 
 def reset_of(group: str, kind: str, subresource: str, *, is_custom: bool, has_status: bool) -> Reset:
     """The reset of a kind and subresource; "" is the object itself."""
-    excluded = _SPECIAL.get((group, kind, subresource))
-    if excluded is None:
-        excluded = _usual(group, kind, subresource, is_custom, has_status)
+    if is_custom:
+        excluded = _of_custom(subresource, has_status)
+    else:
+        row = RESET_FIELDS.get((group, kind), ResetFields())
+        excluded = _DECLARED.get((group, kind, subresource), _tree(row.of(subresource).keeps))
     dropped = frozenset(element[2:] for element, node in excluded.items() if not node)
     return Reset(dropped, excluded, _ONLY.get((group, kind, subresource)))
 
 
-def _usual(group: str, kind: str, subresource: str, is_custom: bool, has_status: bool) -> Tree:
+def _of_custom(subresource: str, has_status: bool) -> Tree:
     if subresource == "status":
-        return _METADATA_AND_SPEC if is_custom or (group, kind) in _KEEP_METADATA_ON_STATUS else _SPEC
-    return _STATUS if subresource == "" and has_status else {}
+        return _METADATA_AND_SPEC
+    return {_STATUS: LEAF} if subresource == "" and has_status else {}
+
+
+def _tree(paths: tuple[str, ...]) -> Tree:
+    """Paths as a set of fields.
+
+    >>> _tree(("spec", "metadata.labels"))
+    {'f:spec': {}, 'f:metadata': {'f:labels': {}}}
+    """
+    tree: Tree = {}
+    for path in paths:
+        name, _, rest = path.partition(".")
+        below = tree.get(f"f:{name}", {})
+        tree[f"f:{name}"] = {**below, **_tree((rest,))} if rest else LEAF
+    return tree
 
 
 def _matching(tree: Tree, pattern: Tree) -> Tree:

@@ -89,7 +89,8 @@ def difference(left: Tree, right: Tree) -> Tree:
         kept = _node_difference(mine, node)
         if kept is mine:
             continue
-        rest = _with(left if rest is None else rest, element, kept)
+        rest = dict(left) if rest is None else rest
+        _set(rest, element, kept)
     return left if rest is None else rest
 
 
@@ -114,17 +115,17 @@ def recursive_difference(left: Tree, right: Tree) -> Tree:
             continue
         kept = None if is_member(node) else (mine and _normal(recursive_difference(mine, node)))
         if kept is not mine:
-            rest = _with(left if rest is None else rest, element, kept)
+            rest = dict(left) if rest is None else rest
+            _set(rest, element, kept)
     return left if rest is None else rest
 
 
-def _with(tree: Tree, element: str, node: Tree | None) -> Tree:
-    changed = dict(tree)
+def _set(tree: Tree, element: str, node: Tree | None) -> None:
+    """Changes a tree that nobody else has yet."""
     if node is None:
-        del changed[element]
+        del tree[element]
     else:
-        changed[element] = node
-    return changed
+        tree[element] = node
 
 
 def _normal(node: Tree) -> Tree | None:

@@ -6,11 +6,11 @@ which order items come, and `$deleteFromPrimitiveList/finalizers` which items go
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import Any, Final
 
 from navarch.cluster.server.fields import arranging
-from navarch.cluster.server.fields.arranging import StrategicError, equal
+from navarch.cluster.server.fields.arranging import StrategicError, identity
 from navarch.cluster.server.fields.gotext import go_text, go_type
 from navarch.cluster.server.fields.shapes import REFERENCE
 from navarch.cluster.server.request import Json
@@ -97,10 +97,11 @@ def _retain(original: Json, patch: Json) -> None:
     retained = patch.pop(_RETAIN)
     if not isinstance(retained, list) or not all(isinstance(name, str) for name in retained):
         raise StrategicError("invalid patch format of retainKeys", code=400)
+    names = frozenset(retained)
     for name, value in patch.items():
-        if value is not None and not name.startswith((_DELETE, _ORDER)) and name not in retained:
+        if value is not None and not name.startswith((_DELETE, _ORDER)) and name not in names:
             raise StrategicError("invalid patch format of retainKeys", code=400)
-    for name in [name for name in original if name not in retained]:
+    for name in original.keys() - names:
         del original[name]
 
 
@@ -204,7 +205,8 @@ def _merge_lists(
         return original
     if arranging.element_type(original, patch) is not dict:
         if deletes:
-            return [item for item in original if not any(equal(item, each) for each in patch)]
+            gone = frozenset(map(identity, patch))
+            return [item for item in original if identity(item) not in gone]
         return arranging.arranged(arranging.deduplicated([*original, *patch]), patch, original, "")
     if not key:
         raise StrategicError(f"cannot merge lists without merge key for {items.name}")
@@ -216,27 +218,31 @@ def _merge_lists(
 def _specials(original: list[Json], patch: list[Json], key: str) -> tuple[list[Json], list[Json]]:
     """Both lists after the items that are directives."""
     plain = [item for item in patch if _DIRECTIVE not in item]
-    replaces = False
+    replaces, gone = False, set()
     for item in patch:
         directive = item.get(_DIRECTIVE, _NOTHING)
         if directive == "delete":
-            gone = arranging.key_of(item, key)
-            original = [each for each in original if key not in each or not equal(each[key], gone)]
+            gone.add(identity(arranging.key_of(item, key)))
         elif directive == "replace":
             replaces = True
         elif directive == "merge":
             raise StrategicError("merging lists cannot yet be specified in the patch")
         elif directive is not _NOTHING:
             raise _unknown(directive, item)
-    return (plain, []) if replaces else (original, plain)
+    left = [each for each in original if key not in each or identity(each[key]) not in gone] if gone else original
+    return (plain, []) if replaces else (left, plain)
 
 
 def _merge_items(original: list[Json], patch: list[Json], items: _Type, key: str) -> list[Json]:
+    places: dict[Hashable, int] = {}
+    for at, item in enumerate(original):
+        if key in item:
+            places.setdefault(identity(item[key]), at)
     for item in patch:
-        wanted = arranging.key_of(item, key)
-        place = next((at for at, each in enumerate(original) if key in each and equal(each[key], wanted)), None)
-        if place is None:
-            original.append(item)
+        wanted = identity(arranging.key_of(item, key))
+        if wanted in places:
+            original[places[wanted]] = _merge_maps(original[places[wanted]], item, items)
         else:
-            original[place] = _merge_maps(original[place], item, items)
+            places[wanted] = len(original)
+            original.append(item)
     return original

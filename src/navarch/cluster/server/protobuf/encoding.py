@@ -5,20 +5,19 @@ from __future__ import annotations
 import struct
 from base64 import b64decode
 from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import Any, Final
 
 import msgspec
 
-from navarch.api import Duration, MicroTime, parse_time
+from navarch.api import Duration
 from navarch.cluster.server.protobuf.wire import BYTES, EIGHT_BYTES, VARINT
+from navarch.cluster.server.wire_times import read_time
 
 __all__ = ["ENCODINGS", "Encoding", "part", "varint"]
 
 Encoding = tuple[int, Callable[[Any], bytes]]
 """How a value of one type is encoded, and what makes the bytes, without tag and length."""
 
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _64_BITS: Final = 2**64
 
 
@@ -43,10 +42,9 @@ def part(number: int, wire: int, content: bytes) -> bytes:
     return tag + varint(len(content)) + content if wire == BYTES else tag + content
 
 
-def _moment(moment: datetime) -> bytes:
-    since = moment - _EPOCH
-    seconds = since.days * 86400 + since.seconds
-    return part(1, VARINT, varint(seconds)) + part(2, VARINT, varint(since.microseconds * 1000))
+def _moment(text: str) -> bytes:
+    moment = read_time(text)
+    return part(1, VARINT, varint(moment.seconds)) + part(2, VARINT, varint(moment.microseconds * 1000))
 
 
 def _duration(text: str) -> bytes:
@@ -63,8 +61,8 @@ def _int_or_string(value: int | str) -> bytes:
     return part(1, VARINT, varint(0)) + part(2, VARINT, varint(value))
 
 
-def _strings(values: list[str]) -> bytes:
-    return b"".join(part(1, BYTES, each.encode()) for each in values)
+def _strings(values: list[str] | None) -> bytes:
+    return b"".join(part(1, BYTES, each.encode()) for each in values or ())
 
 
 ENCODINGS: Final[dict[str, Encoding]] = {
@@ -74,8 +72,8 @@ ENCODINGS: Final[dict[str, Encoding]] = {
     "int32": (VARINT, lambda value: varint(int(value))),
     "int64": (VARINT, lambda value: varint(int(value))),
     "double": (EIGHT_BYTES, lambda value: struct.pack("<d", value)),
-    "time": (BYTES, lambda value: _moment(parse_time(value))),
-    "microtime": (BYTES, lambda value: _moment(MicroTime.from_wire(value))),
+    "time": (BYTES, _moment),
+    "microtime": (BYTES, _moment),
     "duration": (BYTES, _duration),
     "quantity": (BYTES, _text_inside),
     "intorstring": (BYTES, _int_or_string),

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
+from navarch.cluster.server.budget import current_budget
 from navarch.cluster.server.protobuf.fields import SHAPES, Field, Inline, Type
 from navarch.cluster.server.protobuf.values import VALUES
 from navarch.cluster.server.protobuf.wire import BYTES, MalformedError, parts
@@ -71,7 +72,7 @@ class Message:
         return {number: field for number, field in self._fields.items() if not field.omitted}
 
     def read(self, part: bytes, depth: int = 0) -> Json:
-        """The object as JSON; raises MalformedError."""
+        """The object as JSON; raises MalformedError. An empty part of two bytes may be an object with many fields."""
         if depth > DEEPEST:
             raise MalformedError("exceeded max depth")
         found: Json = {}
@@ -84,6 +85,7 @@ class Message:
         for number, field in self._constant.items():
             if number not in seen:
                 field.fill(found)
+        current_budget().charge_nodes(1 + len(found))
         return found
 
     def absent(self) -> Json:

@@ -6,18 +6,18 @@ import struct
 from base64 import b64encode
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from math import isfinite
 from typing import Any, Final
 
 import msgspec
 
-from navarch.api import Duration, MicroTime, format_time
+from navarch.api import Duration
+from navarch.cluster.server.budget import bounded_json
 from navarch.cluster.server.protobuf.wire import BYTES, EIGHT_BYTES, VARINT, MalformedError, parts, signed
+from navarch.cluster.server.wire_times import WireTime
 
 __all__ = ["VALUES", "Value"]
 
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _ZERO_TIME: Final = -62135596800
 """The first second of the year 1, which Go takes for no time at all."""
 
@@ -64,26 +64,27 @@ def _typed(found: dict[int, Any], number: int, expected: type, field: str) -> An
     return value
 
 
-def _moment(part: bytes, *, fractions: bool) -> datetime | None:
+def _moment(part: bytes, *, fractions: bool) -> WireTime | None:
     found = _inner(part, "Timestamp")
     seconds = signed(_typed(found, 1, int, "Seconds"), 64)
     nanoseconds = signed(_typed(found, 2, int, "Nanos"), 32) if fractions else 0
     if not part or (seconds, nanoseconds // 1000) == (_ZERO_TIME, 0):
         return None
-    try:
-        return _EPOCH + timedelta(seconds=seconds, microseconds=int(nanoseconds / 1000))
-    except OverflowError:
-        raise MalformedError("Time.MarshalJSON: year outside of range [0,9999]") from None
+    more, microseconds = divmod(int(nanoseconds / 1000), 10**6)
+    moment = WireTime(seconds + more, microseconds)
+    if not moment.has_text:
+        raise MalformedError("Time.MarshalJSON: year outside of range [0,9999]")
+    return moment
 
 
 def _time(part: bytes) -> str | None:
     moment = _moment(part, fractions=False)
-    return None if moment is None else format_time(moment)
+    return None if moment is None else moment.text()
 
 
 def _micro_time(part: bytes) -> str | None:
     moment = _moment(part, fractions=True)
-    return None if moment is None else MicroTime.of(moment).to_wire()
+    return None if moment is None else moment.text(fractions=True)
 
 
 def _duration(part: bytes) -> str:
@@ -105,7 +106,7 @@ def _raw(part: bytes) -> Any:
     """JSON inside protobuf."""
     text = _typed(_inner(part, "RawExtension"), 1, bytes, "Raw")
     try:
-        return msgspec.json.decode(text) if text else None
+        return bounded_json(text) if text else None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise MalformedError(f"json: error calling MarshalJSON for type runtime.RawExtension: {error}") from None
 

@@ -13,10 +13,11 @@ from navarch.cluster.server.proxying.places import Place
 from navarch.cluster.server.request import ApiRequest
 from navarch.cluster.server.transport_faults import connection_fault
 
-__all__ = ["Answer", "UnansweredError", "ask"]
+__all__ = ["Answer", "Resumed", "UnansweredError", "ask"]
 
 _CONNECT_SECONDS: Final = 30.0
-_LONGEST_HEAD: Final = 2**20
+_LONGEST_FIELD: Final = 64 * 1024
+"""Of an answer's head; it may have 128 of them."""
 _OF_AIOHTTP: Final = ("User-Agent", "Accept", "Accept-Encoding", "Content-Type")
 """What aiohttp would say of itself."""
 
@@ -56,6 +57,28 @@ class Answer(AsyncGenerator[bytes, None]):
         await self._session.close()
 
 
+class Resumed(AsyncGenerator[bytes, None]):
+    """An answer whose beginning was read already: that, and then what is left of it."""
+
+    def __init__(self, beginning: bytes, answer: Answer) -> None:
+        self._beginning = beginning
+        self._answer = answer
+
+    async def asend(self, value: None) -> bytes:
+        """The next piece; see `Answer`."""
+        beginning, self._beginning = self._beginning, b""
+        return beginning or await self._answer.asend(value)
+
+    async def athrow(self, *_: object) -> NoReturn:
+        """Ends it."""
+        await self.aclose()
+        raise StopAsyncIteration
+
+    async def aclose(self) -> None:
+        """Ends the connection; may be called twice."""
+        await self._answer.aclose()
+
+
 async def ask(place: Place, request: ApiRequest, target: str, headers: list[tuple[str, str]]) -> Answer:
     """The answer, as soon as it begins. Raises `UnansweredError`."""
     session = aiohttp.ClientSession(
@@ -64,8 +87,8 @@ async def ask(place: Place, request: ApiRequest, target: str, headers: list[tupl
         cookie_jar=aiohttp.DummyCookieJar(),
         auto_decompress=False,
         skip_auto_headers=_OF_AIOHTTP,
-        max_line_size=_LONGEST_HEAD,
-        max_field_size=_LONGEST_HEAD,
+        max_line_size=_LONGEST_FIELD,
+        max_field_size=_LONGEST_FIELD,
     )
     url = URL(f"{place.scheme}://{place.authority}{target}", encoded=True)
     body: AsyncIterator[bytes] | bytes | None = request.incoming or request.body or None

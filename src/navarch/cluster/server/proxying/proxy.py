@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import zlib
 from typing import Final
 from urllib.parse import urlencode
 
 from navarch.cluster.server.endpoints.call import Call
-from navarch.cluster.server.proxying.asking import Answer, UnansweredError, ask
+from navarch.cluster.server.proxying.asking import Answer, Resumed, UnansweredError, ask
 from navarch.cluster.server.proxying.headers import coming, going, switching
 from navarch.cluster.server.proxying.links import Links
 from navarch.cluster.server.proxying.paths import Way, escaped, joined, way_of
 from navarch.cluster.server.proxying.places import KUBELET, Place, place_of, unavailable, wanted
 from navarch.cluster.server.proxying.switching import switched
+from navarch.cluster.server.proxying.unpacking import unpacked
 from navarch.cluster.server.refusal import Refusal, bad_request
 from navarch.cluster.server.request import ApiRequest, Reply
 from navarch.cluster.server.streams.admitting import admit
@@ -25,6 +27,8 @@ __all__ = ["proxy"]
 
 _OPTIONS: Final = {"pods": "PodProxyOptions", "services": "ServiceProxyOptions", "nodes": "NodeProxyOptions"}
 _READING: Final = frozenset({"GET", "HEAD"})
+LONGEST_PAGE: Final = 1024 * 1024
+"""Bytes of a page whose links are rewritten."""
 
 
 async def proxy(nodes: Nodes, call: Call) -> Reply:
@@ -90,8 +94,10 @@ async def _told(answer: Answer, links: Links) -> Reply:
     if "Location" in reply.headers:
         reply.headers["Location"] = links.rewritten(reply.headers["Location"])
     elif reply.content_type.partition(";")[0].strip() == "text/html":
-        reply.headers.pop("Content-Length", None)
+        length = reply.headers.pop("Content-Length", None)
         reply = await _page(answer, links, reply)
+        if length is not None and reply.stream is not None:
+            reply.headers["Content-Length"] = length
     return reply
 
 
@@ -104,23 +110,36 @@ def _reply(answer: Answer) -> Reply:
 
 
 async def _page(answer: Answer, links: Links, reply: Reply) -> Reply:
+    """The page with its links rewritten. One that is long, packed or not, goes on as it comes."""
     encoding = reply.headers.get("Content-Encoding", "")
     if encoding not in {"", "gzip", "deflate"} or answer.response.method == "HEAD":
         return reply
     try:
-        body = b"".join([piece async for piece in answer])
-        rewritten = _encoded(links.page(_decoded(body, encoding)), encoding)
-    except (OSError, EOFError, zlib.error) as error:
-        raise Refusal(500, "", f"the page cannot be read: {error}") from error
-    finally:
+        body = await _beginning(answer)
+        page = None if len(body) > LONGEST_PAGE else unpacked(body, encoding, LONGEST_PAGE)
+        if page is None:
+            reply.stream = Resumed(body, answer)
+            return reply
+        # Beside the event loop: a page of tags alone takes a millisecond for each kilobyte.
+        rewritten = await asyncio.to_thread(lambda: _encoded(links.page(page), encoding))
+    except BaseException as error:
         await answer.aclose()
+        if isinstance(error, (OSError, EOFError, zlib.error)):
+            raise Refusal(500, "", f"the page cannot be read: {error}") from error
+        raise
+    await answer.aclose()
     return Reply(reply.status, rewritten, reply.content_type, reply.headers, passed_on=True)
 
 
-def _decoded(body: bytes, encoding: str) -> bytes:
-    if encoding == "gzip":
-        return gzip.decompress(body)
-    return zlib.decompress(body, wbits=-zlib.MAX_WBITS) if encoding else body
+async def _beginning(answer: Answer) -> bytes:
+    """All of an answer, or more of it than a page may have."""
+    pieces, size = [], 0
+    async for piece in answer:
+        pieces.append(piece)
+        size += len(piece)
+        if size > LONGEST_PAGE:
+            break
+    return b"".join(pieces)
 
 
 def _encoded(body: bytes, encoding: str) -> bytes:

@@ -11,7 +11,7 @@ from navarch.cluster.server.request import ApiRequest, Reply, RequestInfo
 from navarch.cluster.server.types import Catalog, ResourceType
 from navarch.cluster.storage import Storage
 from navarch.observe.exposition import Metrics
-from navarch.observe.families import Buckets, Family, Histogram, Sample
+from navarch.observe.families import Buckets, Family, Histogram, Part, Sample
 
 __all__ = ["RequestCounts", "metrics_page"]
 
@@ -178,12 +178,15 @@ class _StoredObjects:
             yield Sample(_OLD_OBJECTS, (f"{plural}.{group}" if group else plural,), count)
 
 
-async def metrics_page(request: ApiRequest, requests: RequestCounts, catalog: Catalog, storage: Storage) -> Reply:
+async def metrics_page(
+    request: ApiRequest, requests: RequestCounts, tasks: Part, catalog: Catalog, storage: Storage
+) -> Reply:
     """Everything as Prometheus reads it, with the figures of the process."""
     stored = {resource.storage_prefix: resource for resource in catalog if "list" in resource.verbs}
     counts = await asyncio.gather(*(_counted(storage, prefix) for prefix in stored))
     metrics = Metrics()
     metrics.add(requests)
+    metrics.add(tasks)
     metrics.add(_StoredObjects(dict(zip(map(_name, stored.values()), counts, strict=True))))
     body, content_type = metrics.exposition(request.headers.get("accept", ""))
     return Reply(200, body, content_type)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -15,7 +15,9 @@ from navarch.k8s.published import Published
 __all__ = ["CustomDocuments", "OpenApi"]
 
 CustomDocuments = Callable[[], dict[str, Json]]
-"""The documents of the CRDs that are served now, by name: `apis/example.com/v1`. `custom` makes them."""
+"""The documents of the CRDs that are served now, by name: `apis/example.com/v1`. `custom` makes them, and gives the same
+object again while a document has not changed: what is made from it is kept that long.
+"""
 
 _REFERENCE = "#/components/schemas/"
 _PROTOBUF = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
@@ -24,13 +26,22 @@ _TAGS = frozenset({"x-kubernetes-group-version-kind", "x-kubernetes-selectable-f
 _SCHEMA_KEYWORDS_ONLY_IN_V3 = frozenset({"nullable", "oneOf", "anyOf", "allOf", "not"})
 
 
+class _Encoded(NamedTuple):
+    """A document, unless it never changes, its text, and the digest of that."""
+
+    document: Json
+    body: bytes
+    digest: str
+
+
 class OpenApi:
     """What `/openapi/v3`, the documents below it and `/openapi/v2` say."""
 
     def __init__(self, published: Published, custom: CustomDocuments) -> None:
         self._published = published
         self._custom = custom
-        self._builtin: dict[str, bytes] = {}
+        self._builtin: dict[str, _Encoded] = {}
+        self._encoded: dict[str, _Encoded] = {}
 
     def reply(self, request: ApiRequest) -> Reply | None:
         """The answer, if the path is one of OpenAPI's."""
@@ -50,15 +61,19 @@ class OpenApi:
         return Reply(200, msgspec.json.encode(self._version_2()))
 
     def _paths(self) -> Iterator[tuple[str, Json]]:
-        for name in (*self._published.documents(), *self._custom()):
-            yield name, {"serverRelativeURL": _address(name, _digest(self._body(name) or b""))}
+        custom = self._custom()
+        for gone in self._encoded.keys() - custom.keys():
+            del self._encoded[gone]
+        for name in (*self._published.documents(), *custom):
+            encoded = self._encoding(name, custom)
+            yield name, {"serverRelativeURL": _address(name, encoded.digest if encoded else _digest(b""))}
 
     def _document(self, request: ApiRequest, name: str) -> Reply | None:
         """A document, which clients may keep for as long as its digest is the one that they asked for."""
-        body = self._body(name)
-        if body is None:
+        encoded = self._encoding(name, self._custom())
+        if encoded is None:
             return None
-        digest, asked = _digest(body), request.parameter("hash")
+        digest, asked = encoded.digest, request.parameter("hash")
         headers = {"ETag": f'"{digest}"', "Vary": "Accept"}
         if asked and asked != digest:
             return Reply(301, headers={**headers, "Location": _address(name, digest)})
@@ -66,14 +81,18 @@ class OpenApi:
             headers["Cache-Control"] = "public, immutable"
         if request.headers.get("if-none-match") == headers["ETag"]:
             return Reply(304, headers=headers)
-        return Reply(200, body, headers=headers)
+        return Reply(200, encoded.body, headers=headers)
 
-    def _body(self, name: str) -> bytes | None:
-        custom = self._custom().get(name)
-        if custom is not None:
-            return msgspec.json.encode(custom)
+    def _encoding(self, name: str, custom: dict[str, Json]) -> _Encoded | None:
+        """A document is encoded once: it may be large, there may be many, and everybody may ask for them."""
+        document = custom.get(name)
+        if document is not None:
+            known = self._encoded.get(name)
+            if known is None or known.document is not document:
+                known = self._encoded[name] = _encoded(document)
+            return known
         if name not in self._builtin and name in self._published.documents():
-            self._builtin[name] = msgspec.json.encode(_with_words(self._published.document(name)))
+            self._builtin[name] = _encoded(_with_words(self._published.document(name)))._replace(document={})
         return self._builtin.get(name)
 
     def _version_2(self) -> Json:
@@ -83,7 +102,8 @@ class OpenApi:
             definitions[name] = _in_version_2(described(name, self._published.schema(name)))
         for document in self._custom().values():
             for name, schema in document.get("components", {}).get("schemas", {}).items():
-                definitions.setdefault(name, _in_version_2(_restricted(schema, is_root=True)))
+                if name not in definitions:
+                    definitions[name] = _in_version_2(_restricted(schema, is_root=True))
         version = self._published.version()
         info = {"title": "Kubernetes", "version": f"{version['major']}.{version['minor']}"}
         return {"swagger": "2.0", "info": info, "paths": {}, "definitions": definitions}
@@ -93,6 +113,11 @@ def _with_words(document: Json) -> Json:
     schemas = document["components"].get("schemas", {})
     schemas.update({name: described(name, schema) for name, schema in schemas.items()})
     return document
+
+
+def _encoded(document: Json) -> _Encoded:
+    body = msgspec.json.encode(document)
+    return _Encoded(document, body, _digest(body))
 
 
 def _digest(body: bytes) -> str:

@@ -17,7 +17,7 @@ from navarch.cluster.server.request import ApiRequest, Reply
 from navarch.cluster.server.routing import no_such_resource
 from navarch.k8s.published import Published
 
-__all__ = ["Health", "Pages"]
+__all__ = ["Pages"]
 
 Page = Callable[[ApiRequest], Awaitable[Reply]]
 """Serves one path."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Final
 
@@ -23,6 +23,7 @@ from navarch.errors import Cause, ContainerError
 __all__ = ["log"]
 
 _TEXT: Final = "text/plain"
+_LONG_AGO: Final = 1000 * 365 * 86_400
 _WORTH_SENDING: Final = 64 * 1024
 
 Logs = Callable[[LogOptions], AsyncIterator[bytes]]
@@ -86,9 +87,9 @@ def _options(call: Call) -> LogOptions:
         raise bad_request(fault)
     if faults := [*_faults(numbers, since_time, has_stream="stream" in request.query)]:
         raise invalid("", "PodLogOptions", call.info.name, faults)
-    since = parse_time(since_time) if since_time else None
+    since = _since(since_time) if since_time else None
     if "sinceSeconds" in numbers:
-        since = call.kernel.clock.now() - timedelta(seconds=numbers["sinceSeconds"])
+        since = call.kernel.clock.now() - timedelta(seconds=min(numbers["sinceSeconds"], _LONG_AGO))
     return LogOptions(
         follow=flag(request, "follow"),
         previous=flag(request, "previous"),
@@ -97,6 +98,11 @@ def _options(call: Call) -> LogOptions:
         timestamps=flag(request, "timestamps"),
         limit_bytes=numbers.get("limitBytes"),
     )
+
+
+def _since(text: str) -> datetime:
+    """A moment in the past; before the year 1 nothing was written."""
+    return datetime.min.replace(tzinfo=UTC) if text.startswith("0000") else parse_time(text)
 
 
 def _faults(numbers: dict[str, int], since_time: str, *, has_stream: bool) -> Iterator[Cause]:

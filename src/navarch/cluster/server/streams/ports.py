@@ -29,6 +29,8 @@ __all__ = ["forward"]
 _MESSAGES: Final = ("v4.channel.k8s.io", "v4.base64.channel.k8s.io", "")
 _STREAMS: Final = ("portforward.k8s.io",)
 _TUNNEL: Final = "SPDY/3.1+"
+_MOST_PORTS: Final = 128
+"""Each has two channels, and a channel is a byte."""
 _OVER: Final = frozenset({"Succeeded", "Failed"})
 
 
@@ -63,6 +65,8 @@ def _tunnelled(tunnels: list[str], forwarder: Forwarder) -> Reply:
 def _over_channels(request: ApiRequest, asked: list[int], forwarder: Forwarder) -> Reply:
     if not asked:
         return plain(400, 'query parameter "port" is required')
+    if len(asked) > _MOST_PORTS:
+        return plain(400, f"expected at most {_MOST_PORTS} ports, got {len(asked)}")
     if 0 in asked:
         return plain(400, 'port "0" must be > 0')
     protocol = choose(asked_protocols(request), _MESSAGES)

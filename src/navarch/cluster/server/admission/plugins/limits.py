@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import islice
 from typing import Any, Final
 
 from navarch.api import Quantity
@@ -11,6 +12,7 @@ from navarch.cluster.server.admission.attributes import Attributes
 from navarch.cluster.server.admission.objects import Objects
 from navarch.cluster.server.admission.plugins.pods import PODS, forbid
 from navarch.cluster.server.admission.plugins.table import Informed
+from navarch.cluster.server.budget import current_budget
 from navarch.cluster.server.request import Json
 from navarch.errors import InvalidValueError
 
@@ -19,6 +21,9 @@ __all__ = ["DefaultLimits", "Limits"]
 _ANNOTATION: Final = "kubernetes.io/limit-ranger"
 _CLAIM: Final = "PersistentVolumeClaim"
 _Amounts = dict[str, Quantity]
+_MOST_SAID: Final = 256 * 1024
+"""Characters; annotations that are longer are refused."""
+_MOST_FAULTS: Final = 100
 
 
 async def _ranges(attributes: Attributes, objects: Objects) -> list[list[Json]]:
@@ -45,11 +50,26 @@ class DefaultLimits(Informed):
             "requests": {key: item for each in containers for key, item in (each.get("defaultRequest") or {}).items()},
             "limits": {key: item for each in containers for key, item in (each.get("default") or {}).items()},
         }
+        current_budget().charge_nodes(sum(map(len, defaults.values())) * _container_count(value))
         said = [*_filled(value["spec"], "containers", defaults), *_filled(value["spec"], "initContainers", defaults)]
         if said:
             annotations = value["metadata"].get("annotations") or {}
-            text = f"LimitRanger plugin set: {'; '.join(said)}"
+            text = f"LimitRanger plugin set: {_joined(said)}"
             value["metadata"]["annotations"] = {**annotations, _ANNOTATION: text}
+
+
+def _container_count(pod: Json) -> int:
+    return sum(len(pod["spec"].get(field) or ()) for field in ("containers", "initContainers"))
+
+
+def _joined(said: list[str]) -> str:
+    """All of it, or so much that the annotation is refused for its length."""
+    length = 0
+    for index, each in enumerate(said):
+        length += len(each)
+        if length > _MOST_SAID:
+            return "; ".join(said[: index + 1])
+    return "; ".join(said)
 
 
 def _filled(spec: Json, field: str, defaults: dict[str, Json]) -> list[str]:
@@ -84,7 +104,8 @@ class Limits(Informed):
             return
         for limits in await _ranges(attributes, self._objects):
             try:
-                faults = [*(_claim_faults(limits, value) if is_claim else _pod_faults(limits, value))]
+                found = _claim_faults(limits, value) if is_claim else _pod_faults(limits, value)
+                faults = [*islice(found, _MOST_FAULTS)]
             except InvalidValueError:
                 continue
             if faults:
@@ -102,12 +123,16 @@ def _asked(container: Json, kind: str) -> _Amounts:
 def _pod_faults(limits: list[Json], pod: Json) -> Iterator[str]:
     containers, initial = pod["spec"].get("containers") or [], pod["spec"].get("initContainers") or []
     for limit in limits:
-        if limit.get("type") == "Container":
+        if limit.get("type") not in {"Container", "Pod"}:
+            continue
+        bounds = _Bounds(limit)
+        if limit["type"] == "Container":
+            current_budget().charge_nodes(bounds.count * _container_count(pod))
             for container in (*containers, *initial):
-                yield from _faults(limit, _asked(container, "requests"), _asked(container, "limits"))
-        elif limit.get("type") == "Pod":
+                yield from _faults(bounds, _asked(container, "requests"), _asked(container, "limits"))
+        else:
             yield from _faults(
-                limit, _together(containers, initial, "requests"), _together(containers, initial, "limits")
+                bounds, _together(containers, initial, "requests"), _together(containers, initial, "limits")
             )
 
 
@@ -127,20 +152,35 @@ def _claim_faults(limits: list[Json], claim: Json) -> Iterator[str]:
     requests = _amounts((claim["spec"].get("resources") or {}).get("requests"))
     for limit in limits:
         if limit.get("type") == _CLAIM:
-            yield from _each(limit, "min", partial(_too_little, requests, {}))
-            yield from _each(limit, "max", partial(_claims_too_much, requests))
+            bounds = _Bounds(limit)
+            yield from bounds.each("min", partial(_too_little, requests, {}))
+            yield from bounds.each("max", partial(_claims_too_much, requests))
 
 
-def _faults(limit: Json, requests: _Amounts, limits: _Amounts) -> Iterator[str]:
-    yield from _each(limit, "min", partial(_too_little, requests, limits))
-    yield from _each(limit, "max", partial(_too_much, requests, limits))
-    yield from _each(limit, "maxLimitRequestRatio", partial(_too_far_apart, requests, limits))
+class _Bounds:
+    """What one limit says, read once for all containers."""
+
+    def __init__(self, limit: Json) -> None:
+        self._kind = limit["type"]
+        self._amounts = {
+            field: sorted(_amounts(limit.get(field)).items()) for field in ("min", "max", "maxLimitRequestRatio")
+        }
+
+    @property
+    def count(self) -> int:
+        return sum(map(len, self._amounts.values()))
+
+    def each(self, field: str, fault: Callable[[str, Quantity, str], str]) -> Iterator[str]:
+        """The faults that are found with the bounds of a field."""
+        for name, bound in self._amounts[field]:
+            if said := fault(name, bound, self._kind):
+                yield said
 
 
-def _each(limit: Json, field: str, fault: Callable[[str, Quantity, str], str]) -> Iterator[str]:
-    for name, bound in sorted(_amounts(limit.get(field)).items()):
-        if said := fault(name, bound, limit["type"]):
-            yield said
+def _faults(bounds: _Bounds, requests: _Amounts, limits: _Amounts) -> Iterator[str]:
+    yield from bounds.each("min", partial(_too_little, requests, limits))
+    yield from bounds.each("max", partial(_too_much, requests, limits))
+    yield from bounds.each("maxLimitRequestRatio", partial(_too_far_apart, requests, limits))
 
 
 def _too_little(requests: _Amounts, limits: _Amounts, name: str, bound: Quantity, kind: str) -> str:

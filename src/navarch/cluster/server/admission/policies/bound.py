@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple, TypeVar
 
 import msgspec
 
 from navarch.cluster.server.access.authorization import Authorizer
 from navarch.cluster.server.admission.attributes import Attributes
-from navarch.cluster.server.admission.kept import Kept
+from navarch.cluster.server.admission.kept import Kept, Made
 from navarch.cluster.server.admission.matching import Equivalents, FindNamespace, Matcher
 from navarch.cluster.server.admission.objects import Objects
 from navarch.cluster.server.admission.policies.params import param_type, params_of
@@ -43,13 +42,14 @@ class Binding(NamedTuple):
     reference: Json | None
 
 
-def bound(policies: Kept, bindings: Kept, make: Callable[[Json], _T]) -> list[tuple[_T, list[Binding]]]:
-    """The policies that are bound, as `make` makes them, by name."""
+def bound(policies: Kept, bindings: Kept, made: Made[_T]) -> list[tuple[_T, list[Binding]]]:
+    """The policies that are bound, by name."""
     by_policy: dict[str, list[Binding]] = {}
     for document in bindings.in_order():
         by_policy.setdefault(document["spec"]["policyName"], []).append(_binding(document))
-    found = ((document, by_policy.get(document["metadata"]["name"])) for document in policies.in_order())
-    return [(make(document), bindings_of_it) for document, bindings_of_it in found if bindings_of_it]
+    documents = [each for each in policies.in_order() if each["metadata"]["name"] in by_policy]
+    names = [each["metadata"]["name"] for each in documents]
+    return [(policy, by_policy[name]) for name, policy in zip(names, made.of(documents), strict=True)]
 
 
 def _binding(document: Json) -> Binding:

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from navarch.cluster.server.admission.attributes import Attributes
 from navarch.cluster.server.admission.expressions import variables_of
-from navarch.cluster.server.admission.kept import Compiled, Kept
+from navarch.cluster.server.admission.kept import Compiled, Kept, Made
 from navarch.cluster.server.admission.matching import converted, is_exempt, shown_as
 from navarch.cluster.server.admission.policies.bound import Binding, Judging, bound, params_for
 from navarch.cluster.server.admission.policies.mutation import MutatingPolicy, MutationError
@@ -28,7 +28,8 @@ class MutatingPolicies:
     """All policies that are bound; `policies` and `bindings` are kept."""
 
     def __init__(self, policies: Kept, bindings: Kept, judging: Judging) -> None:
-        self._bound = Compiled(lambda: bound(policies, bindings, MutatingPolicy), policies, bindings)
+        made = Made(MutatingPolicy)
+        self._bound = Compiled(lambda: bound(policies, bindings, made), policies, bindings)
         self._judging = judging
 
     async def mutate(self, attributes: Attributes, *, is_again: bool) -> Attributes:

@@ -9,6 +9,7 @@ from navarch.api import apply_json_patch
 from navarch.api.json_patch import copy_json
 from navarch.cluster.server.admission.expressions import Conditions, Expression
 from navarch.cluster.server.admission.policies.policy import Variables, environment_of, knowing, matcher_of
+from navarch.cluster.server.budget import cel_budget, current_budget
 from navarch.cluster.server.fields import shape_of
 from navarch.cluster.server.fields.merging import merged
 from navarch.cluster.server.fields.shapes import Shape
@@ -16,6 +17,7 @@ from navarch.cluster.server.request import Json
 from navarch.cluster.server.types import ResourceType
 from navarch.errors import PatchError
 from navarch.schema import cel
+from navarch.schema.cel.containers import nodes_of
 from navarch.schema.cel.types import list_of, opaque
 
 __all__ = ["MutatingPolicy", "MutationError"]
@@ -53,8 +55,10 @@ class MutatingPolicy:
     def mutated(self, value: Json, resource: ResourceType, variables: Mapping[str, object]) -> Json:
         """The object after all mutations: each sees what those before it made. Raises `MutationError`."""
         for mutation in self._mutations:
-            known = {**variables, "object": value}
-            value = mutation.mutated(value, resource, {**known, "variables": Variables(self._variables, known)})
+            with cel_budget(cel.RUNTIME_COST_BUDGET) as budget:
+                known = {**variables, "object": value}
+                known["variables"] = Variables(self._variables, known, budget)
+                value = mutation.mutated(value, resource, known, budget)
         return value
 
 
@@ -64,8 +68,10 @@ class _Application:
     def __init__(self, expression: Expression) -> None:
         self._expression = expression
 
-    def mutated(self, value: Json, resource: ResourceType, variables: Mapping[str, object]) -> Json:
-        built = _evaluated(self._expression, variables)
+    def mutated(
+        self, value: Json, resource: ResourceType, variables: Mapping[str, object], budget: cel.CostBudget
+    ) -> Json:
+        built = _evaluated(self._expression, variables, budget)
         assert isinstance(built, cel.Built)
         _refuse_misnamed(built)
         patch = {**_plain(built), "apiVersion": value["apiVersion"], "kind": value["kind"]}
@@ -83,12 +89,16 @@ class _Operations:
     def __init__(self, expression: Expression) -> None:
         self._expression = expression
 
-    def mutated(self, value: Json, _: ResourceType, variables: Mapping[str, object]) -> Json:
-        built = _evaluated(self._expression, variables)
+    def mutated(self, value: Json, _: ResourceType, variables: Mapping[str, object], budget: cel.CostBudget) -> Json:
+        built = _evaluated(self._expression, variables, budget)
         assert isinstance(built, list)
         operations = [_operation(each) for each in built]
         try:
-            result = apply_json_patch(operations, copy_json(value))
+            request = current_budget()
+            result = apply_json_patch(operations, copy_json(value), charge_copy=request.charge_copy)
+            request.charge_value(result)
+        except RecursionError:
+            raise MutationError("JSON Patch: exceeded max depth") from None
         except PatchError as error:
             if "test" in {each.get("op") for each in operations} and "test" in str(error):
                 return value
@@ -106,11 +116,16 @@ def _mutation(document: Json, environment: Mapping[str, cel.CelType]) -> _Applic
     return _Application(Expression(text, environment, _OBJECT, builds=True))
 
 
-def _evaluated(expression: Expression, variables: Mapping[str, object]) -> object:
+def _evaluated(expression: Expression, variables: Mapping[str, object], budget: cel.CostBudget) -> object:
+    """What the expression builds. What occurs in it more than once counts as often, since a copy is made of each."""
     try:
-        return expression.evaluate(variables)
+        built = expression.evaluate(variables, budget)
+        budget.charge(nodes_of(built))
     except cel.CelEvaluationError as error:
         raise MutationError(expression.error_text(error)) from None
+    except cel.CelBudgetError as error:
+        raise MutationError(str(error)) from None
+    return built
 
 
 def _operation(built: object) -> Json:

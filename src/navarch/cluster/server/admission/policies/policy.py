@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 
 from navarch.cluster.server.admission.expressions import REQUEST_VARIABLES, Conditions, Expression, judged
 from navarch.cluster.server.admission.matching import Matcher
+from navarch.cluster.server.budget import cel_budget
 from navarch.cluster.server.request import Json
 from navarch.schema import cel
 from navarch.schema.cel.types import object_of
@@ -29,23 +30,25 @@ class _Validation(NamedTuple):
     message_expression: Expression | None
     reason: str
 
-    def fault(self, variables: Mapping[str, object]) -> Fault | None:
-        """None if the request is as it should be. Raises `ValueError` if nobody knows."""
-        condition = judged(self.expression, variables)
+    def fault(self, variables: Mapping[str, object], budget: cel.CostBudget) -> Fault | None:
+        """None if the request is as it should be. Raises `ValueError` if nobody knows, and `CelBudgetError`."""
+        condition = judged(self.expression, variables, budget)
         if condition.error:
             raise ValueError(condition.error)
-        return None if condition.holds else Fault(self._said(variables), self.reason)
+        return None if condition.holds else Fault(self._said(variables, budget), self.reason)
 
-    def _said(self, variables: Mapping[str, object]) -> str:
+    def _said(self, variables: Mapping[str, object], budget: cel.CostBudget) -> str:
         """What its message expression makes, if that is one line of text; else its message, or itself."""
-        made = self._made(variables)
+        made = self._made(variables, budget)
         return made or self.message or f"failed expression: {self.expression.text.strip()}"
 
-    def _made(self, variables: Mapping[str, object]) -> str:
+    def _made(self, variables: Mapping[str, object], budget: cel.CostBudget) -> str:
         if self.message_expression is None:
             return ""
         try:
-            made = self.message_expression.evaluate(variables)
+            made = self.message_expression.evaluate(variables, budget)
+        except cel.CelBudgetError as error:
+            return f"failed messageExpression: {error}"
         except cel.CelEvaluationError:
             return ""
         text = made.strip() if isinstance(made, str) else ""
@@ -53,16 +56,22 @@ class _Validation(NamedTuple):
 
 
 class Variables(dict[str, object]):
-    """The policy's own variables: each is worked out when it is first asked for, by those before it."""
+    """The policy's own variables: each is worked out when it is first asked for, by those before it.
 
-    def __init__(self, expressions: Mapping[str, Expression], variables: Mapping[str, object]) -> None:
+    What that costs is charged to the budget of the expression that asks.
+    """
+
+    def __init__(
+        self, expressions: Mapping[str, Expression], variables: Mapping[str, object], budget: cel.CostBudget
+    ) -> None:
         super().__init__()
         self._expressions = expressions
+        self._budget = budget
         self._variables = {**variables, "variables": self}
 
     def __missing__(self, name: str) -> object:
         try:
-            value = self[name] = self._expressions[name].evaluate(self._variables)
+            value = self[name] = self._expressions[name].evaluate(self._variables, self._budget)
         except cel.CelEvaluationError as error:
             raise cel.CelEvaluationError(f'composited variable "{name}" fails to evaluate: {error}') from None
         return value
@@ -102,25 +111,40 @@ class Policy:
             yield Fault(verdict.error)
         if not verdict.holds:
             return
-        known = {**variables, "variables": Variables(self._variables, variables)}
+        try:
+            with cel_budget(cel.RUNTIME_COST_BUDGET) as budget:
+                found = self._validation_faults(variables, budget)
+        except cel.CelBudgetError as error:
+            found = [Fault(str(error))] if self.fails else []
+        yield from found
+
+    def _validation_faults(self, variables: Mapping[str, object], budget: cel.CostBudget) -> list[Fault]:
+        """Raises `CelBudgetError`."""
+        known = {**variables, "variables": Variables(self._variables, variables, budget)}
+        found: list[Fault] = []
         for validation in self._validations:
             try:
-                fault = validation.fault(known)
+                fault = validation.fault(known, budget)
             except ValueError as error:
                 fault = Fault(str(error), validation.reason) if self.fails else None
             if fault is not None:
-                yield fault
+                found.append(fault)
+        return found
 
     def annotation_faults(self, variables: Mapping[str, object]) -> Iterator[Fault]:
         """Audit annotations that have no value: these refuse a request whatever the binding's actions are."""
         if not self.fails or not self._annotations:
             return
-        known = {**variables, "variables": Variables(self._variables, variables)}
-        for expression in self._annotations:
-            try:
-                expression.evaluate(known)
-            except cel.CelEvaluationError as error:
-                yield Fault(f"valueExpression '{expression.text}' resulted in error: {error}")
+        with cel_budget(cel.RUNTIME_COST_BUDGET) as budget:
+            known = {**variables, "variables": Variables(self._variables, variables, budget)}
+            for expression in self._annotations:
+                try:
+                    expression.evaluate(known, budget)
+                except cel.CelEvaluationError as error:
+                    yield Fault(f"valueExpression '{expression.text}' resulted in error: {error}")
+                except cel.CelBudgetError as error:
+                    yield Fault(str(error))
+                    return
 
 
 def environment_of(*, has_params: bool) -> dict[str, cel.CelType]:

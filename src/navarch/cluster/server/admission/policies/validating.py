@@ -7,11 +7,12 @@ from typing import Final, NamedTuple
 
 from navarch.cluster.server.admission.attributes import Attributes, Warnings
 from navarch.cluster.server.admission.expressions import variables_of
-from navarch.cluster.server.admission.kept import Compiled, Kept
+from navarch.cluster.server.admission.kept import Compiled, Kept, Made
 from navarch.cluster.server.admission.matching import is_exempt, shown_as
 from navarch.cluster.server.admission.policies.bound import Binding, Judging, bound, params_for
 from navarch.cluster.server.admission.policies.params import NoParamsError, UnknownParamKindError
 from navarch.cluster.server.admission.policies.policy import Fault, Policy
+from navarch.cluster.server.budget import current_budget
 from navarch.cluster.server.refusal import Refusal, forbidden
 
 __all__ = ["ValidatingPolicies", "is_never_judged"]
@@ -42,7 +43,8 @@ class ValidatingPolicies:
     """All policies that are bound; `policies` and `bindings` are kept."""
 
     def __init__(self, policies: Kept, bindings: Kept, judging: Judging) -> None:
-        self._bound = Compiled(lambda: bound(policies, bindings, Policy), policies, bindings)
+        made = Made(Policy)
+        self._bound = Compiled(lambda: bound(policies, bindings, made), policies, bindings)
         self._judging = judging
 
     async def validate(self, attributes: Attributes, warnings: Warnings) -> None:
@@ -92,6 +94,7 @@ class ValidatingPolicies:
                 yield _Judgement(policy.name, binding.name, fault, binding.actions)
             for fault in policy.annotation_faults(known):
                 yield _Judgement(policy.name, binding.name, fault)
+            await current_budget().yield_loop()
 
 
 def is_never_judged(attributes: Attributes) -> bool:

@@ -11,6 +11,7 @@ import msgspec
 
 from navarch.cluster.server.admission.webhooks.calling import HttpAnswer
 from navarch.cluster.server.admission.webhooks.errors import CallError
+from navarch.cluster.server.budget import bounded_json
 from navarch.cluster.server.fields.gotext import go_kind
 from navarch.cluster.server.fields.json_faults import json_fault
 from navarch.cluster.server.request import Json
@@ -104,7 +105,7 @@ def _review(reply: HttpAnswer) -> Json:
 def _json(body: bytes) -> Any:
     """A body that begins with no brace is read as YAML by Kubernetes: plain text is a string then."""
     try:
-        return msgspec.json.decode(body)
+        return bounded_json(body)
     except (msgspec.DecodeError, RecursionError):
         if body.lstrip()[:1] not in {b"{", b"["}:
             return body.decode(errors="replace")
@@ -174,7 +175,7 @@ def _patch(response: Json) -> list[Any] | None:
         return None
     body = _decoded(response["patch"])
     try:
-        operations = msgspec.json.decode(body)
+        operations = bounded_json(body)
     except (msgspec.DecodeError, RecursionError):
         raise _undecodable(json_fault(body) or "exceeded max depth") from None
     if operations is not None and not isinstance(operations, list):

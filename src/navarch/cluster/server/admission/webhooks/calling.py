@@ -12,6 +12,7 @@ from navarch._base.tasks import within
 from navarch._base.trust import trusting
 from navarch.cluster.server.admission.webhooks.errors import CallError
 from navarch.cluster.server.admission.webhooks.places import Address, Place, ResolveService
+from navarch.cluster.server.budget import LIMITS
 from navarch.cluster.server.transport_faults import connection_fault
 from navarch.schema.values.violations import go_quoted
 
@@ -25,6 +26,8 @@ _HEADERS: Final = {
     "Accept": "application/json, */*",
     "Content-Type": "application/json",
 }
+_MOST_PER_BYTE: Final = 2
+"""An answer may have so many bytes for each that it was asked with, beside those that any request may have."""
 
 
 class HttpAnswer(NamedTuple):
@@ -77,7 +80,8 @@ class Caller:
                 allow_redirects=False,
             )
             async with response:
-                return HttpAnswer(response.status, response.headers.get("Content-Type", ""), await response.read())
+                found = await _body(response, LIMITS.body_bytes + _MOST_PER_BYTE * len(body))
+                return HttpAnswer(response.status, response.headers.get("Content-Type", ""), found)
         except CallError as error:
             raise CallError(_said(url, str(error))) from None
         except (aiohttp.ClientError, OSError, ValueError) as error:
@@ -90,6 +94,17 @@ class Caller:
             unlimited = aiohttp.ClientTimeout(total=None)
             self._session = aiohttp.ClientSession(timeout=unlimited, cookie_jar=aiohttp.DummyCookieJar())
         return self._session
+
+
+async def _body(response: aiohttp.ClientResponse, limit: int) -> bytes:
+    """The body as it is unpacked; raises CallError for one that is longer than the limit, without holding more of it."""
+    pieces, size = [], 0
+    async for piece in response.content.iter_any():
+        pieces.append(piece)
+        size += len(piece)
+        if size > limit:
+            raise CallError(f"expected an answer of at most {limit} bytes, got more")
+    return b"".join(pieces)
 
 
 def _said(url: str, why: str) -> str:

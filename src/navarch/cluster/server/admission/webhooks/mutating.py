@@ -15,6 +15,7 @@ from navarch.cluster.server.admission.matching import Shown, converted, internal
 from navarch.cluster.server.admission.plugins.table import Plugins
 from navarch.cluster.server.admission.policies.mutating import MutatingPolicies
 from navarch.cluster.server.admission.webhooks.hook import Asking, Hook, compiled_hooks
+from navarch.cluster.server.budget import current_budget
 from navarch.cluster.server.request import Json
 from navarch.cluster.server.types import ResourceType
 from navarch.errors import PatchError
@@ -98,7 +99,11 @@ async def _patched(hook: Hook, attributes: Attributes, shown: Shown, patch: list
         why = "attempted to modify the object, which is not supported for this operation"
         raise internal_error(f"admission webhook {go_quoted(hook.name)} {why}")
     try:
-        value = apply_json_patch(patch, shown.value)
+        budget = current_budget()
+        value = apply_json_patch(patch, shown.value, charge_copy=budget.charge_copy)
+        budget.charge_value(value)
+    except RecursionError:
+        raise internal_error("exceeded max depth") from None
     except PatchError as error:
         raise internal_error(str(error)) from None
     if not isinstance(value, dict):

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 from navarch._base.clock import Clock
-from navarch.api.times import parse_time
 from navarch.cluster.server.request import Json
-from navarch.errors import InvalidValueError
+from navarch.cluster.server.wire_times import readable_time, wire_time
 
 __all__ = ["UNKNOWN", "Ages", "human_duration"]
 
@@ -48,13 +47,8 @@ class Ages:
 
     def since(self, moment: str | None) -> str:
         """How long ago a time was; `<unknown>` if there is none."""
-        if not moment:
-            return UNKNOWN
-        try:
-            passed = self._clock.now() - parse_time(moment)
-        except InvalidValueError:
-            return UNKNOWN
-        return human_duration(passed // timedelta(seconds=1) if passed.total_seconds() >= 0 else _towards_zero(passed))
+        then = readable_time(moment) if moment else None
+        return UNKNOWN if then is None else human_duration(wire_time(self._clock.now()).since(then))
 
     def of(self, value: Json) -> str:
         """How long ago an object was created."""
@@ -63,7 +57,3 @@ class Ages:
     def now(self) -> datetime:
         """The time now."""
         return self._clock.now().astimezone(UTC)
-
-
-def _towards_zero(passed: timedelta) -> int:
-    return int(passed.total_seconds())

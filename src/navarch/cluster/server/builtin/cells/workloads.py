@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from navarch.api.times import parse_time
-from navarch.cluster.server.builtin.cells.age import Ages, human_duration
+from navarch.cluster.server.builtin.cells.age import UNKNOWN, Ages, human_duration
 from navarch.cluster.server.builtin.cells.texts import NONE, containers, labels, name, selector
 from navarch.cluster.server.request import Json
+from navarch.cluster.server.wire_times import readable_time
 
 __all__ = [
     "cron_job_cells",
@@ -128,7 +128,8 @@ def _duration(status: Json, ages: Ages) -> str:
         return ""
     if not ended:
         return ages.since(started)
-    return human_duration(int((parse_time(ended) - parse_time(started)).total_seconds()))
+    began, finished = readable_time(started), readable_time(ended)
+    return UNKNOWN if began is None or finished is None else human_duration(finished.since(began))
 
 
 def cron_job_cells(value: Json, ages: Ages) -> list[Any]:

@@ -77,11 +77,13 @@ def _check_versions(versions: list[str], field: str) -> Iterator[Cause]:
     if not versions:
         yield required(field, "must specify one of v1, v1beta1")
         return
+    seen: set[str] = set()
     for index, version in enumerate(versions):
-        if version in versions[:index]:
+        if version in seen:
             yield invalid(f"{field}[{index}]", version, "duplicate version")
         else:
             yield from (invalid(f"{field}[{index}]", version, said) for said in DNS_1035_LABEL.faults(version))
+        seen.add(version)
     if not _VERSIONS & {*versions}:
         yield invalid(field, versions, "must include at least one of v1, v1beta1")
 

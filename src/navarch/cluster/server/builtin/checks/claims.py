@@ -179,6 +179,11 @@ def _check_volume_source(spec: Json) -> Iterator[Cause]:
             yield required("spec.hostPath.path")
         elif ".." in host["path"].split("/"):
             yield invalid("spec.hostPath.path", host["path"], "must not contain '..'")
+    if (local := spec.get("local")) is not None:
+        if not local.get("path"):
+            yield required("spec.local.path")
+        elif ".." in local["path"].split("/"):
+            yield invalid("spec.local.path", local["path"], "must not contain '..'")
     if (driver := spec.get("csi")) is not None and sources == ["csi"]:
         for field in ("driver", "volumeHandle"):
             if not driver.get(field):

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from navarch.api.integers import parse_int64
 from navarch.api.names import DNS_LABEL, DNS_SUBDOMAIN
 from navarch.cluster.server.causes import duplicate, forbidden, invalid, required, unsupported
 from navarch.cluster.server.metadata import key_faults
@@ -121,6 +122,11 @@ def is_percent(value: Any) -> bool:
     return isinstance(value, str) and _PERCENT.fullmatch(value) is not None
 
 
+def _percentage(value: str) -> int:
+    number = parse_int64(value[:-1])
+    return _WHOLE + 1 if number is None else number
+
+
 def int_or_percent(value: Any, field: str, *, at_most_all: bool = False) -> Iterator[Cause]:
     """A number that is not negative, or a percentage; where asked, of at most 100%."""
     if value is None:
@@ -128,7 +134,7 @@ def int_or_percent(value: Any, field: str, *, at_most_all: bool = False) -> Iter
     if isinstance(value, str):
         if not is_percent(value):
             yield invalid(field, value, _PERCENT_SENTENCE)
-        elif at_most_all and int(value[:-1]) > _WHOLE:
+        elif at_most_all and _percentage(value) > _WHOLE:
             yield invalid(field, value, "must not be greater than 100%")
     elif value < 0:
         yield invalid(field, value, NOT_NEGATIVE)

@@ -61,6 +61,8 @@ _FIELDS: Final = frozenset(
 _SUBSCRIPTED: Final = re.compile(r"metadata\.(labels|annotations)\['[^']+'\]")
 _CONTAINER_RESOURCES: Final = frozenset({"cpu", "memory", "ephemeral-storage"})
 _NOT_EPHEMERAL: Final = ("ports", "resources", "resizePolicy", "restartPolicy", *_PROBES, "lifecycle")
+_PROPAGATION: Final = ("Bidirectional", "HostToContainer", "None")
+_RECURSIVE: Final = ("Disabled", "Enabled", "IfPossible")
 _LARGEST_ID: Final = 2**31 - 1
 
 
@@ -117,7 +119,10 @@ def _check_container(container: Json, path: str, volumes: Json, *, host_network:
     yield from choice(container.get("terminationMessagePolicy"), f"{path}.terminationMessagePolicy", _MESSAGES)
     yield from _check_ports(container.get("ports") or (), f"{path}.ports", host_network=host_network)
     yield from _check_env(container, path)
-    yield from _check_mounts(container.get("volumeMounts") or (), f"{path}.volumeMounts", volumes)
+    privileged = bool((container.get("securityContext") or {}).get("privileged"))
+    yield from _check_mounts(
+        container.get("volumeMounts") or (), f"{path}.volumeMounts", volumes, privileged=privileged
+    )
     yield from choice(container.get("imagePullPolicy"), f"{path}.imagePullPolicy", _PULL)
     yield from check_resources(container.get("resources") or {}, f"{path}.resources")
     yield from _check_probes(container, path)
@@ -217,7 +222,7 @@ def _check_key_reference(reference: Json, path: str) -> Iterator[Cause]:
         yield from config_key(reference["key"], f"{path}.key")
 
 
-def _check_mounts(mounts: Any, path: str, volumes: Json) -> Iterator[Cause]:
+def _check_mounts(mounts: Any, path: str, volumes: Json, *, privileged: bool) -> Iterator[Cause]:
     seen: set[str] = set()
     for index, mount in enumerate(mounts):
         name, place = mount.get("name", ""), f"{path}[{index}]"
@@ -230,7 +235,31 @@ def _check_mounts(mounts: Any, path: str, volumes: Json) -> Iterator[Cause]:
         elif mount["mountPath"] in seen:
             yield invalid(f"{place}.mountPath", mount["mountPath"], "must be unique")
         seen.add(mount.get("mountPath", ""))
-        yield from check_local_path(mount.get("subPath", ""), f"{path}.subPath")
+        yield from _check_sub_path(mount, place, path)
+        yield from _check_propagation(mount, path, privileged=privileged)
+
+
+def _check_sub_path(mount: Json, place: str, path: str) -> Iterator[Cause]:
+    yield from check_local_path(mount.get("subPath", ""), f"{path}.subPath")
+    expression = mount.get("subPathExpr", "")
+    if expression and mount.get("subPath"):
+        yield invalid(f"{place}.subPathExpr", expression, "subPathExpr and subPath are mutually exclusive")
+    yield from check_local_path(expression, f"{path}.subPathExpr")
+
+
+def _check_propagation(mount: Json, path: str, *, privileged: bool) -> Iterator[Cause]:
+    propagation, recursive = mount.get("mountPropagation"), mount.get("recursiveReadOnly")
+    yield from choice(propagation, f"{path}.mountPropagation", _PROPAGATION)
+    if propagation == "Bidirectional" and not privileged:
+        said = "Bidirectional mount propagation is available only to privileged containers"
+        yield forbidden(f"{path}.mountPropagation", said)
+    field = f"{path}.recursiveReadOnly"
+    yield from choice(recursive, field, _RECURSIVE)
+    if recursive in {"Enabled", "IfPossible"}:
+        if not mount.get("readOnly"):
+            yield forbidden(field, "may only be specified when readOnly is true")
+        if propagation not in {None, "None"}:
+            yield forbidden(field, "may only be specified when mountPropagation is None or not specified")
 
 
 def check_local_path(text: str, field: str) -> Iterator[Cause]:

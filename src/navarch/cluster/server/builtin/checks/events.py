@@ -7,6 +7,7 @@ from typing import Final
 
 from navarch.cluster.server.builtin.checks.common import label_name
 from navarch.cluster.server.causes import invalid, required
+from navarch.cluster.server.metadata import immutable_faults
 from navarch.cluster.server.request import Json
 from navarch.errors import Cause
 
@@ -16,6 +17,21 @@ _ELSEWHERE: Final = "does not match event.namespace"
 _ANYWHERE: Final = frozenset({"default", "kube-system"})
 _SHORT: Final = 128
 _NOTE: Final = 1024
+_FIXED: Final = {
+    "regarding": "involvedObject",
+    "reason": "reason",
+    "note": "message",
+    "deprecatedSource": "source",
+    "deprecatedFirstTimestamp": "firstTimestamp",
+    "deprecatedLastTimestamp": "lastTimestamp",
+    "deprecatedCount": "count",
+    "type": "type",
+    "eventTime": "eventTime",
+    "action": "action",
+    "related": "related",
+    "reportingController": "reportingController",
+    "reportingInstance": "reportingInstance",
+}
 
 
 def check_event(value: Json) -> Iterator[Cause]:
@@ -28,6 +44,12 @@ def check_event(value: Json) -> Iterator[Cause]:
         yield from _check_report(value)
     elif about not in {own, ""} or (not about and own != "default"):
         yield invalid("involvedObject.namespace", about, _ELSEWHERE)
+
+
+def check_event_update(value: Json, old: Json) -> Iterator[Cause]:
+    """An Event that was reported says the same ever after; only how often it was seen again may change."""
+    for name, told in _FIXED.items():
+        yield from immutable_faults(value.get(name), old.get(name), told)
 
 
 def _check_report(value: Json) -> Iterator[Cause]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from navarch.cluster.server.budget import current_budget
 from navarch.cluster.server.causes import invalid
 from navarch.cluster.server.request import Json
 from navarch.errors import Cause
@@ -86,6 +87,7 @@ def _faults(
 
     if not text or not text.strip():
         return
+    current_budget().charge_cel_source(len(text))
     try:
         found = cel.compile(text, environment, builds=builds).result_type
     except cel.CelError as error:

@@ -27,6 +27,7 @@ __all__ = [
     "address_name_faults",
     "check_endpoints",
     "check_network_policy",
+    "check_service_range_update",
     "check_slice",
     "check_slice_update",
     "slice_warnings",
@@ -216,6 +217,13 @@ def check_slice_update(value: Json, old: Json) -> Iterator[Cause]:
     yield from immutable_faults(value.get("addressType"), old.get("addressType"), "addressType")
 
 
+def check_service_range_update(value: Json, old: Json) -> Iterator[Cause]:
+    """The addresses of Services stay as they are; a second family may join them."""
+    now, before = value["spec"].get("cidrs") or [], old["spec"].get("cidrs") or []
+    joins = len(before) == 1 and len(now) == len(_VERSIONS)
+    yield from immutable_faults(now[:1] if joins else now, before, "spec.cidrs")
+
+
 def address_name_faults(name: str) -> list[str]:
     """The name of an IPAddress is the address, as everybody would write it.
 
@@ -225,7 +233,9 @@ def address_name_faults(name: str) -> list[str]:
     try:
         found = ipaddress.ip_address(name)
     except ValueError:
-        is_padded = re.fullmatch(r"\d+(\.\d+){3}", name) and any(part != str(int(part)) for part in name.split("."))
+        is_padded = re.fullmatch(r"\d+(\.\d+){3}", name) and any(
+            len(part) > 1 and part[0] == "0" for part in name.split(".")
+        )
         valid = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
         return ["must not have leading 0s" if is_padded else valid]
     if isinstance(found, ipaddress.IPv6Address) and found.ipv4_mapped is not None:

@@ -133,13 +133,12 @@ def check_runtime_class(value: Json) -> Iterator[Cause]:
     yield from label_faults(scheduling.get("nodeSelector"), "scheduling.nodeSelector")
     tolerations = scheduling.get("tolerations") or []
     yield from check_tolerations(tolerations, "scheduling.tolerations")
+    seen: set[tuple[str, ...]] = set()
     for index, each in enumerate(tolerations):
-        if any(_is_alike(each, other) for other in tolerations[:index]):
+        alike = tuple(each.get(name, "") for name in ("key", "operator", "value", "effect"))
+        if alike in seen:
             yield duplicate(f"scheduling.tolerations[{index}]", each)
-
-
-def _is_alike(one: Json, other: Json) -> bool:
-    return all(one.get(name, "") == other.get(name, "") for name in ("key", "operator", "value", "effect"))
+        seen.add(alike)
 
 
 def check_runtime_class_update(value: Json, old: Json) -> list[Cause]:

@@ -9,6 +9,7 @@ from navarch.api.names import DNS_LABEL
 from navarch.cluster.server.builtin.checks.common import address, choice, label_name, named
 from navarch.cluster.server.builtin.checks.containers import check_containers, check_id, check_resources
 from navarch.cluster.server.builtin.checks.host_ports import check_host_ports
+from navarch.cluster.server.builtin.checks.stop_signals import check_os, check_stop_signals
 from navarch.cluster.server.builtin.checks.volumes import check_volumes
 from navarch.cluster.server.causes import forbidden, invalid, required, unsupported
 from navarch.cluster.server.metadata import annotation_faults, label_faults, selector_faults
@@ -44,9 +45,11 @@ def check_pod_spec(spec: Json, path: str) -> Iterator[Cause]:
     """The spec of a pod."""
     yield from check_volumes(spec.get("volumes") or (), f"{path}.volumes")
     yield from check_containers(spec, path)
+    yield from check_stop_signals(spec, path)
     yield from check_host_ports(spec.get("containers") or (), f"{path}.containers")
     if spec.get("resources"):
         yield from check_resources(spec["resources"], f"{path}.resources")
+    yield from check_os(spec.get("os"), f"{path}.os")
     yield from choice(spec.get("restartPolicy"), f"{path}.restartPolicy", _RESTARTS)
     yield from _check_dns(spec, path)
     yield from label_faults(spec.get("nodeSelector"), f"{path}.nodeSelector")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from heapq import merge
 from typing import Any, Final
 
 from navarch.api.names import DNS_LABEL
@@ -24,34 +25,30 @@ _OLD_VOLUMES: Final = {
 _WHOLE: Final = 1000
 
 
-def pod_warnings(pod: Json, old: Json | None) -> list[str]:
+def pod_warnings(pod: Json, old: Json | None) -> Iterator[str]:
     """Warnings about a new pod."""
-    return (
-        []
-        if old is not None
-        else [*_name_warnings(pod, old, "the Pod's hostname"), *_spec_warnings(pod["spec"], "spec")]
-    )
+    if old is None:
+        yield from _name_warnings(pod, old, "the Pod's hostname")
+        yield from _spec_warnings(pod["spec"], "spec")
 
 
-def workload_warnings(value: Json, old: Json | None) -> list[str]:
+def workload_warnings(value: Json, old: Json | None) -> Iterator[str]:
     """Warnings about what gives its pods names that begin with its own."""
-    return [*_name_warnings(value, old, "Pod names and hostnames"), *template_warnings(value, old)]
+    yield from _name_warnings(value, old, "Pod names and hostnames")
+    yield from template_warnings(value, old)
 
 
-def template_warnings(value: Json, old: Json | None) -> list[str]:
+def template_warnings(value: Json, old: Json | None) -> Iterator[str]:
     """Warnings about the pods that it makes, if anything has changed."""
-    if old is not None and value["metadata"].get("generation") == old["metadata"].get("generation"):
-        return []
-    return [*_spec_warnings(((value["spec"].get("template") or {}).get("spec")) or {}, "spec.template.spec")]
+    if old is None or value["metadata"].get("generation") != old["metadata"].get("generation"):
+        yield from _spec_warnings(((value["spec"].get("template") or {}).get("spec")) or {}, "spec.template.spec")
 
 
-def cron_job_warnings(value: Json, old: Json | None) -> list[str]:
+def cron_job_warnings(value: Json, old: Json | None) -> Iterator[str]:
     """Warnings about a CronJob."""
     pod = value["spec"]["jobTemplate"]["spec"]["template"]["spec"]
-    return [
-        *_name_warnings(value, old, "Pod names and hostnames"),
-        *_spec_warnings(pod, "spec.jobTemplate.spec.template.spec"),
-    ]
+    yield from _name_warnings(value, old, "Pod names and hostnames")
+    yield from _spec_warnings(pod, "spec.jobTemplate.spec.template.spec")
 
 
 def _name_warnings(value: Json, old: Json | None, use: str) -> Iterator[str]:
@@ -83,14 +80,13 @@ def _spec_warnings(spec: Json, path: str) -> Iterator[str]:
 
 def _repeated_ports(spec: Json, path: str) -> Iterator[str]:
     """Ports of whatever containers that are the same, or may be."""
-    known: list[tuple[str, Json]] = []
+    known = _KnownPorts()
     for place, port in _ports(spec, path):
-        for other, before in known:
-            if (port["containerPort"], port.get("protocol")) == (before["containerPort"], before.get("protocol")):
-                yield from _port_clash(place, port, other, before)
-        known.append((place, port))
+        for other, before in known.clashing(port):
+            yield _port_clash(place, port, other, before)
+        known.add(place, port)
     names: dict[str, str] = {}
-    for place, port in known:
+    for place, port in _ports(spec, path):
         if (name := port.get("name", "")) in names:
             used = "services and probes that select ports by name will use"
             yield f'{place}: duplicate port name "{name}" with {names[name]}, {used} {names[name]}'
@@ -105,15 +101,45 @@ def _ports(spec: Json, path: str) -> Iterator[tuple[str, Json]]:
                 yield f"{path}.{name}[{index}].ports[{number}]", port
 
 
-def _port_clash(place: str, port: Json, other: str, before: Json) -> Iterator[str]:
-    address, number = port.get("hostIP", ""), port.get("hostPort", 0)
-    address_before, number_before = before.get("hostIP", ""), before.get("hostPort", 0)
+class _KnownPorts:
+    """The ports so far, found by what they clash with: a pod may have thousands."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[Any, ...], list[tuple[int, str, Json]]] = {}
+        self._count = 0
+
+    def add(self, place: str, port: Json) -> None:
+        container_port, number, address = _port_key(port)
+        entry = (self._count, place, port)
+        for key in ((container_port,), (container_port, number), (container_port, number, address)):
+            self._found.setdefault(key, []).append(entry)
+        self._count += 1
+
+    def clashing(self, port: Json) -> Iterator[tuple[str, Json]]:
+        """Those that the port clashes with, in order. One without a port of the node clashes with all of its number."""
+        container_port, number, address = _port_key(port)
+        keys: list[tuple[Any, ...]]
+        if not number:
+            keys = [(container_port,)]
+        elif not address:
+            keys = [(container_port, 0), (container_port, number)]
+        else:
+            keys = [(container_port, 0), (container_port, number, ""), (container_port, number, address)]
+        for _, place, other in merge(*(self._found.get(key, ()) for key in keys)):
+            yield place, other
+
+
+def _port_key(port: Json) -> tuple[tuple[int, str | None], int, str]:
+    return (port["containerPort"], port.get("protocol")), port.get("hostPort") or 0, port.get("hostIP") or ""
+
+
+def _port_clash(place: str, port: Json, other: str, before: Json) -> str:
+    (_, number, address), (_, number_before, address_before) = _port_key(port), _port_key(before)
     if (address, number) == (address_before, number_before):
-        yield f"{place}: duplicate port definition with {other}"
-    elif not number or not number_before:
-        yield f"{place}: overlapping port definition with {other}"
-    elif number == number_before and bool(address) != bool(address_before):
-        yield f"{place}: dangerously ambiguous port definition with {other}"
+        return f"{place}: duplicate port definition with {other}"
+    if not number or not number_before:
+        return f"{place}: overlapping port definition with {other}"
+    return f"{place}: dangerously ambiguous port definition with {other}"
 
 
 def _fractions(resources: Json, path: str) -> Iterator[str]:

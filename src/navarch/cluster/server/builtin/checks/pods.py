@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+import msgspec
+
 from navarch.cluster.server.builtin.checks.pod_spec import check_pod_spec
 from navarch.cluster.server.causes import forbidden, invalid, required
 from navarch.cluster.server.request import Json
@@ -86,14 +88,19 @@ def _check_deadline(now: int | None, then: int | None) -> Iterator[Cause]:
 
 
 def _check_tolerations(now: list[Json], then: list[Json]) -> Iterator[Cause]:
-    kept = [_toleration(each) for each in now]
+    kept = {_toleration(each) for each in now}
     if any(_toleration(each) not in kept for each in then):
         said = "existing toleration can not be modified except its tolerationSeconds"
         yield forbidden("spec.tolerations", said)
 
 
-def _toleration(toleration: Json) -> Json:
-    return {name: value for name, value in toleration.items() if name != "tolerationSeconds"}
+def _toleration(toleration: Json) -> bytes:
+    return _canonical({name: value for name, value in toleration.items() if name != "tolerationSeconds"})
+
+
+def _canonical(value: Json) -> bytes:
+    """The same bytes for equal values, to look them up by: a pod may have thousands."""
+    return msgspec.json.encode(value, order="deterministic")
 
 
 def _fixed(spec: Json, before: Json) -> Json:
@@ -112,7 +119,7 @@ def _fixed(spec: Json, before: Json) -> Json:
 
 def _allow_gates(fixed: Json, before: Json) -> None:
     """A pod that waits at a gate may lose gates and be steered to nodes."""
-    kept = [gate for gate in fixed.get("schedulingGates") or () if gate in before["schedulingGates"]]
-    if kept == (fixed.get("schedulingGates") or []):
+    known = {_canonical(gate) for gate in before["schedulingGates"]}
+    if all(_canonical(gate) in known for gate in fixed.get("schedulingGates") or ()):
         for name in ("schedulingGates", "nodeSelector", "affinity"):
             fixed.pop(name, None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from navarch.api.integers import parse_int64
 from navarch.api.schedules import CRON_FIELDS, CRON_WORDS, EVERY, CronField
 
 __all__ = ["schedule_fault"]
@@ -71,8 +72,8 @@ def _number(text: str, field: CronField) -> int | str:
     """The number that a text is, or what is wrong with it."""
     if (named := field.named(text)) is not None:
         return named
-    if re.fullmatch(r"[0-9]+", text):
-        return int(text)
+    if text.isascii() and text.isdecimal() and (number := parse_int64(text)) is not None:
+        return number
     if re.fullmatch(r"-[0-9]+", text):
         return f"negative number ({text}) not allowed: {text}"
     return f'failed to parse int from {text}: strconv.Atoi: parsing "{text}": invalid syntax'

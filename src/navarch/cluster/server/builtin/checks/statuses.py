@@ -40,9 +40,10 @@ _COUNTED = ("succeeded", "failed")
 _MODES = ("Proxy", "VIP")
 
 
-def deployment_status(value: Json, _old: Json) -> Iterator[Cause]:
+def deployment_status(value: Json, old: Json) -> Iterator[Cause]:
     """Counts that fit together."""
     status = value.get("status") or {}
+    yield from _not_fewer_collisions(status, old)
     yield from not_negative(
         status, "observedGeneration", "replicas", *_DEPLOYED, "unavailableReplicas", "collisionCount"
     )
@@ -50,9 +51,10 @@ def deployment_status(value: Json, _old: Json) -> Iterator[Cause]:
     yield from _not_more(status, ("availableReplicas",), "readyReplicas", "readyReplicas")
 
 
-def stateful_set_status(value: Json, _old: Json) -> Iterator[Cause]:
+def stateful_set_status(value: Json, old: Json) -> Iterator[Cause]:
     """Counts that fit together."""
     status = value.get("status") or {}
+    yield from _not_fewer_collisions(status, old)
     yield from not_negative(status, "replicas", *_OF_SET, "observedGeneration", "collisionCount")
     yield from _not_more(status, _OF_SET, "replicas", "status.replicas")
     yield from _not_more(status, ("availableReplicas",), "readyReplicas", "status.readyReplicas")
@@ -66,8 +68,9 @@ def replica_set_status(value: Json, _old: Json) -> Iterator[Cause]:
     yield from _not_more(status, ("availableReplicas",), "readyReplicas", "readyReplicas")
 
 
-def daemon_set_status(value: Json, _old: Json) -> Iterator[Cause]:
+def daemon_set_status(value: Json, old: Json) -> Iterator[Cause]:
     """Counts that can be."""
+    yield from _not_fewer_collisions(value.get("status") or {}, old)
     yield from not_negative(value.get("status") or {}, *_ON_NODES)
 
 
@@ -128,6 +131,12 @@ def not_negative(status: Json, *names: str) -> Iterator[Cause]:
     for name in names:
         if (status.get(name) or 0) < 0:
             yield invalid(f"status.{name}", status[name], "must be greater than or equal to 0")
+
+
+def _not_fewer_collisions(status: Json, old: Json) -> Iterator[Cause]:
+    before, now = (old.get("status") or {}).get("collisionCount"), status.get("collisionCount")
+    if before is not None and (now is None or now < before):
+        yield invalid("status.collisionCount", now or 0, "cannot be decremented")
 
 
 def _not_more(status: Json, names: tuple[str, ...], limit: str, told: str) -> Iterator[Cause]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from navarch.cluster.server.builtin.checks.common import exactly_one, required_name, unique
-from navarch.cluster.server.builtin.checks.containers import check_field_reference, check_local_path
+from navarch.cluster.server.builtin.checks.common import choice, exactly_one, required_name, unique
+from navarch.cluster.server.builtin.checks.files import check_files, check_items, check_mode
+from navarch.cluster.server.builtin.checks.projections import check_projected
 from navarch.cluster.server.causes import invalid, required
 from navarch.cluster.server.request import Json
 from navarch.errors import Cause
@@ -49,9 +50,15 @@ _REQUIRED: Final = {
     "nfs": ("server", "path"),
     "csi": ("driver",),
 }
-_HIGHEST_MODE: Final = 0o777
-_FILE_FIELDS: Final = frozenset(
-    {"metadata.name", "metadata.namespace", "metadata.labels", "metadata.annotations", "metadata.uid"}
+_HOST_PATHS: Final = (
+    "",
+    "BlockDevice",
+    "CharDevice",
+    "Directory",
+    "DirectoryOrCreate",
+    "File",
+    "FileOrCreate",
+    "Socket",
 )
 
 
@@ -74,40 +81,14 @@ def _check_source(volume: Json, path: str) -> Iterator[Cause]:
     for field in _REQUIRED.get(kind, ()):
         if not source.get(field):
             yield required(f"{place}.{field}")
-    if kind == "hostPath" and ".." in source.get("path", "").split("/"):
-        yield invalid(f"{place}.path", source["path"], "must not contain '..'")
-    yield from _check_mode(source, "defaultMode", place)
+    if kind == "hostPath" and source.get("path"):
+        if ".." in source["path"].split("/"):
+            yield invalid(f"{place}.path", source["path"], "must not contain '..'")
+        yield from choice(source.get("type"), f"{place}.type", _HOST_PATHS)
+    yield from check_mode(source, "defaultMode", place)
     if kind in {"secret", "configMap"}:
-        yield from _check_items(source.get("items") or (), f"{place}.items")
+        yield from check_items(source.get("items") or (), f"{place}.items")
     elif kind == "downwardAPI":
-        yield from _check_files(source.get("items") or (), place)
-
-
-def _check_mode(source: Json, field: str, path: str) -> Iterator[Cause]:
-    mode = source.get(field)
-    if mode is not None and not 0 <= mode <= _HIGHEST_MODE:
-        yield invalid(f"{path}.{field}", mode, "must be a number between 0 and 0777 (octal), both inclusive")
-
-
-def _check_items(items: Any, path: str) -> Iterator[Cause]:
-    for index, item in enumerate(items):
-        place = f"{path}[{index}]"
-        if not item.get("key"):
-            yield required(f"{place}.key")
-        if not item.get("path"):
-            yield required(f"{place}.path")
-        else:
-            yield from check_local_path(item["path"], f"{place}.path")
-        yield from _check_mode(item, "mode", place)
-
-
-def _check_files(items: Any, path: str) -> Iterator[Cause]:
-    for item in items:
-        if not item.get("path"):
-            yield required(f"{path}.path")
-        else:
-            yield from check_local_path(item["path"], f"{path}.path")
-        if "fieldRef" in item:
-            yield from check_field_reference(item["fieldRef"], f"{path}.fieldRef", _FILE_FIELDS)
-        elif "resourceFieldRef" not in item:
-            yield required(path, "one of fieldRef and resourceFieldRef is required")
+        yield from check_files(source.get("items") or (), place)
+    elif kind == "projected":
+        yield from check_projected(source, place)

@@ -8,7 +8,7 @@ from navarch.api.names import DNS_LABEL
 from navarch.cluster.server.builtin import claiming, creating, selecting
 from navarch.cluster.server.builtin.checks import claims, nodes, quotas, statuses
 from navarch.cluster.server.builtin.checks import core as checks
-from navarch.cluster.server.builtin.checks.events import check_event
+from navarch.cluster.server.builtin.checks.events import check_event, check_event_update
 from navarch.cluster.server.builtin.checks.services import check_service, check_service_update, service_warnings
 from navarch.cluster.server.builtin.defaults import core as defaults
 from navarch.cluster.server.builtin.rules import Rules, path_segment_faults
@@ -38,7 +38,6 @@ CORE: Final[dict[tuple[str, str], Rules]] = {
     ("v1", "namespaces"): Rules(
         default=defaults.default_namespace,
         create=creating.create_namespace,
-        update=creating.update_namespace,
         check=checks.check_namespace,
         name_faults=DNS_LABEL.faults,
         fields=selecting.namespace_fields,
@@ -84,7 +83,6 @@ CORE: Final[dict[tuple[str, str], Rules]] = {
         check=nodes.check_node,
         check_update=nodes.check_node_update,
         check_status=nodes.check_node_status,
-        resets_status=False,
         fields=selecting.node_fields,
     ),
     ("v1", "events"): Rules(
@@ -95,6 +93,9 @@ CORE: Final[dict[tuple[str, str], Rules]] = {
         qualifies_finalizers=False,
     ),
     ("events.k8s.io/v1", "events"): Rules(
-        check=check_event, fields=selecting.events_v1_fields, qualifies_finalizers=False
+        check=check_event,
+        check_update=check_event_update,
+        fields=selecting.events_v1_fields,
+        qualifies_finalizers=False,
     ),
 }

@@ -19,6 +19,7 @@ from navarch.cluster.server.builtin.checks import (
 from navarch.cluster.server.builtin.checks import others as checks
 from navarch.cluster.server.builtin.defaults import others as defaults
 from navarch.cluster.server.builtin.rules import Rules, path_segment_faults
+from navarch.cluster.server.builtin.signing_requests import check_signing_request
 
 __all__ = ["OTHERS"]
 
@@ -119,6 +120,7 @@ OTHERS: Final[dict[tuple[str, str], Rules]] = {
         check_update=ingresses.check_ingress_class_update,
         counts_generation=True,
     ),
+    (_NETWORKING, "servicecidrs"): Rules(check_update=networking.check_service_range_update),
     (_NETWORKING, "ipaddresses"): Rules(name_faults=networking.address_name_faults),
     (_NETWORKING, "networkpolicies"): Rules(
         default=defaults.default_network_policy, check=networking.check_network_policy, counts_generation=True
@@ -157,6 +159,7 @@ OTHERS: Final[dict[tuple[str, str], Rules]] = {
     ),
     ("certificates.k8s.io/v1", "certificatesigningrequests"): Rules(
         create=creating.create_signing_request,
+        check_new=check_signing_request,
         name_faults=path_segment_faults,
         fields=selecting.signing_request_fields,
     ),

@@ -23,10 +23,12 @@ from navarch.cluster.server.streams.spdy.frames import (
     SpdyError,
 )
 
-__all__ = ["Connection", "Service", "Stream"]
+__all__ = ["MOST_STREAMS", "Connection", "Service", "Stream"]
 
 _log = logging.getLogger("navarch.cluster.server")
 _PIECE: Final = 32 * 1024
+MOST_STREAMS: Final = 1024
+"""Streams that a client may have open at a time; a connection to a port takes two."""
 
 
 class Service(Protocol):
@@ -127,7 +129,7 @@ class Connection:
 
     async def _open(self, frame: Open, service: Service) -> None:
         is_next = frame.stream % 2 == 1 and frame.stream > self._last
-        if not is_next or not service.wants(frame.headers):
+        if not is_next or len(self._streams) >= MOST_STREAMS or not service.wants(frame.headers):
             await self._socket.send(self._encoder.reset(frame.stream))
             return
         self._last = frame.stream
