@@ -25,6 +25,11 @@ class Clock(Protocol):
         """Returns after that many seconds; nothing or less still lets other tasks run once."""
         ...
 
+    @property
+    def liveness(self) -> Clock:
+        """The clock of heartbeats, leases and watches: this one, unless a test lets a long time pass at once."""
+        ...
+
 
 class SystemClock:
     """The machine's own time."""
@@ -38,10 +43,21 @@ class SystemClock:
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(max(seconds, 0.0))
 
+    @property
+    def liveness(self) -> Clock:
+        return self
+
 
 # How many turns of the event loop a woken task gets before time moves on. A task that hops through more
 # callbacks than this without sleeping would see a later time than it should; real chains are far shorter.
 _TURNS = 50
+
+
+async def settle() -> None:
+    """Lets every task run until it waits for something."""
+    for _ in range(_TURNS):
+        await asyncio.sleep(0)
+
 
 _START = datetime(2030, 1, 1, tzinfo=UTC)
 
@@ -76,6 +92,10 @@ class ManualClock:
         await alarm
 
     @property
+    def liveness(self) -> Clock:
+        return self
+
+    @property
     def sleeping(self) -> int:
         """How many sleep right now; those that were cancelled do not count."""
         return sum(not alarm.done() for _, _, alarm in self._sleepers)
@@ -89,8 +109,7 @@ class ManualClock:
 
     async def settle(self) -> None:
         """Lets every task run until it waits for something."""
-        for _ in range(_TURNS):
-            await asyncio.sleep(0)
+        await settle()
 
     async def advance(self, seconds: float) -> None:
         """Moves time forward, stopping at each deadline on the way to let the sleeper run."""

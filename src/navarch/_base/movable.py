@@ -4,29 +4,32 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import logging
 import time
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
+from navarch._base.clock import Clock, settle
+
 __all__ = ["MovableClock"]
 
-# How many turns of the event loop everything that woke up gets before time moves on, as with `ManualClock`.
-_TURNS: Final = 50
+_log = logging.getLogger("navarch.clock")
 
 _STEP: Final = 1.0
 """Sleepers whose deadlines are this close wake together, so that those who look often do not make a long time longer."""
+_ALIVE: Final = 60.0
+"""For so many seconds heartbeats go with the time at the beginning and at the end of a long one, so that whoever has
+stopped is found, and leases are fresh afterwards; they are left out between."""
+_TELL_SECONDS: Final = 1.0
 
 
-class MovableClock:
-    """The machine's time, and ahead of it by as much as `advance` was told. Belongs to one event loop."""
+class _Timeline:
+    """Seconds that pass by themselves and can be moved ahead, and those who sleep until some moment of them."""
 
     def __init__(self) -> None:
         self._ahead = 0.0
         self._order = itertools.count()
         self._sleepers: dict[int, tuple[float, asyncio.Future[None]]] = {}
-
-    def now(self) -> datetime:
-        return datetime.now(UTC) + timedelta(seconds=self._ahead)
 
     def monotonic(self) -> float:
         return time.monotonic() + self._ahead
@@ -45,39 +48,97 @@ class MovableClock:
             timer.cancel()
             del self._sleepers[number]
 
-    async def advance(self, seconds: float) -> None:
-        """Moves time forward, stopping on the way to let those who sleep until then do what they wake up for.
+    def until_next(self) -> float:
+        """Seconds until the first sleeper is due; infinite if nobody sleeps."""
+        deadlines = (deadline for deadline, alarm in self._sleepers.values() if not alarm.done())
+        return min(deadlines, default=float("inf")) - self.monotonic()
 
-        What takes real time, such as a connection or a process, is not waited for.
-        """
-        target = self.monotonic() + seconds
-        await _settle()
-        while (deadline := self._next_deadline()) <= target:
-            self._move_to(min(deadline + _STEP, target))
-            self._wake()
-            await _settle()
-        self._move_to(target)
-        await _settle()
+    def move(self, seconds: float) -> None:
+        self._ahead += seconds
 
-    def _next_deadline(self) -> float:
-        return min((deadline for deadline, alarm in self._sleepers.values() if not alarm.done()), default=float("inf"))
-
-    def _move_to(self, moment: float) -> None:
-        self._ahead += max(0.0, moment - self.monotonic())
-
-    def _wake(self) -> None:
-        """In the order of their deadlines."""
+    def wake(self) -> None:
+        """Those who are due, in the order of their deadlines."""
         now = self.monotonic()
         for deadline, alarm in sorted(self._sleepers.values(), key=lambda sleeper: sleeper[0]):
             if deadline <= now:
                 _ring(alarm)
 
 
+class _Liveness:
+    """The same time of day, by seconds of its own."""
+
+    def __init__(self, clock: MovableClock, timeline: _Timeline) -> None:
+        self._clock = clock
+        self.monotonic = timeline.monotonic
+        self.sleep = timeline.sleep
+
+    def now(self) -> datetime:
+        return self._clock.now()
+
+    @property
+    def liveness(self) -> Clock:
+        return self
+
+
+class MovableClock:
+    """The machine's time, and ahead of it by as much as `advance` was told. Belongs to one event loop."""
+
+    def __init__(self) -> None:
+        self._timers = _Timeline()
+        self._heartbeats = _Timeline()
+        self._ahead = 0.0
+        self.monotonic = self._timers.monotonic
+        self.sleep = self._timers.sleep
+        self.liveness: Clock = _Liveness(self, self._heartbeats)
+
+    def now(self) -> datetime:
+        return datetime.now(UTC) + timedelta(seconds=self._ahead)
+
+    async def advance(self, seconds: float) -> None:
+        """Moves time forward, stopping on the way to let those who sleep until then do what they wake up for.
+
+        Of a long time, heartbeats (`liveness`) have the first and the last minute alone. What takes real time, such as a
+        connection or a process, is not waited for.
+        """
+        everything, ends = (self._timers, self._heartbeats), self.monotonic() + seconds
+        progress = _Progress(seconds)
+        if seconds > 2 * _ALIVE:
+            await self._pass(self.monotonic() + _ALIVE, everything, _STEP, progress)
+            await self._pass(ends - _ALIVE, (self._timers,), 0.0, progress)
+        await self._pass(ends, everything, _STEP, progress)
+
+    async def _pass(self, target: float, timelines: tuple[_Timeline, ...], step: float, progress: _Progress) -> None:
+        await settle()
+        while (due := min(timeline.until_next() for timeline in timelines)) <= target - self.monotonic():
+            self._move(min(due + step, target - self.monotonic()), timelines)
+            progress.tell(target - self.monotonic())
+            for timeline in timelines:
+                timeline.wake()
+            await settle()
+        self._move(target - self.monotonic(), timelines)
+        await settle()
+
+    def _move(self, seconds: float, timelines: tuple[_Timeline, ...]) -> None:
+        step = max(0.0, seconds)
+        self._ahead += step
+        for timeline in timelines:
+            timeline.move(step)
+
+
+class _Progress:
+    """Says how far a long time has come, once a second of real time."""
+
+    def __init__(self, seconds: float) -> None:
+        self._whole = timedelta(seconds=round(seconds))
+        self._told_at = time.monotonic()
+
+    def tell(self, left: float) -> None:
+        if time.monotonic() - self._told_at >= _TELL_SECONDS:
+            self._told_at = time.monotonic()
+            passed = self._whole - timedelta(seconds=round(left))
+            _log.info("%s of %s have passed", passed, self._whole)
+
+
 def _ring(alarm: asyncio.Future[None]) -> None:
     if not alarm.done():
         alarm.set_result(None)
-
-
-async def _settle() -> None:
-    for _ in range(_TURNS):
-        await asyncio.sleep(0)

@@ -50,6 +50,18 @@ async def acquire(work: Coroutine[Any, Any, T], release: Callable[[T], Awaitable
         raise
 
 
+async def uninterrupted(work: Coroutine[Any, Any, T]) -> T:
+    """The result of `work`, for a thread that goes on whoever is cancelled: a cancellation takes its course once it ended."""
+    task = asyncio.create_task(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait((task,))
+        if not task.cancelled():
+            task.exception()  # nobody asks for it any more
+        raise
+
+
 async def within(clock: Clock, seconds: float, work: Coroutine[Any, Any, T]) -> T:
     """The result of `work`, or TimeoutError once the clock says that the time is up.
 

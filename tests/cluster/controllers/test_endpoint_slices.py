@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 
 from navarch.api import ObjectMeta
-from navarch.cluster.controllers.services.backends import Port, backends
+from navarch.cluster.controllers.services.backends import Port, Ports, backends
 from navarch.cluster.controllers.services.slices import Changes, Kept, changes
 from navarch.cluster.controllers.services.subsets import subsets
 from navarch.k8s.core.v1 import (
@@ -24,8 +24,8 @@ from navarch.k8s.core.v1 import (
 from navarch.k8s.discovery.v1 import Endpoint, EndpointSlice
 
 KEPT = Kept("default", "web", {"app": "web"})
-HTTP = (Port("http", "TCP", 8080, None),)
-ADMIN = (Port("admin", "TCP", 9090, None),)
+HTTP = Ports([Port("http", "TCP", 8080, None)])
+ADMIN = Ports([Port("admin", "TCP", 9090, None)])
 _names = itertools.count(1)
 
 
@@ -33,7 +33,7 @@ def endpoint(number: int) -> Endpoint:
     return Endpoint(addresses=[f"10.0.{number // 250}.{number % 250}"], target_ref=ObjectReference(uid=str(number)))
 
 
-def wanted(*numbers: int, ports: tuple[Port, ...] = HTTP) -> list[tuple[tuple[Port, ...], Endpoint]]:
+def wanted(*numbers: int, ports: Ports = HTTP) -> list[tuple[Ports, Endpoint]]:
     return [(ports, endpoint(number)) for number in numbers]
 
 

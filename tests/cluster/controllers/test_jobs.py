@@ -12,7 +12,13 @@ from hypothesis import strategies as st
 from navarch.api import ObjectMeta
 from navarch.cluster.controllers.workloads.jobs.backoff import delay_left, delay_of_pods
 from navarch.cluster.controllers.workloads.jobs.counting import Counting
-from navarch.cluster.controllers.workloads.jobs.indexes import INDEX, format_indexes, parse_indexes
+from navarch.cluster.controllers.workloads.jobs.indexes import (
+    INDEX,
+    Indexes,
+    format_indexes,
+    parse_indexes,
+    pending_indexes,
+)
 from navarch.cluster.controllers.workloads.jobs.policies import success_of
 from navarch.cluster.controllers.workloads.jobs.tally import FINALIZER, Tally
 from navarch.cluster.controllers.workloads.jobs.verdict import completed, target_of
@@ -65,13 +71,23 @@ def job(status: JobStatus | None = None, **spec: Any) -> Job:
 @given(st.sets(st.integers(0, 60)))
 def test_indexes_survive_being_written_and_read(indexes: set[int]) -> None:
     """In whatever runs they come."""
-    assert parse_indexes(format_indexes(indexes), 61) == indexes
+    assert parse_indexes(format_indexes(Indexes.of(indexes)), 61) == Indexes.of(indexes)
 
 
 @pytest.mark.parametrize("text", [None, "", "a", "1-", "-1", "x-3,2"])
 def test_indexes_that_cannot_be_read_are_left_out(text: str | None) -> None:
     """Nothing is made up."""
-    assert parse_indexes(text, 10) <= {1, 2}
+    assert parse_indexes(text, 10).common(Indexes.of({1, 2})) == len(parse_indexes(text, 10))
+
+
+@given(st.sets(st.integers(0, 20)), st.sets(st.integers(0, 20)), st.integers(0, 25), st.integers(0, 25))
+def test_indexes_are_joined_and_told_apart_as_sets_are(one: set[int], other: set[int], end: int, count: int) -> None:
+    """Though only their runs are kept."""
+    first, second = Indexes.of(one), Indexes.of(other)
+    assert first | second == Indexes.of(one | other)
+    assert first.common(second) == len(one & other)
+    assert {index for index in range(-1, 22) if index in first} == one
+    assert pending_indexes(end, first, count) == [index for index in range(end) if index not in one][:count]
 
 
 @pytest.mark.parametrize(("failures", "seconds"), [(0, 0), (1, 10), (2, 20), (3, 40), (6, 320), (7, 600), (50, 600)])
@@ -102,7 +118,7 @@ def test_failures_before_the_last_success_do_not_count() -> None:
 )
 def test_success_policy_looks_at_indexes_and_numbers(rule: SuccessPolicyRule, met: bool) -> None:
     """Indexes 0 and 2 of 5 have succeeded."""
-    found = success_of(SuccessPolicy(rules=[SuccessPolicyRule(succeeded_count=5), rule]), 5, {0, 2})
+    found = success_of(SuccessPolicy(rules=[SuccessPolicyRule(succeeded_count=5), rule]), 5, Indexes.of({0, 2}))
     assert found == ("Matched rules at index 1" if met else "")
 
 
@@ -156,7 +172,7 @@ def test_failed_pod_stays_until_its_successor_knows_it() -> None:
     spec = {"completion_mode": "Indexed", "completions": 2, "backoff_limit_per_index": 5}
     tally = Tally(job(None, **spec), [first, second])
     assert tally.to_replace == {0: second}
-    assert tally.failed_indexes == set()
+    assert tally.failed_indexes == Indexes()
 
 
 @pytest.mark.parametrize(

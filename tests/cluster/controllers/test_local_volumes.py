@@ -140,6 +140,7 @@ class Deaf:
     def __init__(self, inner: Transport) -> None:
         self._inner = inner
         self.origin = inner.origin
+        self.host = inner.host
 
     async def send(self, request: Request) -> Response:
         is_listed = "sendInitialEvents" in request.query

@@ -12,7 +12,7 @@ from navarch._base.clock import ManualClock
 from navarch._base.tasks import cancel_and_wait
 from navarch.cache import Cache
 from navarch.client import Client
-from navarch.cluster.controllers.parts import Around, Workers, keep_running
+from navarch.cluster.controllers.parts import Around, Workers
 from navarch.cluster.controllers.podbook import PodBook
 from navarch.controller.events import Recorder
 from navarch.errors import Conflict
@@ -41,35 +41,6 @@ async def while_running(work: Callable[[], Awaitable[None]], body: Callable[[], 
 
 async def _run(work: Callable[[], Awaitable[None]]) -> None:
     await work()
-
-
-async def test_part_that_fails_begins_anew(
-    around: Around, clock: ManualClock, caplog: pytest.LogCaptureFixture
-) -> None:
-    """After a while, and again after a longer one; the log says why."""
-
-    class Clumsy:
-        def __init__(self) -> None:
-            self.runs = 0
-
-        async def run(self) -> None:
-            self.runs += 1
-            raise RuntimeError("stumbled")
-
-    part = Clumsy()
-
-    async def body() -> None:
-        await clock.settle()
-        assert part.runs == 1
-        await clock.advance(1)
-        assert part.runs == 2
-        await clock.advance(1)
-        assert part.runs == 2
-        await clock.advance(1)
-        assert part.runs == 3
-
-    await while_running(lambda: keep_running(part, around), body)
-    assert "Clumsy failed" in caplog.text
 
 
 async def test_key_that_fails_comes_again(around: Around, clock: ManualClock) -> None:

@@ -48,6 +48,7 @@ class Cut:
         self._server = server
         self._writes = writes
         self.origin = inner.origin
+        self.host = inner.host
 
     async def send(self, request: Request) -> Response:
         if self._writes.over.is_set():

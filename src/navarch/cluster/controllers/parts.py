@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
-from navarch._base.backoff import Backoff, Delays
+from navarch._base.backoff import Backoff
 from navarch._base.clock import Clock
 from navarch.cache import Cache
 from navarch.client import Client
@@ -18,13 +18,12 @@ from navarch.controller.events import Recorder
 from navarch.errors import Conflict, NavarchError
 from navarch.queue import QueueOptions, WorkQueue
 
-__all__ = ["Around", "Part", "Workers", "keep_running"]
+__all__ = ["Around", "Part", "Workers"]
 
 K = TypeVar("K", bound=Hashable)
 
 _log = logging.getLogger("navarch.cluster.controllers")
 _SLOWLY = Backoff(initial=0.01, maximum=60.0)
-_AGAIN = Backoff(initial=1.0, maximum=60.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,18 +56,6 @@ class Part(Protocol):
     async def run(self) -> None:
         """Works until it is cancelled."""
         ...
-
-
-async def keep_running(part: Part, around: Around) -> None:
-    """Runs the part; one that fails is begun anew, with growing delays, and harms no other."""
-    delays = Delays(_AGAIN, around.rng)
-    while True:
-        try:
-            return await part.run()
-        except Exception:  # noqa: BLE001 - whatever was overlooked, the others go on
-            delay = delays.next_delay()
-            _log.exception("%s failed; it begins anew in %.1f s", type(part).__name__, delay)
-        await around.clock.sleep(delay)
 
 
 class Workers(Generic[K]):

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
+from navarch._base.supervisor import Supervisor
 from navarch.cache import Cache
 from navarch.client import Client
 from navarch.cluster.controllers.accounts import aggregation, defaults, signing
@@ -20,7 +21,7 @@ from navarch.cluster.controllers.health.sweeping import PodSweeper
 from navarch.cluster.controllers.ownership.collector import GarbageCollector
 from navarch.cluster.controllers.ownership.kinds import EveryKind
 from navarch.cluster.controllers.ownership.namespaces import NamespaceDeletion
-from navarch.cluster.controllers.parts import Around, Part, keep_running
+from navarch.cluster.controllers.parts import Around, Part
 from navarch.cluster.controllers.podbook import PodBook
 from navarch.cluster.controllers.policy import disruption, expressions
 from navarch.cluster.controllers.policy.quotas import QuotaUsage
@@ -53,10 +54,17 @@ class PlaneOptions:
 
 
 class ControlPlane:
-    """What Kubernetes runs beside its API server. `run` it; it sees the cluster through the client alone."""
+    """What Kubernetes runs beside its API server. `run` it; it sees the cluster through the client alone.
 
-    def __init__(self, client: Client, options: PlaneOptions | None = None) -> None:
+    Each part is a task of the `supervisor`. The controllers share one cache: if they fail, `run` raises, and a new control
+    plane is needed.
+    """
+
+    def __init__(
+        self, client: Client, options: PlaneOptions | None = None, supervisor: Supervisor | None = None
+    ) -> None:
         self._client = client
+        self._supervisor = supervisor or Supervisor(client.clock, client.rng)
         self._options = options or PlaneOptions()
         self._cache = Cache(client, client.clock, client.rng)
         recorder = Recorder(client, _NAME, socket.gethostname(), client.clock, client.rng)
@@ -67,7 +75,7 @@ class ControlPlane:
         operator = builtin_operator()
         defaults.declare(operator, self._options.root_certificate)
         aggregation.declare(operator)
-        health.declare(operator, self._around.pods, self._options.health)
+        self._node_lifecycle = health.declare(operator, self._around.pods, self._options.health)
         endpoints.declare(operator)
         mirroring.declare(operator)
         disruption.declare(operator)
@@ -82,33 +90,40 @@ class ControlPlane:
     async def run(self) -> None:
         """Works until it is cancelled."""
         await self._prepare()
-        parts = tuple(self._parts())
+        parts = dict(self._parts())
         async with asyncio.TaskGroup() as group:
             group.create_task(serve(self._client, self._operator, cache=self._cache), name="controllers")
-            group.create_task(self._around.recorder.run(), name="events")
+            group.create_task(self._supervisor.task("controllers/events", self._around.recorder.run).supervise())
             await self._cache.wait_synced()
             self._around.pods.open()
             try:
                 async with asyncio.TaskGroup() as running:
-                    for part in parts:
-                        running.create_task(keep_running(part, self._around), name=type(part).__name__)
+                    for name, part in parts.items():
+                        running.create_task(self._supervisor.task(name, part.run).supervise(), name=name)
             finally:
                 self._around.pods.close()
+
+    def fault(self) -> str | None:
+        """What the controllers cannot watch, and why."""
+        waiting = (f"watch of {each.name}: {each.error}" for each in self._cache.informers() if each.error)
+        return next(waiting, None)
 
     async def _prepare(self) -> None:
         if self._options.volumes is not None:
             with contextlib.suppress(AlreadyExists):
                 await self._client.create(standard_class())
 
-    def _parts(self) -> Iterator[Part]:
+    def _parts(self) -> Iterator[tuple[str, Part]]:
+        """By the names of Kubernetes' own controllers."""
         around = self._around
         kinds = EveryKind(around)
-        yield GarbageCollector(around, kinds)
-        yield QuotaUsage(around, kinds)
-        yield kinds
-        yield NamespaceDeletion(around)
-        yield StorageProtection(around)
-        yield TaintEviction(around)
-        yield PodSweeper(around, self._options.health)
+        yield "garbage-collector", GarbageCollector(around, kinds)
+        yield "resourcequota", QuotaUsage(around, kinds)
+        yield "metadata-informers", kinds
+        yield "namespace", NamespaceDeletion(around)
+        yield "storage-protection", StorageProtection(around)
+        yield "taint-eviction", TaintEviction(around)
+        yield "node-monitor", health.NodeMonitor(around, self._node_lifecycle, self._options.health)
+        yield "pod-garbage-collector", PodSweeper(around, self._options.health)
         if self._options.scheduler:
-            yield Scheduler(around)
+            yield "scheduler", Scheduler(around)

@@ -8,8 +8,9 @@ from typing import Final
 
 import msgspec
 
-from navarch._base.background import Background
 from navarch._base.clock import Clock
+from navarch._base.supervisor import SupervisedTask, Supervisor
+from navarch.cluster.embedded.storage_probe import StorageProbe
 from navarch.cluster.server.access import (
     Authenticator,
     Authorizer,
@@ -32,10 +33,12 @@ from navarch.cluster.server.endpoints.call import Kernel
 from navarch.cluster.server.following import Followers
 from navarch.cluster.server.forgetting import EventForgetting
 from navarch.cluster.server.publishing.discovery import Discovery
+from navarch.cluster.server.publishing.health import STORAGE, HealthReport
 from navarch.cluster.server.publishing.metrics import RequestCounts, metrics_page
 from navarch.cluster.server.publishing.openapi import OpenApi
 from navarch.cluster.server.publishing.openid import CONFIGURATION, KEYS, OpenId
 from navarch.cluster.server.publishing.pages import Pages
+from navarch.cluster.server.publishing.task_metrics import TaskMetrics
 from navarch.cluster.server.registry import Registry
 from navarch.cluster.server.request import ApiRequest, Json, User
 from navarch.cluster.server.server import ApiServer, Page, Parts
@@ -67,6 +70,8 @@ class Materials(msgspec.Struct, frozen=True, kw_only=True):
     key: SigningKey
     audit: AuditLog
     tokens: dict[str, User]
+    supervisor: Supervisor
+    """Runs what goes on beside the server, and knows how the rest of the cluster is."""
     nodes: Nodes = NO_NODES
 
 
@@ -81,7 +86,8 @@ class Assembled:
         self._watches = Watches(storage, clock)
         self._forgetting = EventForgetting(storage, clock)
         self._audit = materials.audit
-        self._background = Background()
+        self._supervisor = materials.supervisor
+        self._tasks: list[SupervisedTask] = []
         self._nodes = materials.nodes
         self._namespaces: dict[str, Json] = {}
         self._failure: str | None = None
@@ -101,7 +107,7 @@ class Assembled:
         roles = {f"/registry/{plural}/": partial(self.authorizer.changed, kind) for kind, plural in _ROLES.items()}
         own = {"/registry/namespaces/": self._namespace_changed, "/registry/services/specs/": addresses.changed}
         self._followers = Followers(storage, {**roles, **own, **self._admission.followed})
-        kernel = Kernel(self._registry, self._catalog, self._watches, self._admission, clock, rng)
+        kernel = Kernel(self._registry, self._catalog, self._watches, self._admission, self.authorizer, clock, rng)
         self._converters = Caller(clock, service_addresses(Objects(self._registry, self._catalog)))
         self._custom = CustomKinds(kernel, Conversion(ConversionWebhooks(self._converters, rng)))
         self.server = ApiServer(self._parts(kernel))
@@ -110,12 +116,14 @@ class Assembled:
         reviews = Reviews(self.authorizer, self.authenticator, kernel.clock)
         openapi = OpenApi(published(), self._custom.documents)
         counts, openid = RequestCounts(self._audit, self._catalog), OpenId(self.tokens.key)
-        metrics = partial(metrics_page, requests=counts, catalog=self._catalog, storage=self._registry.storage)
+        tasks = TaskMetrics(self._supervisor.statuses, lambda: self._audit.dropped)
+        metrics = partial(
+            metrics_page, requests=counts, tasks=tasks, catalog=self._catalog, storage=self._registry.storage
+        )
         others: dict[str, Page] = {"/metrics": metrics, CONFIGURATION: openid.configuration, KEYS: openid.keys}
         return Parts(
             kernel=kernel,
             authenticator=_Doorkeeper(self.authenticator, self),
-            authorizer=self.authorizer,
             audit=counts,
             endpoints={
                 **access_endpoints(reviews, self.tokens),
@@ -123,21 +131,30 @@ class Assembled:
                 **BUILTIN_ENDPOINTS,
                 ("*", "*", "scale"): scale,
             },
-            pages=Pages(published(), Discovery(self._catalog, published()), openapi, lambda: self._failure, others),
+            pages=Pages(published(), Discovery(self._catalog, published()), openapi, self._health, others),
         )
 
     async def start(self) -> None:
         """Reads what the server keeps in mind, and begins what goes on beside it."""
         await self._followers.start()
         await self._custom.start()
-        self._background.start(self._custom.run(), "custom kinds")
-        self._background.start(self._watches.run(), "watches")
-        self._background.start(self._audit.run(), "audit log")
-        self._background.start(self._forgetting.run(), "old events")
+        probe = StorageProbe(self._registry.storage, self._watches.clock)
+        for task in (
+            self._supervisor.task(STORAGE, probe.run, check=lambda: self._registry.storage.fault),
+            self._supervisor.task("customresourcedefinitions", self._custom.run),
+            self._supervisor.task("watch-ticker", self._watches.run),
+            self._supervisor.task("event-ttl", self._forgetting.run),
+            self._supervisor.task("audit", self._audit.run, check=lambda: self._audit.fault),
+        ):
+            self._tasks.append(task.start())
+
+    def _health(self) -> HealthReport:
+        return HealthReport(self._failure, self._supervisor.statuses())
 
     async def stop(self) -> None:
         """Nothing goes on after this."""
-        await self._background.stop()
+        for task in reversed(self._tasks):
+            await task.stop()
         await self._admission.close()
         await self._converters.close()
         await self._followers.stop()

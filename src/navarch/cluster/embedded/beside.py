@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
+import logging
 import tempfile
 import zlib
 from collections.abc import Mapping
@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 import msgspec
 
-from navarch._base.background import Background
+from navarch._base.supervisor import SupervisedTask, Supervisor
+from navarch._base.tasks import uninterrupted
 from navarch.cluster.embedded.bootstrap import SERVICES
 from navarch.cluster.embedded.certificates import Authority
 from navarch.cluster.embedded.equipment import Equipment
 from navarch.cluster.nodes.network.addresses import Block
+from navarch.cluster.nodes.warden.program.root import Root
 from navarch.cluster.storage import Storage
 from navarch.errors import ConfigError
 
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
     from navarch.cluster.nodes.simulated.nodes import SimulatedNodes
 
 __all__ = ["Beside"]
+
+_log = logging.getLogger("navarch.cluster")
 
 _OWN_SERVICE: Final = "/registry/services/specs/default/kubernetes"
 _OUTSIDE: Final = "10."
@@ -40,6 +44,9 @@ _MACHINERY: Final = "navarch.cluster.embedded.machinery"
 class _Cluster(Protocol):
     @property
     def authority(self) -> Authority: ...
+
+    @property
+    def supervisor(self) -> Supervisor: ...
 
     def part_as(self, name: str, *groups: str) -> Client: ...
 
@@ -56,7 +63,7 @@ class Beside:
         self._block: Block | None = None
         self._temporary: Path | None = None
         self._machinery: Machinery | None = None
-        self._background = Background()
+        self._task: SupervisedTask | None = None
 
     @property
     def nodes(self) -> Mapping[str, Node]:
@@ -85,27 +92,38 @@ class Beside:
 
     def start(self) -> None:
         """Begins to work, in the background."""
-        self._background.start(self._run(), "machinery")
+        self._task = self._cluster.supervisor.task("components", self._run).start()
 
     async def _run(self) -> None:
         """Much is imported here, in a thread: the server answers meanwhile."""
         await asyncio.to_thread(import_module, _MACHINERY)
         from navarch.cluster.embedded.machinery import Machinery  # noqa: PLC0415 - see above
 
-        folder = self._equipment.folder
+        folder = self._equipment.folder or self._temporary
         if folder is None:
             folder = self._temporary = Path(tempfile.mkdtemp(prefix="navarch-"))
-        authority = self._cluster.authority.pair
-        self._machinery = Machinery(self._cluster.part_as, self._equipment, self._block, folder, authority)
+        cluster, authority = self._cluster, self._cluster.authority.pair
+        self._machinery = Machinery(
+            cluster.part_as, self._equipment, self._block, folder, authority, supervisor=cluster.supervisor
+        )
         await self._machinery.run()
 
     async def stop(self) -> None:
         """Everything has ended; of files, only those in the folder of the equipment are left."""
-        await self._background.stop()
+        if self._task is not None:
+            await self._task.stop()
         if self._block is not None:
             self._block.close()
         if self._temporary is not None:
-            shutil.rmtree(self._temporary, ignore_errors=True)
+            await self._remove_files(self._temporary)
+
+    async def _remove_files(self, folder: Path) -> None:
+        """In a thread: containers may have left much, and deeper than anybody can descend."""
+        try:
+            with Root.at(folder.parent) as above:
+                await uninterrupted(asyncio.to_thread(above.remove_all, folder.name))
+        except OSError as error:
+            _log.warning("files of the cluster are left in %s: %s", folder, error)
 
 
 def _own_address(service: bytes) -> str:

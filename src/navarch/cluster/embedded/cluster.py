@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, Self
 import msgspec
 
 from navarch._base.clock import Clock, SystemClock
+from navarch._base.supervisor import Supervisor
 from navarch.cluster.embedded.assembly import Assembled, Materials
 from navarch.cluster.embedded.beside import Beside
 from navarch.cluster.embedded.bootstrap import own_endpoints
@@ -25,6 +26,7 @@ from navarch.cluster.embedded.transport import InProcessTransport
 from navarch.cluster.server.access import SigningKey
 from navarch.cluster.server.access.users import service_account_groups, service_account_of
 from navarch.cluster.server.audit import AuditLog
+from navarch.cluster.server.audit_file import RotatingFile
 from navarch.cluster.server.request import ApiRequest, User
 from navarch.cluster.server.server import ApiServer
 from navarch.cluster.storage import Storage
@@ -51,7 +53,7 @@ class EmbeddedCluster:
     empty one. `seed` makes uids and generated names the same in every run. `token` is the administrator's, made up by
     default; `key` signs ServiceAccount tokens, and `authority` certificates, which another run believes only if it has
     the same ones. Every request is in `audit`, and in `audit_file` too if there is one. `equipment` says what runs beside
-    the server; nothing by default.
+    the server; nothing by default. A `supervisor` that has tasks of others, too, shows them in the cluster's health.
     """
 
     def __init__(
@@ -65,10 +67,13 @@ class EmbeddedCluster:
         authority: Authority | None = None,
         audit_file: Path | None = None,
         equipment: Equipment | None = None,
+        supervisor: Supervisor | None = None,
     ) -> None:
         self.clock = clock or SystemClock()
+        self.supervisor = supervisor or Supervisor(self.clock)
+        """Runs every background task of the cluster."""
         self.token = token or secrets.token_urlsafe(32)
-        self.audit = AuditLog(self.clock, audit_file)
+        self.audit = AuditLog(self.clock, RotatingFile(audit_file) if audit_file is not None else None)
         self._authority = authority
         self._equipment = equipment
         self._beside: Beside | None = None
@@ -84,6 +89,7 @@ class EmbeddedCluster:
                 key=key or SigningKey.generate(),
                 audit=self.audit,
                 tokens={self.token: ADMIN},
+                supervisor=self.supervisor,
                 nodes=ReachableNodes(lambda: self.nodes),
             )
         )

@@ -20,7 +20,7 @@ async def forget_the_past(cluster: EmbeddedCluster, clock: Clock) -> None:
     """Until it is cancelled. Watches and pages that reach further back are then told so, with 410."""
     before = await cluster.revision()
     while True:
-        await clock.sleep(_SECONDS)
+        await clock.liveness.sleep(_SECONDS)
         try:
             await cluster.compact(before)
             before = await cluster.revision()

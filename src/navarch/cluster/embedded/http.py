@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import logging
 import re
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
@@ -30,13 +31,23 @@ from navarch._base.clock import SystemClock
 from navarch.cluster.embedded.transport import warning_header
 from navarch.cluster.embedded.upgrades import switched
 from navarch.cluster.embedded.whole import AtOnce, is_plain
-from navarch.cluster.embedded.wire import BACKLOG, Connection, listening, plain_answer
+from navarch.cluster.embedded.wire import (
+    BACKLOG,
+    HEAD_SECONDS,
+    LONGEST_HEAD,
+    Connection,
+    Heads,
+    listening,
+    plain_answer,
+)
 from navarch.cluster.server.bodies import LIMIT_BYTES
-from navarch.cluster.server.refusal import Refusal
+from navarch.cluster.server.refusal import UNEXPECTED, Refusal
 from navarch.cluster.server.request import ApiRequest, Reply, is_passed_on, request_info
 from navarch.cluster.server.server import ApiServer, RecordedStream
 
 __all__ = ["HttpServer"]
+
+_log = logging.getLogger("navarch.cluster.server")
 
 _COMPRESSED_FROM: Final = 128 * 1024
 _PATIENCE: Final = 60.0
@@ -44,7 +55,8 @@ _PATIENCE: Final = 60.0
 _IDLE_SECONDS: Final = 90.0
 _DRAIN_SECONDS: Final = 5.0
 _TURNS_TO_CLOSE: Final = 5
-_LONGEST_HEAD: Final = 2**20
+_LONGEST_LINE: Final = 128 * 1024
+"""Bytes of a request line. Selectors and the like are taken apart letter by letter."""
 _MOST_HEADERS: Final = 10_000
 _BODY_SECONDS: Final = 60.0
 """What a body may take to come; Kubernetes gives a whole request that long."""
@@ -94,12 +106,16 @@ class HttpServer:
             access_log=None,
             auto_decompress=False,
             keepalive_timeout=_IDLE_SECONDS,
-            max_line_size=_LONGEST_HEAD,
-            max_field_size=_LONGEST_HEAD,
+            max_line_size=_LONGEST_LINE,
+            max_field_size=LONGEST_HEAD,
             max_headers=_MOST_HEADERS,
         )
         self._listener = await asyncio.get_running_loop().create_server(
-            self._web, sock=listening(self._host, self._port), ssl=self._context, backlog=BACKLOG
+            self._web,
+            sock=listening(self._host, self._port),
+            ssl=self._context,
+            ssl_handshake_timeout=HEAD_SECONDS,
+            backlog=BACKLOG,
         )
         return self
 
@@ -117,6 +133,18 @@ class HttpServer:
         await _aborted(transports)
 
     async def _answer(self, request: BaseRequest) -> StreamResponse:
+        """The answer to any request. What this server cannot even put into words is its own fault: 500, and on the log."""
+        try:
+            return await self._answered(request)
+        except (asyncio.CancelledError, ConnectionError):
+            raise
+        except Exception:
+            if request.writer.output_size > 0:
+                raise  # the answer has begun: the connection is closed
+            _log.exception("%s %r failed", request.method, request.raw_path)
+            return _status_answer(UNEXPECTED)
+
+    async def _answered(self, request: BaseRequest) -> StreamResponse:
         if (refused := _not_taken(request)) is not None:
             return refused
         if "/proxy" in request.raw_path and is_passed_on(asked := _asked(request, b"")):
@@ -153,6 +181,7 @@ class _Connections(Server):
     def __init__(self, handler: Handler, **options: Any) -> None:
         super().__init__(handler, **options)
         self.streaming: dict[RequestHandler, asyncio.Task[Any]] = {}
+        self._heads = Heads()
 
     @contextmanager
     def ended_with(self, handler: RequestHandler) -> Iterator[None]:
@@ -166,7 +195,7 @@ class _Connections(Server):
             del self.streaming[handler]
 
     def __call__(self) -> RequestHandler:
-        return Connection(self, loop=self._loop, **self._kwargs)
+        return Connection(self, self._heads, loop=self._loop, **self._kwargs)
 
     def connection_lost(self, handler: RequestHandler, exc: BaseException | None = None) -> None:
         super().connection_lost(handler, exc)
@@ -229,7 +258,13 @@ async def _read(request: BaseRequest) -> bytes:
 
 def _late() -> Response:
     """What Kubernetes says to a request that does not come to its end."""
-    refusal = Refusal(504, "Timeout", "Timeout: request did not complete within the allotted timeout", details={})
+    return _status_answer(
+        Refusal(504, "Timeout", "Timeout: request did not complete within the allotted timeout", details={})
+    )
+
+
+def _status_answer(refusal: Refusal) -> Response:
+    """A Status, after which the connection is closed."""
     response = Response(
         body=msgspec.json.encode(refusal.status()), status=refusal.code, content_type="application/json"
     )
@@ -273,7 +308,7 @@ def _bounded_request(
 
 
 def _asked(request: BaseRequest, body: bytes) -> ApiRequest:
-    path, _, query = _ABSOLUTE.sub("", request.raw_path).partition("?")
+    path, _, query = _ABSOLUTE.sub("", _text(request.raw_path)).partition("?")
     return ApiRequest(
         method=request.method,
         path=unquote(path),
@@ -308,10 +343,23 @@ def _parameters(text: str) -> Mapping[str, Sequence[str]]:
 
 def _lower_headers(request: BaseRequest) -> dict[str, str]:
     headers: dict[str, str] = {}
+    repeated: dict[str, list[str]] = {}
     for name, value in request.headers.items():
-        lower = name.lower()
-        headers[lower] = f"{headers[lower]}\n{value}" if lower in headers else value
-    return headers
+        lower, text = name.lower(), _text(value)
+        if lower in headers:
+            repeated.setdefault(lower, [headers[lower]]).append(text)
+        else:
+            headers[lower] = text
+    return headers | {name: "\n".join(values) for name, values in repeated.items()} if repeated else headers
+
+
+def _text(received: str) -> str:
+    r"""What aiohttp has read, as text that can be written again: what is not UTF-8 becomes U+FFFD, as Go writes it.
+
+    >>> _text("J\udcfcrgen") == "J\ufffdrgen"
+    True
+    """
+    return received if received.isascii() else received.encode(errors="surrogateescape").decode(errors="replace")
 
 
 def _certificate(request: BaseRequest) -> bytes | None:

@@ -42,7 +42,7 @@ _FLAGS: Final = (
 class OwnEtcd:
     """One member of etcd with its data in `folder`; use it as an `async with`, in which `options` say how it is reached.
 
-    It listens on loopback, and only whoever can read the folder gets in: it wants a certificate of an authority of its
+    `run` watches over it, and starts it again after it has ended. It listens on loopback, and only whoever can read the folder gets in: it wants a certificate of an authority of its
     own, which is new at each start. Raises `ConfigError` if there is no etcd, or it cannot run.
     """
 
@@ -63,17 +63,31 @@ class OwnEtcd:
         )
 
     async def __aenter__(self) -> Self:
-        program = find_etcd()
         self._folder.mkdir(mode=0o700, exist_ok=True)
+        self._write_files()
         tries = 1
-        while not await self._began(program):
+        while not await self._began():
             said = self._file("etcd.log").read_bytes()
             if _TAKEN not in said or tries == _TRIES:
-                shown = said[-_SHOWN_BYTES:].decode(errors="replace").strip()
-                raise ConfigError(f"etcd did not start; {self._file('etcd.log')} ends with:\n{shown or '(nothing)'}")
+                raise ConfigError(f"etcd did not start; {self._last_words()}")
             self._client_url, self._peer_url = _free_urls()
+            self._write_files()
             tries += 1
         return self
+
+    async def run(self) -> None:
+        """Watches over it until cancelled; raises `ConfigError` when it has ended. Run again, it starts it at the same
+        address first.
+        """
+        assert self._process is not None
+        if self._process.returncode is not None and not await self._began():
+            raise ConfigError(f"etcd did not start; {self._file('etcd.log')} says why")
+        code = await self._process.wait()
+        raise ConfigError(f"etcd has ended with {code}; {self._file('etcd.log')} or etcd.log.1 beside it may say why")
+
+    def _last_words(self) -> str:
+        shown = self._file("etcd.log").read_bytes()[-_SHOWN_BYTES:].decode(errors="replace").strip()
+        return f"{self._file('etcd.log')} ends with:\n{shown or '(nothing)'}"
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
@@ -81,10 +95,9 @@ class OwnEtcd:
         assert self._process is not None
         await self._stop(self._process)
 
-    async def _began(self, program: Path) -> bool:
+    async def _began(self) -> bool:
         """Whether it serves now; nothing is left of it otherwise. Somebody may have been faster to take its ports."""
-        self._write_files()
-        self._process = await self._started(program)
+        self._process = await self._started(find_etcd())
         try:
             serves = await self._answers(self._process)
         except BaseException:
@@ -112,6 +125,8 @@ class OwnEtcd:
 
     async def _started(self, program: Path) -> asyncio.subprocess.Process:
         command = [sys.executable, "-I", "-S", tether.__file__, str(os.getpid()), str(program), *self._arguments()]
+        if self._file("etcd.log").exists():
+            self._file("etcd.log").replace(self._file("etcd.log.1"))
         handle = os.open(self._file("etcd.log"), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(handle, "wb") as log:
             return await asyncio.create_subprocess_exec(

@@ -11,10 +11,12 @@ import logging
 import os
 import signal
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from navarch._base.clock import Clock, SystemClock
+from navarch._base.supervisor import Supervisor
 from navarch.api import format_time
 from navarch.cluster.embedded.certificates import Authority, Pair
 from navarch.cluster.embedded.cluster import EmbeddedCluster
@@ -56,16 +58,20 @@ async def _serve(folder: ClusterFolder, port: int, ready: int) -> None:
     clock, stop, loop = SystemClock(), asyncio.Event(), asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    key, authority = _key(folder), _authority(folder, clock)
+    supervisor = Supervisor(clock)
+    _require_images(folder)
     async with (
-        opened(folder, clock) as storage,
+        opened(folder, clock, supervisor) as storage,
         EmbeddedCluster(
             storage,
             clock=clock,
-            key=key,
-            authority=authority,
+            key=_key(folder),
+            authority=_authority(folder, clock),
             audit_file=folder.audit_log,
-            equipment=Equipment(nodes=folder.nodes, folder=folder.machines, images=folder.images, waits=True),
+            equipment=Equipment(
+                nodes=folder.nodes, folder=folder.machines, images=folder.images, hidden=(folder.path,), waits=True
+            ),
+            supervisor=supervisor,
         ) as cluster,
         serving(cluster, name=f"navarch-{folder.name}", port=port) as access,
     ):
@@ -74,11 +80,18 @@ async def _serve(folder: ClusterFolder, port: int, ready: int) -> None:
             file.write("ready\n")
         cluster.equip()
         collect_seldom()
-        async with asyncio.TaskGroup() as group:
-            forgetting = group.create_task(forget_the_past(cluster, clock), name="forgetting")
-            await stop.wait()
-            forgetting.cancel()
+        compaction = supervisor.task("compaction", partial(forget_the_past, cluster, clock)).start()
+        await stop.wait()
         _log.info("stopping")
+        await compaction.stop()
+
+
+def _require_images(folder: ClusterFolder) -> None:
+    """Refuses a bad file now: while the cluster runs, it would only be without those images. Raises `ConfigError`."""
+    if folder.images.exists():
+        from navarch.cluster.nodes.images import Images  # noqa: PLC0415 - most clusters have none, and start sooner
+
+        Images.load(folder.images)
 
 
 def _announce(folder: ClusterFolder, access: Access, clock: Clock) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import select
-import shutil
 import socket
 import subprocess
 import sys
@@ -12,6 +11,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from navarch.cluster.embedded.state import ClusterFolder, Running, Store
+from navarch.cluster.nodes.warden.program.root import Root
 from navarch.errors import ConfigError
 
 __all__ = ["remove", "start"]
@@ -68,8 +68,9 @@ def start(folder: ClusterFolder, port: int = 0, store: Store | None = None, node
 
 
 def remove(folder: ClusterFolder) -> None:
-    """Removes a cluster that does not run, with all that it holds."""
-    shutil.rmtree(folder.path)
+    """Removes a cluster that does not run, with all that it holds, however deep its containers made their volumes."""
+    with Root.at(folder.path.parent) as clusters:
+        clusters.remove_all(folder.path.name)
 
 
 def _spawned(folder: ClusterFolder, port: int, ready: int) -> subprocess.Popen[bytes]:

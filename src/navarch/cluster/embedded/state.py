@@ -160,6 +160,10 @@ class ClusterFolder:
         """Whether there is such a cluster, running or not."""
         return self.path.is_dir()
 
+    def has_served(self) -> bool:
+        """Whether it has answered requests before, so that objects of it must be somewhere."""
+        return any(path.exists() for path in (self.kubeconfig, self.path / _PROCESS, self.audit_log))
+
     def make(self) -> None:
         """Makes the folder, for its owner alone."""
         self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -209,6 +213,8 @@ class ClusterFolder:
         handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(handle, "wb") as file:
             file.write(content)
+            file.flush()
+            os.fsync(handle)
         temporary.replace(self.path / name)
 
 

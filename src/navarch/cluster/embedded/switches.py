@@ -3,32 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Sequence
-from typing import Final
 
-from navarch._base.clock import Clock
 from navarch._base.tasks import unless
 from navarch.cache import Cache, Cached, Change
 from navarch.client import Client
 from navarch.cluster.embedded.power import POWER, POWER_OFF
 from navarch.cluster.nodes.node import Node
-from navarch.errors import NavarchError
+from navarch.errors import ContainerError
 from navarch.k8s.core.v1 import Node as NodeObject
 
 __all__ = ["Switch", "Switches"]
-
-_PAUSE_SECONDS: Final = 1.0
-
-_log = logging.getLogger("navarch.cluster")
 
 
 class Switch:
     """A node that runs while it is on; at first it is off."""
 
-    def __init__(self, node: Node, clock: Clock) -> None:
+    def __init__(self, node: Node) -> None:
         self.node = node
-        self._clock = clock
         self._on, self._off = asyncio.Event(), asyncio.Event()
         self._off.set()
 
@@ -39,14 +31,14 @@ class Switch:
         other.clear()
 
     async def run(self) -> None:
-        """Runs the node whenever it is on, until cancelled. One whose processes were killed comes back, as machines do."""
+        """Runs the node whenever it is on, until cancelled. Raises when it has failed; it may be run again then."""
         while True:
             await self._on.wait()
-            try:
-                await unless(self._off.wait(), self.node.run())
-            except (NavarchError, OSError) as error:
-                _log.error("node %s has failed: %s", self.node.name, error)
-            await unless(self._off.wait(), self._clock.sleep(_PAUSE_SECONDS))
+            await unless(self._off.wait(), self._run_node())
+
+    async def _run_node(self) -> None:
+        await self.node.run()
+        raise ContainerError("the process that runs this node's containers has died")
 
 
 class Switches:

@@ -37,6 +37,11 @@ class InProcessTransport:
         """See `Transport`."""
         return "the embedded cluster"
 
+    @property
+    def host(self) -> str:
+        """See `Transport`."""
+        return "embedded"
+
     async def send(self, request: Request) -> Response:
         """See `Transport`. The time limit holds for the answer; a watch may last."""
         return InProcessResponse(await self._answer(request, _asked(request, self._token)))

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Coroutine, Iterable
+from typing import Any, Final
 
 from navarch.api import Key
 from navarch.cache import Cached, Entry
 from navarch.client import StrategicPatch
 from navarch.cluster.controllers.health.conditions import HealthOptions, is_ready, ready_status, silent, tainted
+from navarch.cluster.controllers.parts import Around
 from navarch.cluster.controllers.podbook import PodBook
 from navarch.controller.context import Context
 from navarch.controller.contract import Result
+from navarch.controller.declared import Declared
 from navarch.controller.lookup import Lookup
 from navarch.controller.triggers import ByMetadata, any_change
 from navarch.errors import NotFound
@@ -19,17 +21,36 @@ from navarch.k8s.coordination.v1 import Lease
 from navarch.k8s.core.v1 import Node, Pod
 from navarch.operator import Operator
 
-__all__ = ["declare"]
+__all__ = ["NodeMonitor", "declare"]
+
+Lifecycle = Declared[Node, Coroutine[Any, Any, Result | None]]
 
 _LEASES: Final = Cached(Lease, namespaces=("kube-node-lease",))
 
 
-def declare(operator: Operator, pods: PodBook, options: HealthOptions) -> None:
+class NodeMonitor:
+    """Triggers the controller for every node, every few seconds: that a node is silent is no event."""
+
+    def __init__(self, around: Around, lifecycle: Lifecycle, options: HealthOptions) -> None:
+        self._clock = around.clock.liveness
+        self._nodes = around.cache.collection(Node)
+        self._lifecycle = lifecycle
+        self._options = options
+
+    async def run(self) -> None:
+        """Runs until it is cancelled."""
+        while True:
+            await self._clock.sleep(self._options.look)
+            for entry in self._nodes.entries():
+                self._lifecycle.trigger(entry.key.name, reason="it is looked at every few seconds")
+
+
+def declare(operator: Operator, pods: PodBook, options: HealthOptions) -> Lifecycle:
     """Adds the controller. A node is heard of when its lease is renewed or its heartbeats move on, by our own clock."""
     heard: dict[str, tuple[str, float]] = {}
 
     @operator.controller(Node, watches={_LEASES: ByMetadata(_node_of)}, when=any_change, name="node-lifecycle")
-    async def watch_over(node: Node, ctx: Context) -> Result:
+    async def watch_over(node: Node, ctx: Context) -> Result | None:
         left = _patience(node, await ctx.get(Lease, node.name, namespace="kube-node-lease"), ctx)
         if left <= 0:
             if ready_status(node) != "Unknown":
@@ -38,17 +59,19 @@ def declare(operator: Operator, pods: PodBook, options: HealthOptions) -> None:
         await _taint(node, ctx)
         if ready_status(node) == "Unknown":  # otherwise its kubelet is there, and says it itself
             await _unready(node, ctx, pods)
-        return Result(after=min(left, options.look) if left > 0 else options.look)
+        return Result(after=left) if 0 < left < options.look else None
 
     def _patience(node: Node, lease: Lease | None, ctx: Context) -> float:
         """For how many more seconds nothing need be heard of the node."""
-        now = ctx.client.clock.monotonic()
+        now = ctx.client.clock.liveness.monotonic()
         sign = _sign_of_life(node, lease)
         known = heard.get(node.metadata.uid)
         if known is None or known[0] != sign:
             known = heard[node.metadata.uid] = (sign, now)
         allowed = options.silence if node.status.conditions else options.startup
         return known[1] + allowed - now
+
+    return watch_over
 
 
 def _sign_of_life(node: Node, lease: Lease | None) -> str:
@@ -64,7 +87,6 @@ async def _taint(node: Node, ctx: Context) -> None:
     if wanted != (node.spec.taints or []):
         written = await ctx.patch(node, {"spec": {"taints": wanted or None}})
         node.metadata.resource_version = written.metadata.resource_version
-        node.spec.taints = written.spec.taints
 
 
 async def _unready(node: Node, ctx: Context, pods: PodBook) -> None:

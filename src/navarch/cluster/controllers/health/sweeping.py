@@ -23,7 +23,7 @@ class PodSweeper:
 
     def __init__(self, around: Around, options: HealthOptions) -> None:
         self._client = around.client
-        self._clock = around.clock
+        self._clock = around.clock.liveness
         self._pods = around.pods
         self._nodes = around.cache.collection(Node)
         self._options = options

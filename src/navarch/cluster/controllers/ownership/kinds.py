@@ -118,7 +118,7 @@ class EveryKind:
                     self._news.clear()
                     await self._follow(group)
                     with contextlib.suppress(TimeoutError):
-                        await within(self._around.clock, self._patience(), self._news.wait())
+                        await within(self._around.clock.liveness, self._patience(), self._news.wait())
         finally:
             self._pods.unsubscribe(self._pod_changed)
             self._definitions.unsubscribe(self._definition_changed)
@@ -146,7 +146,7 @@ class EveryKind:
         self._begun.set()
 
     async def _end_those_gone(self, kinds: set[Kind]) -> None:
-        now = self._around.clock.monotonic()
+        now = self._around.clock.liveness.monotonic()
         self._gone = {kind: self._gone.get(kind, now) for kind in kinds}
         for kind in [kind for kind, since in self._gone.items() if now - since >= _GONE_SECONDS]:
             del self._gone[kind]

@@ -82,9 +82,17 @@ class Scheduler:
             self._world.namespaces_changed()
 
     def _node_changed(self, change: Change) -> None:
+        name = change.newest.key.name
         if change.new is None:
-            self._world.remove_node(change.newest.key.name)
-        elif self._world.set_node(node_info(change.new.data)):
+            self._world.remove_node(name)
+            return
+        try:
+            info = node_info(change.new.data)
+        except msgspec.DecodeError as error:
+            _log.warning("expected a node that can be read, got %s: %s; no pod is placed on it", name, error)
+            self._world.remove_node(name)
+            return
+        if self._world.set_node(info):
             self._waiting.node_changed()
 
     def _pod_changed(self, old: PodInfo | None, pod: PodInfo | None) -> None:

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from functools import cached_property
+from typing import Final, NamedTuple
 
 from navarch.k8s.core.v1 import ObjectReference, Pod, Service, ServicePort
 
-__all__ = ["HEADLESS", "Backend", "Port", "address_of", "backends", "has_pods", "is_headless", "is_ready", "ports_of"]
+__all__ = ["HEADLESS", "Backend", "Port", "Ports", "address_of", "backends", "has_pods", "is_headless", "is_ready"]
 
 HEADLESS: Final = "service.kubernetes.io/headless"
+_Name = tuple[str, str]
+"""Of a port of a container, with its protocol."""
 _FINISHED: Final = frozenset({"Succeeded", "Failed"})
 
 
-@dataclass(frozen=True, slots=True)
-class Port:
+class Port(NamedTuple):
     """One port of a service, with the number that it has in a pod."""
 
     name: str
@@ -24,13 +26,24 @@ class Port:
     app_protocol: str | None
 
 
+class Ports(tuple[Port, ...]):  # noqa: SLOT001 - the hash is kept in it
+    """The ports of a service as some of its pods have them: there may be thousands, so they are hashed once."""
+
+    @cached_property
+    def _hash(self) -> int:
+        return super().__hash__()
+
+    def __hash__(self) -> int:
+        return self._hash
+
+
 @dataclass(frozen=True, slots=True)
 class Backend:
     """One pod of a service: how it is reached, and whether it is ready."""
 
     pod: Pod
     address: str
-    ports: tuple[Port, ...]
+    ports: Ports
     is_ready: bool
     is_leaving: bool
     hostname: str | None
@@ -52,13 +65,14 @@ def is_headless(service: Service) -> bool:
 
 def backends(service: Service, pods: Iterable[Pod], family: str) -> Iterator[Backend]:
     """The pods that can be reached by addresses of that family; those that have ended cannot."""
+    numbering = _Numbering(service.spec.ports or ())
     for pod in pods:
         address = address_of(pod, family)
         if address and pod.status.phase not in _FINISHED:
             yield Backend(
                 pod=pod,
                 address=address,
-                ports=ports_of(service, pod),
+                ports=numbering.ports_of(pod),
                 is_ready=is_ready(pod),
                 is_leaving=pod.metadata.deletion_timestamp is not None,
                 hostname=_hostname(service, pod),
@@ -81,24 +95,37 @@ def _hostname(service: Service, pod: Pod) -> str | None:
     return pod.spec.hostname if pod.spec.hostname and pod.spec.subdomain == service.name else None
 
 
-def ports_of(service: Service, pod: Pod) -> tuple[Port, ...]:
-    """The ports of the service that the pod has."""
-    found = ((port, _number(port, pod)) for port in service.spec.ports or ())
-    return tuple(
-        Port(port.name or "", port.protocol or "TCP", number, port.app_protocol)
-        for port, number in found
-        if number is not None
-    )
+class _Numbering:
+    """Which ports of a service its pods have: those that have the same numbers share what was found for the first."""
+
+    def __init__(self, ports: Sequence[ServicePort]) -> None:
+        self._ports = ports
+        self._names = frozenset(port.target_port for port in ports if isinstance(port.target_port, str))
+        self._found: dict[tuple[tuple[_Name, int], ...], Ports] = {}
+
+    def ports_of(self, pod: Pod) -> Ports:
+        numbers = self._numbers(pod)
+        key = tuple(numbers.items())
+        if key not in self._found:
+            self._found[key] = Ports(_numbered(self._ports, numbers))
+        return self._found[key]
+
+    def _numbers(self, pod: Pod) -> dict[_Name, int]:
+        """Ports of containers that the service means by their names; the first of a name counts."""
+        numbers: dict[_Name, int] = {}
+        if not self._names:
+            return numbers
+        sidecars = [each for each in pod.spec.init_containers or () if each.restart_policy == "Always"]
+        for container in (*pod.spec.containers, *sidecars):
+            for port in container.ports or ():
+                if port.name in self._names:
+                    numbers.setdefault((port.name, port.protocol or "TCP"), port.container_port)
+        return numbers
 
 
-def _number(port: ServicePort, pod: Pod) -> int | None:
-    """A port of containers may be meant by its name."""
-    target = port.target_port
-    if not isinstance(target, str):
-        return target or port.port
-    sidecars = [each for each in pod.spec.init_containers or () if each.restart_policy == "Always"]
-    for container in (*pod.spec.containers, *sidecars):
-        for named in container.ports or ():
-            if named.name == target and (named.protocol or "TCP") == (port.protocol or "TCP"):
-                return named.container_port
-    return None
+def _numbered(ports: Iterable[ServicePort], numbers: Mapping[_Name, int]) -> Iterator[Port]:
+    for port in ports:
+        target, protocol = port.target_port, port.protocol or "TCP"
+        number = numbers.get((target, protocol)) if isinstance(target, str) else target or port.port
+        if number is not None:
+            yield Port(port.name or "", protocol, number, port.app_protocol)

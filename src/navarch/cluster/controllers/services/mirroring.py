@@ -7,7 +7,7 @@ from typing import Final
 
 from navarch.api import Key
 from navarch.cache import Cached, Entry
-from navarch.cluster.controllers.services.backends import Port
+from navarch.cluster.controllers.services.backends import Port, Ports
 from navarch.cluster.controllers.services.endpoints import carry_out
 from navarch.cluster.controllers.services.slices import MANAGED_BY, SERVICE_NAME, Kept, changes
 from navarch.cluster.controllers.services.subsets import MANAGED_BY as ENDPOINTS_MANAGED_BY
@@ -55,7 +55,7 @@ def _is_mirrored(endpoints: Endpoints) -> bool:
     return endpoints.labels.get(_SKIP) != "true" and _LEADER not in endpoints.annotations
 
 
-def mirrored(endpoints: Endpoints, family: str) -> Iterator[tuple[tuple[Port, ...], Endpoint]]:
+def mirrored(endpoints: Endpoints, family: str) -> Iterator[tuple[Ports, Endpoint]]:
     """Every address of that family, with its ports."""
     for subset in endpoints.subsets or ():
         ports = _ports(subset)
@@ -65,8 +65,8 @@ def mirrored(endpoints: Endpoints, family: str) -> Iterator[tuple[tuple[Port, ..
                     yield ports, _endpoint(address, is_ready=is_ready)
 
 
-def _ports(subset: EndpointSubset) -> tuple[Port, ...]:
-    return tuple(
+def _ports(subset: EndpointSubset) -> Ports:
+    return Ports(
         Port(port.name or "", port.protocol or "TCP", port.port, port.app_protocol) for port in subset.ports or ()
     )
 

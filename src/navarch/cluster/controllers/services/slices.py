@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from navarch.api import ObjectMeta
-from navarch.cluster.controllers.services.backends import HEADLESS, Backend, Port, is_headless
+from navarch.cluster.controllers.services.backends import HEADLESS, Backend, Port, Ports, is_headless
 from navarch.k8s.core.v1 import Service
 from navarch.k8s.discovery.v1 import Endpoint, EndpointConditions, EndpointPort, EndpointSlice
 
@@ -73,7 +73,7 @@ def endpoint(service: Service, backend: Backend, zones: Mapping[str, str]) -> En
 def changes(
     kept: Kept,
     family: str,
-    wanted: Iterable[tuple[tuple[Port, ...], Endpoint]],
+    wanted: Iterable[tuple[Ports, Endpoint]],
     existing: Iterable[EndpointSlice],
 ) -> Changes:
     """What is to be done so that the slices of one family have just these endpoints.
@@ -82,12 +82,12 @@ def changes(
     few slices change. A service without endpoints has one empty slice, which becomes that of its first endpoints.
     """
     found = Changes()
-    groups: dict[tuple[Port, ...], dict[str, Endpoint]] = {}
+    groups: dict[Ports, dict[str, Endpoint]] = {}
     for ports, each in wanted:
         groups.setdefault(ports, {})[_uid(each)] = each
     if not groups:
-        groups[()] = {}
-    by_ports: dict[tuple[Port, ...], list[EndpointSlice]] = {}
+        groups[Ports()] = {}
+    by_ports: dict[Ports, list[EndpointSlice]] = {}
     for old in existing:
         by_ports.setdefault(_ports_of(old), []).append(old)
     for ports, endpoints in groups.items():
@@ -103,7 +103,7 @@ class _Group:
 
     kept: Kept
     family: str
-    ports: tuple[Port, ...]
+    ports: Ports
 
     def settle(
         self, endpoints: dict[str, Endpoint], slices: list[EndpointSlice], found: Changes, *, is_alone: bool
@@ -156,8 +156,8 @@ def _uid(each: Endpoint) -> str:
     return (each.target_ref.uid if each.target_ref is not None else None) or ",".join(each.addresses)
 
 
-def _ports_of(found: EndpointSlice) -> tuple[Port, ...]:
-    return tuple(
+def _ports_of(found: EndpointSlice) -> Ports:
+    return Ports(
         Port(port.name or "", port.protocol or "TCP", port.port or 0, port.app_protocol) for port in found.ports or ()
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from navarch.cluster.controllers.services.backends import HEADLESS, Backend, Port, is_headless
+from navarch.cluster.controllers.services.backends import HEADLESS, Backend, Port, Ports, is_headless
 from navarch.k8s.core.v1 import EndpointAddress, EndpointPort, EndpointSubset, Service
 
 __all__ = ["MANAGED_BY", "MOST", "labels_of", "subsets"]
@@ -30,17 +30,17 @@ def subsets(service: Service, backends: Iterable[Backend]) -> list[EndpointSubse
     listed = [each for each in backends if each.ports or (is_headless(service) and not service.spec.ports)]
     listed = [each for each in listed if publishes or not each.is_leaving]
     listed.sort(key=lambda each: (not (publishes or each.is_ready), each.address))
-    groups: dict[tuple[Port, ...], list[Backend]] = {}
+    groups: dict[Ports, list[Backend]] = {}
     for backend in listed[:MOST]:
         groups.setdefault(backend.ports, []).append(backend)
     return [_subset(ports, group, publishes=publishes) for ports, group in sorted(groups.items(), key=_order)]
 
 
-def _order(item: tuple[tuple[Port, ...], list[Backend]]) -> list[tuple[int, str, str]]:
+def _order(item: tuple[Ports, list[Backend]]) -> list[tuple[int, str, str]]:
     return [(port.number, port.protocol, port.name) for port in item[0]]
 
 
-def _subset(ports: tuple[Port, ...], backends: list[Backend], *, publishes: bool) -> EndpointSubset:
+def _subset(ports: Ports, backends: list[Backend], *, publishes: bool) -> EndpointSubset:
     ready = [_address(each) for each in backends if publishes or each.is_ready]
     unready = [_address(each) for each in backends if not (publishes or each.is_ready)]
     return EndpointSubset(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from navarch.api import Key
+from navarch.api.names import DNS_SUBDOMAIN
 from navarch.client import MergePatch
 from navarch.cluster.controllers.volumes.local import LocalVolumes, local_volume
 from navarch.cluster.controllers.volumes.matching import asked_size, find_volume, size_of
@@ -160,6 +161,10 @@ class _Binding:
         await self._say_provisioner(storage.provisioner)
         if storage.provisioner != LOCAL:
             self._wait("ExternalProvisioning", _EXTERNAL.format(storage.provisioner))
+            return
+        node = (self.claim.annotations or {}).get(SELECTED_NODE, "")
+        if node and not DNS_SUBDOMAIN.allows(node):  # it becomes a part of a path
+            self._wait("ProvisioningFailed", f"node {node!r} not found", type_="Warning")
             return
         volume = local_volume(self.claim, storage, self.volumes)
         try:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from navarch.api.integers import parse_int64
+
 __all__ = ["fenceposts", "part_of"]
 
 
@@ -13,7 +15,7 @@ def part_of(value: int | str | None, whole: int, *, up: bool) -> int:
     """
     if not isinstance(value, str):
         return value or 0
-    percent = int(value.removesuffix("%"))
+    percent = parse_int64(value.removesuffix("%")) or 0
     return -(-percent * whole // 100) if up else percent * whole // 100
 
 

@@ -9,6 +9,7 @@ from datetime import datetime
 from functools import cmp_to_key
 from typing import Any
 
+from navarch.api.integers import parse_int64
 from navarch.cluster.controllers.workloads.pods import is_active, is_ready, ready_since
 from navarch.k8s.core.v1 import Pod
 
@@ -51,7 +52,7 @@ def _cost(pod: Pod) -> int:
     """What the user says a deletion costs; a text that is no number counts as none."""
     text = pod.annotations.get(_COST, "")
     digits = text.removeprefix("-")
-    return int(text) if digits.isdecimal() and digits.isascii() else 0
+    return (parse_int64(text) or 0) if digits.isdecimal() else 0
 
 
 def _restarts(pod: Pod) -> tuple[int, int]:

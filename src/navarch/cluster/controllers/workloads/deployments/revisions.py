@@ -6,6 +6,7 @@ import copy
 from collections.abc import Iterable, Mapping, Sequence
 
 from navarch.api import ObjectMeta
+from navarch.api.integers import parse_int64
 from navarch.cluster.controllers.workloads.hashing import hash_of
 from navarch.k8s.apps.v1 import Deployment, ReplicaSet, ReplicaSetSpec
 from navarch.k8s.core.v1 import PodTemplateSpec
@@ -47,7 +48,7 @@ _LONGEST_NAME = 253
 def number_on(replica_set: ReplicaSet, annotation: str) -> int | None:
     """A number that is noted on it; None if there is none."""
     text = replica_set.annotations.get(annotation, "")
-    return int(text) if text.isascii() and text.isdecimal() else None
+    return parse_int64(text) if text.isdecimal() else None
 
 
 def by_age(replica_sets: Iterable[ReplicaSet]) -> list[ReplicaSet]:

@@ -211,7 +211,8 @@ def _surplus(tally: Tally, at_least: int, ctx: Context) -> list[Pod]:
     if is_indexed(tally.job):
         best = {index_of(pod): pod for pod in ranked if tally.is_valid(pod)}
         superfluous = [pod for pod in ranked if best.get(index_of(pod)) is not pod]
-    others = [pod for pod in ranked if all(pod is not each for each in superfluous)]
+    going = {pod.metadata.uid for pod in superfluous}
+    others = [pod for pod in ranked if pod.metadata.uid not in going]
     return superfluous + others[: max(at_least - len(superfluous), 0)]
 
 
@@ -226,7 +227,8 @@ async def _add(tally: Tally, count: int, ctx: Context) -> float | None:
     job = tally.job
     if job.spec.backoff_limit_per_index is None or not is_indexed(job):
         succeeded = [pod for pod in tally.pods if pod.status.phase == "Succeeded"]
-        failed = [pod for pod in tally.pods if pod.status.phase == "Failed" or pod in tally.new_failed]
+        new_failed = {pod.metadata.uid for pod in tally.new_failed}
+        failed = [pod for pod in tally.pods if pod.status.phase == "Failed" or pod.metadata.uid in new_failed]
         wait = delay_of_pods(succeeded, failed, ctx.now())
         if wait > 0:
             return wait

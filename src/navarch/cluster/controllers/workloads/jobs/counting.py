@@ -10,7 +10,7 @@ import contextlib
 from dataclasses import dataclass
 from functools import cached_property, partial
 
-from navarch.cluster.controllers.workloads.jobs.indexes import format_indexes, index_of
+from navarch.cluster.controllers.workloads.jobs.indexes import Indexes, format_indexes, index_of
 from navarch.cluster.controllers.workloads.jobs.policies import judged
 from navarch.cluster.controllers.workloads.jobs.tally import (
     FINALIZER,
@@ -58,7 +58,7 @@ class Counting:
         return [pod for pod in self.tally.pods if is_tracked(pod) and self._is_settled(pod)]
 
     def _is_settled(self, pod: Pod) -> bool:
-        if is_deleting(self._job) or pod.metadata.uid in set().union(*self._known):
+        if is_deleting(self._job) or any(pod.metadata.uid in uids for uids in self._known):
             return True
         if not self._has_ended(pod):
             return self.target_is_written and not self._fails
@@ -135,7 +135,7 @@ class Counting:
             failed=sorted(failed & tracked) + new_failed[: room - len(named)] or None,
         )
 
-    def _write_indexes(self, completed: set[int]) -> None:
+    def _write_indexes(self, completed: Indexes) -> None:
         status, failed = self._job.status, self.tally.failed_indexes
         status.completed_indexes = format_indexes(completed) or None
         status.succeeded = len(completed) or None

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
-from navarch.cluster.controllers.workloads.jobs.indexes import parse_indexes
+from navarch.cluster.controllers.workloads.jobs.indexes import Indexes, parse_indexes
 from navarch.k8s.batch.v1 import (
     PodFailurePolicy,
     PodFailurePolicyOnExitCodesRequirement,
@@ -68,7 +67,7 @@ def _ended_so(
     return None
 
 
-def success_of(policy: SuccessPolicy | None, completions: int, succeeded: AbstractSet[int]) -> str:
+def success_of(policy: SuccessPolicy | None, completions: int, succeeded: Indexes) -> str:
     """Which rule says that enough has succeeded; empty if none does."""
     for number, rule in enumerate(policy.rules if policy else ()):
         if succeeded and _is_met(rule, completions, succeeded):
@@ -76,10 +75,10 @@ def success_of(policy: SuccessPolicy | None, completions: int, succeeded: Abstra
     return ""
 
 
-def _is_met(rule: SuccessPolicyRule, completions: int, succeeded: AbstractSet[int]) -> bool:
+def _is_met(rule: SuccessPolicyRule, completions: int, succeeded: Indexes) -> bool:
     count = rule.succeeded_count
     if rule.succeeded_indexes is None:
         return count is not None and len(succeeded) >= count
     wanted = parse_indexes(rule.succeeded_indexes, completions)
-    done = len(wanted & succeeded)
+    done = wanted.common(succeeded)
     return bool(wanted) and (done == len(wanted) or (count is not None and done >= count))

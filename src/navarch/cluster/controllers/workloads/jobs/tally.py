@@ -10,8 +10,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
+from navarch.api.integers import parse_int64
 from navarch.cluster.controllers.workloads.jobs.backoff import finished_at
-from navarch.cluster.controllers.workloads.jobs.indexes import index_of, parse_indexes
+from navarch.cluster.controllers.workloads.jobs.indexes import Indexes, index_of, parse_indexes
 from navarch.cluster.controllers.workloads.jobs.policies import judged
 from navarch.cluster.controllers.workloads.pods import is_active, is_deleting, is_terminating
 from navarch.k8s.batch.v1 import Job, UncountedTerminatedPods
@@ -53,7 +54,7 @@ def failures_of_index(pod: Pod | None) -> tuple[int, int]:
     if pod is None:
         return 0, 0
     texts = (pod.annotations.get(name, "") for name in (_FAILURES, _IGNORED))
-    counted, ignored = (int(text) if text.isascii() and text.isdecimal() else 0 for text in texts)
+    counted, ignored = (parse_int64(text) or 0 for text in texts)
     return counted, ignored
 
 
@@ -107,17 +108,17 @@ class Tally:
         return [pod for pod in self.pods if is_tracked(pod) and pod.metadata.uid not in known and self.is_valid(pod)]
 
     @cached_property
-    def completed(self) -> set[int]:
+    def completed(self) -> Indexes:
         """The indexes that the status knows as done."""
         return parse_indexes(self.job.status.completed_indexes, self.job.spec.completions or 0)
 
     @cached_property
-    def succeeded_indexes(self) -> set[int]:
+    def succeeded_indexes(self) -> Indexes:
         """The indexes that are done."""
         return self.completed | _indexes(pod for pod in self.new_succeeded)
 
     @cached_property
-    def failed_indexes(self) -> set[int] | None:
+    def failed_indexes(self) -> Indexes | None:
         """The indexes that have failed for good; None if failures are not counted for each."""
         limit = self.job.spec.backoff_limit_per_index
         if limit is None or not is_indexed(self.job):
@@ -160,14 +161,14 @@ class Tally:
         return found
 
     @cached_property
-    def busy_indexes(self) -> set[int]:
+    def busy_indexes(self) -> Indexes:
         """The indexes that need no new pod."""
-        waiting = _indexes(self.terminating) if replaces_failed_only(self.job) else set()
-        return self.succeeded_indexes | (self.failed_indexes or set()) | _indexes(self.active) | waiting
+        waiting = _indexes(self.terminating) if replaces_failed_only(self.job) else Indexes()
+        return self.succeeded_indexes | (self.failed_indexes or Indexes()) | _indexes(self.active) | waiting
 
 
-def _indexes(pods: Iterable[Pod]) -> set[int]:
-    return {index for pod in pods if (index := index_of(pod)) is not None}
+def _indexes(pods: Iterable[Pod]) -> Indexes:
+    return Indexes.of(index for pod in pods if (index := index_of(pod)) is not None)
 
 
 def _standing(pod: Pod) -> tuple[int, float]:

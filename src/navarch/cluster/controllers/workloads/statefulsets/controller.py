@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Container, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -38,6 +38,7 @@ __all__ = ["declare"]
 
 _HASH = "controller.kubernetes.io/hash"
 _AT_ONCE = 64
+_BURST = 500
 
 
 def declare(operator: Operator) -> None:
@@ -122,7 +123,10 @@ def _serves(pod: Pod) -> bool:
 
 @dataclass
 class World:
-    """A StatefulSet and its pods as one reconcile sees them."""
+    """A StatefulSet and its pods as one reconcile sees them: those that are there, and the missing ones that it makes.
+
+    Of missing pods there may be two billion: they are made a burst at a time, where order matters one at a time.
+    """
 
     stateful_set: StatefulSet
     history: History
@@ -135,7 +139,9 @@ class World:
         self._ordered = self.stateful_set.spec.pod_management_policy != "Parallel"
         found = {ordinal_of(pod): pod for pod in self.pods}
         wanted = ordinals_of(self.stateful_set)
-        self._replicas = [found.get(ordinal) or self._new(ordinal) for ordinal in wanted]
+        ordinals = _until_missing(wanted, found, 1 if self._ordered else _BURST)
+        self._replicas = [found.get(ordinal) or self._new(ordinal) for ordinal in ordinals]
+        self._has_all = len(ordinals) == len(wanted)
         condemned = [pod for ordinal, pod in found.items() if ordinal not in wanted]
         self._condemned = sorted(condemned, key=ordinal_of, reverse=True)
 
@@ -147,7 +153,7 @@ class World:
 
     async def step(self) -> None:
         """What can be done now: missing pods are made, surplus ones go, old versions are replaced, in that order."""
-        if not await self._all(self._replicas, self._tend):
+        if not await self._all(self._replicas, self._tend) or not self._has_all:
             return
         if not await self._all(self._condemned, self._disown):
             return
@@ -221,7 +227,18 @@ class World:
         rolling = strategy.rolling_update if strategy else None
         if rolling is None or rolling.max_unavailable is None:
             return None
-        return max(part_of(rolling.max_unavailable, len(self._replicas), up=False), 1)
+        return max(part_of(rolling.max_unavailable, len(ordinals_of(self.stateful_set)), up=False), 1)
+
+
+def _until_missing(wanted: range, found: Container[int], count: int) -> list[int]:
+    """The first ordinals up to the one with which so many are missing; all of them if fewer are."""
+    ordinals: list[int] = []
+    for ordinal in wanted:
+        if count == 0:
+            break
+        count -= ordinal not in found
+        ordinals.append(ordinal)
+    return ordinals
 
 
 def replaceable(
