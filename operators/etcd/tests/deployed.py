@@ -9,6 +9,7 @@ from typing import Any
 
 import yaml
 
+from etcd_operator.trust import SECRETS_ROLE
 from navarch.api import Dynamic
 from navarch.client import Client
 from navarch.operator import Operator
@@ -32,8 +33,22 @@ class Deployed(Cluster):
         for manifest in manifests("operator.yaml", "rbac.yaml"):
             if manifest["kind"] != "Deployment":
                 await self.client.apply(Dynamic(manifest))
+        await grant_secrets(self.client, "default")
         async with super().run(*operators, client=client or self.client_as(ACCOUNT, namespace=NAMESPACE)):
             yield
+
+
+async def grant_secrets(client: Client, namespace: str) -> None:
+    """What the administrator does in each namespace whose Secrets the operator may use."""
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": SECRETS_ROLE}
+    binding = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "RoleBinding",
+        "metadata": {"name": SECRETS_ROLE, "namespace": namespace},
+        "roleRef": role,
+        "subjects": [{"kind": "ServiceAccount", "name": "etcd-operator", "namespace": NAMESPACE}],
+    }
+    await client.apply(Dynamic(binding))
 
 
 def with_rights(cluster: Cluster) -> Cluster:

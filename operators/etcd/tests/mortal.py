@@ -37,6 +37,10 @@ class Mortal:
     def origin(self) -> str:
         return "a test"
 
+    @property
+    def host(self) -> str:
+        return "a-test:443"
+
     async def send(self, request: Request) -> Response:
         response = await self._living.send(request)
         if request.method != "GET" and self._of & set(request.path.split("/")):

@@ -47,6 +47,38 @@ NONSENSE: list[tuple[str, dict[str, Any], str]] = [
         {"clusterName": "c", **S3, "backupPolicy": {"schedule": "@daily", "backupIntervalInSecond": 1}},
         "either schedule or backupIntervalInSecond",
     ),
+    (
+        "EtcdBackup",
+        {"clusterName": "c", **S3, "backupPolicy": {"backupIntervalInSecond": 9_000_000_000_000_000_000}},
+        "at most 100 years",
+    ),
+    (
+        "EtcdBackup",
+        {"clusterName": "c", "s3": {"path": "bucket/a", "endpoint": "https://store.example.com"}},
+        "needs a Secret of this namespace: set awsSecret",
+    ),
+    (
+        "EtcdRestore",
+        {"etcdCluster": {"name": "c"}, "gcs": {"path": "bucket/a", "endpoint": "https://store.example.com"}},
+        "needs a Secret of this namespace: set gcpSecret",
+    ),
+    (
+        "EtcdCluster",
+        {"backup": {"s3": {"path": "bucket/a", "awsSecret": "aws", "endpoint": "https://user@store.example.com"}}},
+        "expected an endpoint",
+    ),
+    *(
+        ("EtcdCluster", {"restoreFrom": {"s3": {"path": path, "awsSecret": "aws"}}}, "expected a path such as")
+        for path in (
+            "evil.example.com#/a",
+            "u@evil/a",
+            "bucket/../a",
+            "bucket/a//b",
+            "bucket/./a",
+            "bucket/a\\b",
+            "b/\x01a",
+        )
+    ),
     ("EtcdCluster", {"backup": {"policy": {}}}, "exactly one of s3, gcs, abs, pvc and local"),
     ("EtcdCluster", {"restoreFrom": {**S3, **LOCAL}}, "exactly one of s3, gcs, abs, pvc and local"),
     ("EtcdRestore", {"etcdCluster": {"name": "c"}}, "exactly one of s3, gcs, abs, pvc and local"),

@@ -12,12 +12,21 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src"
 
 
-@pytest.mark.parametrize("variable", ["ETCD_OPERATOR_HEALTH", "ETCD_OPERATOR_METRICS"])
-def test_an_address_that_is_none_is_refused_in_a_sentence(variable: str) -> None:
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("ETCD_OPERATOR_HEALTH", "nowhere"),
+        ("ETCD_OPERATOR_METRICS", "nowhere"),
+        ("ETCD_OPERATOR_NAMESPACES", "team-a,nowhere*"),
+        ("ETCD_OPERATOR_NAMESPACES", "nowhere,"),
+        ("ETCD_OPERATOR_MAX_SNAPSHOT", "nowhere"),
+    ],
+)
+def test_a_value_that_is_none_is_refused_in_a_sentence(variable: str, value: str) -> None:
     """With an example, and without a traceback."""
     run = subprocess.run(
         [sys.executable, "-m", "etcd_operator"],
-        env={**os.environ, "PYTHONPATH": str(SOURCE), variable: "nowhere"},
+        env={**os.environ, "PYTHONPATH": str(SOURCE), variable: value},
         capture_output=True,
         text=True,
         timeout=60,

@@ -18,7 +18,7 @@ from etcd_operator.trust import Keyring
 from etcd_operator.trust.authority import Authority, Pair, Subject
 from etcd_operator.trust.issuing import issued
 from etcd_operator.trust.keyring import examined
-from navarch import Context
+from navarch import Context, Key
 from navarch.api import set_controller
 from navarch.errors import Forbidden
 from navarch.k8s.core.v1 import Secret
@@ -291,7 +291,8 @@ class Shelf:
 
     def __init__(self, **secrets: Secret) -> None:
         self.secrets, self.asked, self.elapsed = secrets, 0, timedelta()
-        self.forbidden = False
+        self.forbidden = ""
+        self.key = Key("team-a", "c")
 
     def now(self) -> datetime:
         return NOW + self.elapsed
@@ -299,7 +300,7 @@ class Shelf:
     async def get(self, kind: Any, name: str) -> Secret | None:
         self.asked += 1
         if self.forbidden:
-            raise Forbidden("no", code=403)
+            raise Forbidden(self.forbidden, code=403)
         return self.secrets.get(name)
 
     async def apply(self, secret: Secret) -> Secret:
@@ -337,8 +338,12 @@ async def test_a_secret_of_somebody_else_is_not_overwritten() -> None:
     keys = await Keyring().kept_up(cluster, on(shelf), ())
     assert "c-peer-tls is there, and is not of this cluster" in keys.faults[0]
     assert shelf.secrets["c-peer-tls"].data == {"mine": b"1"}
-    shelf.forbidden = True
-    assert "not allowed to get Secret" in (await Keyring().kept_up(cluster, on(shelf), ())).faults[0]
+    shelf.forbidden = 'secrets "x" is forbidden: User "system:serviceaccount:ops:etcd" cannot get resource "secrets"'
+    told = (await Keyring().kept_up(cluster, on(shelf), ())).faults[0]
+    assert "not allowed to get Secret" in told
+    assert told.endswith("--namespace=team-a --clusterrole=etcd-operator-secrets --serviceaccount=ops:etcd")
+    shelf.forbidden = "a policy says no"
+    assert "let the operator get Secret c-authorities: " in (await Keyring().kept_up(cluster, on(shelf), ())).faults[0]
 
 
 async def test_members_that_run_are_not_given_certificates_that_nobody_trusts() -> None:

@@ -9,10 +9,12 @@ from typing import Final
 
 from prometheus_client import REGISTRY
 
+from etcd_operator.backup.snapshots import MAX_BYTES
 from etcd_operator.manifests import PYTHON_IMAGE
 from etcd_operator.operator import etcd_operator
-from navarch import Endpoints
-from navarch.errors import ConfigError
+from navarch import Endpoints, Quantity
+from navarch.api.names import DNS_LABEL
+from navarch.errors import ConfigError, InvalidValueError
 
 _HEALTH: Final = "127.0.0.1:8081"
 _METRICS: Final = "127.0.0.1:8080"
@@ -24,25 +26,61 @@ def main() -> None:
 
     ETCD_OPERATOR_BACKUPS is the folder for backups that are local, ETCD_OPERATOR_PYTHON_IMAGE an image with a Python, such
     as the operator's own. ETCD_OPERATOR_HEALTH and ETCD_OPERATOR_METRICS say where probes and numbers are served.
+    ETCD_OPERATOR_NAMESPACES are the names of the namespaces that it is for, with commas between them: it needs Roles there,
+    and CRDs that somebody else installed. ETCD_OPERATOR_AMBIENT is the file that says who may use its own cloud credentials,
+    ETCD_OPERATOR_MAX_SNAPSHOT the size of the largest snapshot that it takes.
     """
-    endpoints = _endpoints()
-    folder = os.environ.get("ETCD_OPERATOR_BACKUPS")
-    image = os.environ.get("ETCD_OPERATOR_PYTHON_IMAGE") or PYTHON_IMAGE
-    etcd_operator(endpoints=endpoints, backups=Path(folder) if folder else None, python_image=image).run()
-
-
-def _endpoints() -> Endpoints:
-    """Whoever reads the numbers from another machine has to show a token."""
-    metrics = os.environ.get("ETCD_OPERATOR_METRICS", _METRICS)
     try:
-        return Endpoints(
-            health=os.environ.get("ETCD_OPERATOR_HEALTH", _HEALTH),
-            metrics=metrics,
-            token_review=metrics.rpartition(":")[0] not in _LOCAL,
-            registry=REGISTRY,
+        namespaces = _namespaces(os.environ.get("ETCD_OPERATOR_NAMESPACES", ""))
+        operator = etcd_operator(
+            namespaces=namespaces,
+            crds="verify" if namespaces else "install",
+            endpoints=_endpoints(),
+            backups=_path("ETCD_OPERATOR_BACKUPS"),
+            ambient=_path("ETCD_OPERATOR_AMBIENT"),
+            python_image=os.environ.get("ETCD_OPERATOR_PYTHON_IMAGE") or PYTHON_IMAGE,
+            max_snapshot_bytes=_size(os.environ.get("ETCD_OPERATOR_MAX_SNAPSHOT", "")),
         )
     except ConfigError as error:
         sys.exit(str(error))
+    operator.run()
+
+
+def _path(variable: str) -> Path | None:
+    value = os.environ.get(variable)
+    return Path(value) if value else None
+
+
+def _namespaces(text: str) -> tuple[str, ...]:
+    """Names alone: rights in namespaces that a pattern chooses are rights in all of them."""
+    names = tuple(dict.fromkeys(each.strip() for each in text.split(","))) if text else ()
+    for name in names:
+        if not DNS_LABEL.allows(name):
+            raise ConfigError(f"expected names such as team-a,team-b in ETCD_OPERATOR_NAMESPACES, got {text!r}")
+    return names
+
+
+def _size(text: str) -> int:
+    if not text:
+        return MAX_BYTES
+    try:
+        size = int(Quantity(text).decimal)
+    except InvalidValueError:
+        size = 0
+    if size <= 0:
+        raise ConfigError(f"expected a size such as 16Gi in ETCD_OPERATOR_MAX_SNAPSHOT, got {text!r}")
+    return size
+
+
+def _endpoints() -> Endpoints:
+    """Whoever reads the numbers from another machine has to show a token. Raises `ConfigError`."""
+    metrics = os.environ.get("ETCD_OPERATOR_METRICS", _METRICS)
+    return Endpoints(
+        health=os.environ.get("ETCD_OPERATOR_HEALTH", _HEALTH),
+        metrics=metrics,
+        token_review=metrics.rpartition(":")[0] not in _LOCAL,
+        registry=REGISTRY,
+    )
 
 
 if __name__ == "__main__":

@@ -16,7 +16,10 @@ from etcd_operator.versions import Version
 from navarch.errors import EtcdAccessError, EtcdError, EtcdRefusedError, EtcdUnavailableError
 from navarch.etcd import AlarmMember, EtcdClient, EtcdOptions, EtcdSession, EtcdTls, Member, Status
 
-__all__ = ["Connections", "Gateways", "reachable"]
+__all__ = ["MAX_ANSWER_BYTES", "Connections", "Gateways", "reachable"]
+
+MAX_ANSWER_BYTES: Final = 16 << 20
+"""Members run an image that their owner chose: what they answer must not fill the operator's memory."""
 
 _TIMEOUT: Final = 2.0
 _HASH_SECONDS: Final = 15.0
@@ -71,6 +74,7 @@ def _options(endpoints: Sequence[str], tls: EtcdTls | None, who: Keys) -> EtcdOp
         timeout=_TIMEOUT,
         connect_timeout=_TIMEOUT / 2,
         patience=0,
+        max_answer_bytes=MAX_ANSWER_BYTES,
     )
 
 

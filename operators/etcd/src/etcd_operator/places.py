@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from datetime import timedelta
 from typing import Annotated, Any, Final
 
 import msgspec
@@ -9,6 +11,7 @@ import msgspec
 from navarch import Meta, Model, Quantity, Rule
 
 __all__ = [
+    "BUCKET",
     "ONE_PLACE",
     "AbsSource",
     "BackupPolicy",
@@ -20,7 +23,10 @@ __all__ = [
     "S3Source",
     "Source",
     "at",
+    "is_in_bucket",
+    "is_server",
     "names_its_place",
+    "names_nothing_else",
     "object_of",
     "path_of",
     "source_of",
@@ -28,8 +34,21 @@ __all__ = [
 ]
 
 _PATH = Meta(min_length=1, max_length=1024)
+BUCKET: Final = "[A-Za-z0-9][A-Za-z0-9._-]*"
+"""The name of a bucket becomes part of the name of a host: with another character, that could be any host."""
+_LETTER: Final = r"[^/\\\x00-\x1f\x7f]"
+_NOT_DOT: Final = r"[^/.\\\x00-\x1f\x7f]"
+_FOLDER: Final = rf"(?:\.?{_NOT_DOT}{_LETTER}*|\.\.{_LETTER}+)"
+"""Neither empty nor `.` nor `..`, and without a backslash or a control character."""
+_NAMES: Final = rf"{_FOLDER}(?:/{_FOLDER})*"
+_OBJECT: Final = f"{BUCKET}/{_NAMES}"
+_SERVER: Final = r"https?://[A-Za-z0-9.\[\]:_-]+(?:/[A-Za-z0-9._~/-]*)?"
+"""A host, without a user, a query or a fragment."""
 _IN_BUCKET = Meta(pattern="^[^/]+/.*[^/]$")
 _IN_FOLDER = Meta(pattern="^[^/].*[^/]$")
+_ENDPOINT = Meta(max_length=1024)
+_LONGEST: Final = 100 * 365 * 24 * 3600
+"""In seconds. What is asked for beyond it has no end that a clock knows."""
 _SCHEDULE: Final = (
     r"^$|^((TZ|CRON_TZ)=\S+ +)?"
     r"(@(yearly|annually|monthly|weekly|daily|midnight|hourly)|@every [0-9a-z.]+|(\S+ +){4}\S+)$"
@@ -49,39 +68,61 @@ def names_its_place(field: str) -> Rule:
     )
 
 
-class S3Source(Model):
+def _at_the_door(secret: str) -> tuple[Rule, ...]:
+    """What the API server refuses of a place in a bucket. They are rules and no patterns: what was stored before is still
+    read, and the operator says what is wrong with it.
+    """
+    return (
+        Rule(
+            f"!has(self.endpoint) || self.endpoint == '' || (has(self.{secret}) && self.{secret} != '')",
+            message=f"an endpoint needs a Secret of this namespace: set {secret}",
+        ),
+        Rule(
+            f"!has(self.endpoint) || self.endpoint == '' || self.endpoint.matches(r'^{_SERVER}$')",
+            message="expected an endpoint such as https://store.example.com, without user, query and fragment",
+        ),
+        Rule(
+            f"self.path.matches(r'^{_OBJECT}$')",
+            message="expected a path such as bucket/folder/etcd.db, without empty folders, `.` and `..`",
+        ),
+    )
+
+
+class S3Source(Model, rules=_at_the_door("awsSecret")):
     """S3, or what speaks like it."""
 
     path: Annotated[str, _PATH, _IN_BUCKET]
     """The bucket, a slash, and the name of the object."""
     aws_secret: str = ""
-    """A Secret with `credentials` and `config`, as the files of AWS' tools; without it, whatever the operator has."""
-    endpoint: str = ""
-    """Where the store is, if it is not AWS'."""
+    """A Secret with `credentials` and `config`, as the files of AWS' tools. Without it, the operator's own credentials are
+    used, where its administrator has allowed that for this namespace and path.
+    """
+    endpoint: Annotated[str, _ENDPOINT] = ""
+    """Where the store is, if it is not AWS'. It needs a Secret."""
     force_path_style: bool = False
 
 
-class GcsSource(Model):
+class GcsSource(Model, rules=_at_the_door("gcpSecret")):
     """Google Cloud Storage."""
 
     path: Annotated[str, _PATH, _IN_BUCKET]
     """The bucket, a slash, and the name of the object."""
     gcp_secret: str = ""
-    """A Secret with `access-token`, or with the key of a service account as `credentials.json`; without it, whatever the
-    operator has.
+    """A Secret with `access-token`, or with the key of a service account as `credentials.json`. Without it, the operator's
+    own credentials are used, where its administrator has allowed that for this namespace and path.
     """
-    endpoint: str = ""
-    """Where the store is, if it is not Google's."""
+    endpoint: Annotated[str, _ENDPOINT] = ""
+    """Where the store is, if it is not Google's. It needs a Secret."""
 
 
-class AbsSource(Model):
+class AbsSource(Model, rules=_at_the_door("absSecret")):
     """Azure Blob Storage."""
 
     path: Annotated[str, _PATH, _IN_BUCKET]
     """The container, a slash, and the name of the blob."""
     abs_secret: Annotated[str, Meta(min_length=1)]
     """A Secret with `storage-account` and `storage-key`; and `cloud`, such as `AzureChinaCloud`, if it is not the public one."""
-    endpoint: str = ""
+    endpoint: Annotated[str, _ENDPOINT] = ""
     """Where the store is, if it is none of Azure's."""
 
 
@@ -133,6 +174,10 @@ class BackupPolicy(
             "has(self.backupIntervalInSecond) && self.backupIntervalInSecond > 0)",
             message="expected either schedule or backupIntervalInSecond",
         ),
+        *(
+            Rule(f"!has(self.{field}) || self.{field} <= {_LONGEST}", message=f"expected {field} of at most 100 years")
+            for field in ("timeoutInSecond", "backupIntervalInSecond", "maxAgeInSecond")
+        ),
     ),
 ):
     """How often, and how many are kept."""
@@ -149,6 +194,16 @@ class BackupPolicy(
     """How many stay; 0 keeps all. The newest good one always stays, and so do up to ten of earlier clusters."""
     max_age_in_second: Annotated[int, Meta(ge=0)] = 0
     """Older ones go; 0 keeps all."""
+
+    @property
+    def interval(self) -> timedelta:
+        """Between two; 0 if there is none."""
+        return timedelta(seconds=min(self.backup_interval_in_second, _LONGEST))
+
+    @property
+    def max_age(self) -> timedelta:
+        """Of those that stay; 0 keeps all."""
+        return timedelta(seconds=min(self.max_age_in_second, _LONGEST))
 
     @property
     def is_repeated(self) -> bool:
@@ -202,6 +257,25 @@ def at(place: Place, name: str) -> Place:
     return Place(
         **{field: msgspec.structs.replace(source, path=f"{_bucket(source)}{name}") for field, source in given.items()}
     )
+
+
+def names_nothing_else(path: str) -> bool:
+    """Whether a path, or what follows the bucket in one, means in every store what it says.
+
+    >>> [names_nothing_else(each) for each in ("some/etcd.db", "a//b", "a/../b", "./a", "a/", "...")]
+    [True, False, False, False, False, True]
+    """
+    return re.fullmatch(_NAMES, path) is not None
+
+
+def is_in_bucket(path: str) -> bool:
+    """Whether it is the name of a bucket, a slash and the name of an object; the API server asks for that too."""
+    return re.fullmatch(_OBJECT, path) is not None
+
+
+def is_server(endpoint: str) -> bool:
+    """Whether it is the URL of a host and nothing more; the API server asks for that too."""
+    return re.fullmatch(_SERVER, endpoint) is not None
 
 
 def _bucket(source: Source) -> str:

@@ -7,12 +7,13 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
-from etcd_operator.gateways import reachable
+from etcd_operator.gateways import MAX_ANSWER_BYTES, reachable
+from etcd_operator.hosts import why_not_at
 from etcd_operator.kinds import EtcdCluster
 from etcd_operator.looking import pod_seen
 from etcd_operator.manifests import client_urls, is_of, labels_of, secret_names
 from etcd_operator.trust import FaultError, Keyring, Keys
-from navarch import Context
+from navarch import ALL, Context
 from navarch.errors import ConfigError
 from navarch.etcd import EtcdClient, EtcdOptions
 from navarch.k8s.core.v1 import Pod
@@ -32,6 +33,10 @@ class Reached:
     """
     ready: frozenset[str] = frozenset()
     """The endpoints of those that Kubernetes says are ready, which takes a quorum."""
+    is_own: bool = True
+    """Whether they are pods that the operator made; somebody may have named any other server as an endpoint."""
+    foreign: frozenset[str] = frozenset()
+    """Identities of clusters that must not answer: those of EtcdClusters of other namespaces."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +55,9 @@ class Way:
 class Reach:
     """Reaches members of clusters, and endpoints of anybody's. All raise `FaultError`, in words for a status."""
 
-    def __init__(self, keyring: Keyring) -> None:
+    def __init__(self, keyring: Keyring, namespaces: tuple[str, ...] = ()) -> None:
         self._keyring = keyring
+        self._namespaces = namespaces or (ALL,)
 
     @asynccontextmanager
     async def cluster(self, cluster: EtcdCluster, ctx: Context) -> AsyncIterator[Reached]:
@@ -81,9 +87,18 @@ class Reach:
 
     @asynccontextmanager
     async def endpoints(self, endpoints: Sequence[str], secret: str, ctx: Context) -> AsyncIterator[Reached]:
-        """With the certificate in a Secret, if one is named."""
+        """With the certificate in a Secret, if one is named. Clusters of other namespaces are not meant."""
+        for endpoint in endpoints:
+            if words := await why_not_at(endpoint):
+                raise FaultError(f"etcdEndpoints: {words}")
+        foreign = await self._identities_elsewhere(ctx)
         async with _opened(tuple(endpoints), await self._keyring.of_secret(secret, ctx)) as reached:
-            yield reached
+            yield replace(reached, is_own=False, foreign=foreign)
+
+    async def _identities_elsewhere(self, ctx: Context) -> frozenset[str]:
+        found = [each for namespace in self._namespaces for each in await ctx.list(EtcdCluster, namespace=namespace)]
+        elsewhere = {each.status.cluster_id for each in found if each.namespace != ctx.key.namespace}
+        return frozenset(elsewhere - {""})
 
 
 @asynccontextmanager
@@ -92,7 +107,14 @@ async def _opened(endpoints: tuple[str, ...], keys: Keys) -> AsyncIterator[Reach
         raise FaultError("there is no member to be asked")
     with keys.tls() as tls:
         try:
-            options = EtcdOptions(endpoints=endpoints, user=keys.user, password=keys.password, tls=tls, patience=0)
+            options = EtcdOptions(
+                endpoints=endpoints,
+                user=keys.user,
+                password=keys.password,
+                tls=tls,
+                patience=0,
+                max_answer_bytes=MAX_ANSWER_BYTES,
+            )
             client = EtcdClient(options)
         except ConfigError as error:
             raise FaultError(str(error)) from None

@@ -69,7 +69,7 @@ class Reconciler:
             cluster.status.ip_family = await _family(cluster, ctx, pods)
             if cluster.spec.paused:
                 return Result(after=plan.after)
-            await self._keeper.keep(cluster, ctx)
+            refusals += await self._kept(cluster, ctx)
             if refusals and not cluster.status.cluster_id:
                 return Result(after=_refused(plan, cluster, ctx, "; ".join(refusals)))
             if abs((ctx.now() - looked).total_seconds()) > _FRESH:
@@ -78,6 +78,14 @@ class Reconciler:
             return Result(
                 after=_refused(plan, cluster, ctx, "; ".join(refusals)) if refusals and not plan.step else after
             )
+
+    async def _kept(self, cluster: EtcdCluster, ctx: Context) -> list[str]:
+        """What the API server has against the backups that are asked for: members are seen to all the same."""
+        try:
+            await self._keeper.keep(cluster, ctx)
+        except (Invalid, Forbidden) as error:
+            return [f"spec.backup cannot be brought about: {error}"]
+        return []
 
     async def _stepped(self, plan: Plan, cluster: EtcdCluster, ctx: Context, etcd: Etcd) -> float:
         """How long until the next look."""

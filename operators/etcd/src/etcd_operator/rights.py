@@ -15,7 +15,7 @@ from navarch.k8s.events.v1 import Event
 from navarch.k8s.policy.v1 import PodDisruptionBudget
 from navarch.operator import Uses
 
-__all__ = ["RIGHTS"]
+__all__ = ["RIGHTS", "SECRET_RIGHTS"]
 
 _FOLLOWED: Final = ("get", "list", "watch")
 _APPLIED: Final = (*_FOLLOWED, "create", "patch")
@@ -33,6 +33,8 @@ RIGHTS: Final = (
     Uses(Service, _APPLIED),
     Uses(PodDisruptionBudget, _APPLIED),
     Uses(Node, ("get",)),  # those of silent members
-    Uses(Secret, ("create", "get", "patch")),
     Uses(Event, ("create", "patch")),
 )
+"""In the whole cluster, or in each namespace that it is for."""
+SECRET_RIGHTS: Final = Uses(Secret, ("create", "get", "patch"))
+"""In each namespace for itself, by a RoleBinding: without it, the operator works there as far as it goes without Secrets."""

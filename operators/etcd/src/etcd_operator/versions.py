@@ -9,7 +9,7 @@ from navarch.errors import InvalidValueError
 
 __all__ = ["Version", "why_not"]
 
-_FORM: Final = re.compile(r"v?(\d+)\.(\d+)\.(\d+)(?:[-.+].*)?")
+_FORM: Final = re.compile(r"v?([0-9]{1,9})\.([0-9]{1,9})\.([0-9]{1,9})(?:[-.+].{0,64})?")
 
 
 class Version(NamedTuple):
@@ -28,7 +28,7 @@ class Version(NamedTuple):
         """Raises `InvalidValueError` for a text that is none."""
         found = _FORM.fullmatch(text.strip())
         if found is None:
-            raise InvalidValueError(f"expected a version such as 3.5.21, got {text!r}")
+            raise InvalidValueError(f"expected a version such as 3.5.21, got {text[:64]!r}")
         return cls(int(found[1]), int(found[2]), int(found[3]))
 
     def __str__(self) -> str:

@@ -9,12 +9,13 @@ import re
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Final
 
 import msgspec
 
+from etcd_operator.backup.bolt import MAX_REVISION
 from etcd_operator.backup.faults import DamagedError, StoreError
-from etcd_operator.backup.snapshots import Snapshot, check
+from etcd_operator.backup.snapshots import MAX_BYTES, Snapshot, check, refuse_larger
 from etcd_operator.backup.store import PARTIAL, Store, explained
 from etcd_operator.backup.trial import Verified
 
@@ -27,6 +28,7 @@ copy, or another series whose name begins alike."""
 _OTHERS: Final = 10
 """Of so many clusters with one path the newest is spared. Each restore makes another cluster of etcd: without an end to
 that, the path would fill up."""
+_MANIFEST_BYTES: Final = 1 << 16
 
 
 def series_name(name: str, revision: int, taken: datetime) -> str:
@@ -41,22 +43,23 @@ def series_name(name: str, revision: int, taken: datetime) -> str:
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """What was known of a snapshot when it was put away."""
 
-    object: str
-    sha256: str
-    size: int
-    revision: int
-    version: str
-    taken: datetime
+    object: Annotated[str, msgspec.Meta(max_length=2048)]
+    sha256: Annotated[str, msgspec.Meta(max_length=64)]
+    size: Annotated[int, msgspec.Meta(ge=0, le=MAX_REVISION)]
+    revision: Annotated[int, msgspec.Meta(ge=0, le=MAX_REVISION)]
+    version: Annotated[str, msgspec.Meta(pattern=r"^(v?[0-9]{1,9}\.[0-9]{1,9}\.[0-9]{1,9}([-.+].{0,64})?)?$")]
+    taken: Annotated[datetime, msgspec.Meta(tz=True)]
     verified: Verified
-    cluster: str = ""
+    cluster: Annotated[str, msgspec.Meta(max_length=64)] = ""
     """The identity of the cluster of etcd that it was taken from; empty if that was not known."""
 
 
 class Archive:
     """The snapshots of one store. Raises a `StoreError`, or `DamagedError` for what is not what was put there."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, *, max_bytes: int = MAX_BYTES) -> None:
         self._store = store
+        self._max_bytes = max_bytes
 
     async def put(self, snapshot: Snapshot, name: str, taken: datetime, verified: Verified) -> Manifest:
         """Puts it away under another name, reads it back, and only then lets it count.
@@ -105,6 +108,8 @@ class Archive:
             async for piece in self._store.read(name):
                 digest.update(piece)
                 size += len(piece)
+                if size > manifest.size:
+                    break
         if (digest.hexdigest(), size) != (manifest.sha256, manifest.size):
             raise DamagedError(f"the store gave {size} bytes back that are not the {manifest.size} that it was given")
 
@@ -131,6 +136,7 @@ class Archive:
         with explained("fetching the snapshot"), path.open("wb") as file:
             async for piece in self._store.read(name):
                 file.write(piece)
+                refuse_larger(file.tell(), self._max_bytes)
 
     async def _manifest(self, name: str) -> Manifest | None:
         if name + _ENDING not in await self._names(name + _ENDING):
@@ -138,11 +144,15 @@ class Archive:
         return await self._read(name + _ENDING)
 
     async def _read(self, name: str) -> Manifest:
+        content = bytearray()
         with explained("reading a manifest"):
-            content = b"".join([piece async for piece in self._store.read(name)])
+            async for piece in self._store.read(name):
+                content += piece
+                if len(content) > _MANIFEST_BYTES:
+                    raise DamagedError("the manifest of the snapshot cannot be read: it is too large")
         try:
             return msgspec.json.decode(content, type=Manifest)
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             raise DamagedError("the manifest of the snapshot cannot be read") from None
 
     async def unused(self, name: str) -> str:
@@ -190,7 +200,8 @@ class Archive:
             with explained("deleting an old backup"):
                 await self._store.delete(manifest.object + _ENDING)
                 await self._store.delete(manifest.object)
-        return [manifest for manifest in series if manifest not in going]
+        gone = {manifest.object for manifest in going}
+        return [manifest for manifest in series if manifest.object not in gone]
 
 
 def _is_of(series: str, name: str) -> bool:
@@ -205,9 +216,9 @@ def surplus(series: Sequence[Manifest], now: datetime, *, most: int, oldest: tim
     """
     ordered = sorted(series, key=lambda each: (each.taken <= now, each.taken))
     too_many = ordered[: max(0, len(ordered) - most)] if most else []
-    spared = _newest_of_others(ordered)
-    many = [each for each in too_many if each not in spared]
-    return [each for each in ordered[:-1] if each in many or (oldest and now - each.taken > oldest)]
+    spared = {each.object for each in _newest_of_others(ordered)}
+    many = {each.object for each in too_many} - spared
+    return [each for each in ordered[:-1] if each.object in many or (oldest and now - each.taken > oldest)]
 
 
 def _newest_of_others(ordered: Sequence[Manifest]) -> list[Manifest]:

@@ -1,91 +1,202 @@
-"""Reads from etcd's database file how far it goes. etcd keeps it with bbolt: a tree of pages, two of which say where it begins."""
+"""Reads the newest revision from etcd's database file, which a stranger may have written.
+
+etcd keeps its data with bbolt: a B+ tree of pages, of which two say where the tree begins. Only the pages on the way to the
+last key are read, each at most once. Every number of the file is checked before it is used: the cost does not depend on
+what the file says, and a file that is no database ends in one `DamagedError`.
+"""
 
 from __future__ import annotations
 
+import os
 import struct
 from collections.abc import Iterator
-from mmap import ACCESS_READ, mmap
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from etcd_operator.backup.faults import DamagedError
 
-__all__ = ["revision_of"]
+__all__ = ["MAX_REVISION", "revision_of"]
 
+MAX_REVISION: Final = 1 << 62
+"""etcd counts revisions with 63 bits; a restore goes on above the one of its snapshot."""
 _HEADER: Final = struct.Struct("<QHHI")
 _META: Final = struct.Struct("<IIIIQQQQQQ")
 _BRANCH: Final = struct.Struct("<IIQ")
 _LEAF: Final = struct.Struct("<IIII")
+_BUCKET: Final = struct.Struct("<QQ")
+_REVISION: Final = struct.Struct(">QcQ")
 _MAGIC: Final = 0xED0CDAED
+_VERSION: Final = 2
 _IS_BRANCH: Final = 1
 _IS_LEAF: Final = 2
-_PAGE_SIZES: Final = (4096, 8192, 16384, 65536)
-_DEEPEST: Final = 64
+_IS_BUCKET: Final = 1
+_PAGE_SIZES: Final = (4096, 8192, 16384, 32768, 65536)
+_MAX_DEPTH: Final = 64
+"""A tree of that depth would hold more pages than a disk."""
+_KEYS: Final = b"key"
+"""The bucket whose names are revisions."""
 
 
 def revision_of(path: Path) -> int:
     """The newest revision in the file; raises `DamagedError` if that is no database of etcd."""
-    try:
-        with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as data:
-            return _Tree(data).revision()
-    except (struct.error, ValueError, IndexError) as error:
-        raise DamagedError("the snapshot is no database of etcd") from error
+    with path.open("rb") as file:
+        return _Database(_Bytes(file.fileno())).revision()
 
 
-class _Tree:
-    """The pages of one file."""
+class _Bytes:
+    """The bytes of a file that is open. Nothing outside of it is asked for."""
 
-    def __init__(self, data: mmap) -> None:
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self.size = os.fstat(descriptor).st_size
+
+    def read(self, start: int, length: int) -> bytes:
+        """Raises `DamagedError` where they are not all in the file."""
+        if not 0 <= start <= self.size - length:
+            raise _damaged("a page leads outside of the file")
+        content = os.pread(self._descriptor, length, start)
+        if len(content) != length:
+            raise _damaged("it was cut off while it was read")
+        return content
+
+
+@dataclass(frozen=True, slots=True)
+class _Page:
+    """A page, or what is in the place of one: a small bucket lies within the value that it is."""
+
+    start: int
+    is_leaf: bool
+    count: int
+
+    def element(self, index: int) -> int:
+        """Where the element of that number is; all have the same size."""
+        return self.start + _HEADER.size + 16 * index
+
+
+@dataclass(frozen=True, slots=True)
+class _Item:
+    """An element of a leaf: where its key begins, how long key and value are, and whether the value is a bucket."""
+
+    start: int
+    key_size: int
+    value_size: int
+    is_bucket: bool
+
+
+class _Database:
+    """The tree of one file. All raise `DamagedError`."""
+
+    def __init__(self, data: _Bytes) -> None:
         self._data = data
-        self._size, self._root = _beginning(data)
+        self._page_size, self._root = _beginning(data)
 
     def revision(self) -> int:
         """That of the last key: keys are revisions, in order."""
-        for name, value in self._leaves(self._root * self._size):
-            if name == b"key":
-                return self._last(value)
-        raise DamagedError("the snapshot has no keys of etcd in it")
+        item = self._found(self._root, _KEYS)
+        if not item.is_bucket or item.value_size < _BUCKET.size:
+            raise _damaged("its keys are in no bucket")
+        start = item.start + item.key_size
+        (root, _) = _BUCKET.unpack(self._data.read(start, _BUCKET.size))
+        page = self._page(root) if root else self._header(start + _BUCKET.size)
+        return self._newest(self._last(page))
 
-    def _last(self, bucket: int) -> int:
-        (page,) = struct.unpack_from("<Q", self._data, bucket)
-        place = page * self._size if page else bucket + 16
-        for _ in range(_DEEPEST):
-            _, flags, count, _ = _HEADER.unpack_from(self._data, place)
-            if flags & _IS_LEAF:
-                return self._newest(place, count)
-            _, _, page = _BRANCH.unpack_from(self._data, place + 16 + 16 * (count - 1))
-            place = page * self._size
-        raise DamagedError("the snapshot's pages lead to each other")
+    def _found(self, root: int, name: bytes) -> _Item:
+        """The element of that name below a page, found by halves at each level as bbolt finds it."""
+        for page in self._descent(self._page(root), name):
+            if page.is_leaf:
+                index = self._position(page, name)
+                if index < 0:
+                    break
+                item = self._item(page, index)
+                if item.key_size == len(name) and self._data.read(item.start, len(name)) == name:
+                    return item
+        raise _damaged("it has no keys of etcd in it")
 
-    def _newest(self, place: int, count: int) -> int:
-        if not count:
+    def _last(self, page: _Page) -> _Page:
+        """The leaf with the highest keys."""
+        for each in self._descent(page, None):
+            page = each
+        return page
+
+    def _descent(self, page: _Page, name: bytes | None) -> Iterator[_Page]:
+        """The pages on the way down to that name, or to the last one; no page comes twice."""
+        seen = {page.start}
+        yield page
+        while not page.is_leaf:
+            if not page.count:
+                raise _damaged("a branch leads nowhere")
+            index = page.count - 1 if name is None else max(0, self._position(page, name))
+            (_, _, below) = _BRANCH.unpack(self._data.read(page.element(index), _BRANCH.size))
+            page = self._page(below)
+            if page.start in seen or len(seen) >= _MAX_DEPTH:
+                raise _damaged("its pages lead to each other")
+            seen.add(page.start)
+            yield page
+
+    def _position(self, page: _Page, name: bytes) -> int:
+        """The number of the last element whose key is not above that name; -1 if all are."""
+        low, high = 0, page.count
+        while low < high:
+            middle = (low + high) // 2
+            if self._key(page, middle, len(name) + 1) <= name:
+                low = middle + 1
+            else:
+                high = middle
+        return low - 1
+
+    def _key(self, page: _Page, index: int, most: int) -> bytes:
+        """The first bytes of a key: enough to compare it, however long it says that it is."""
+        if page.is_leaf:
+            item = self._item(page, index)
+            return self._data.read(item.start, min(most, item.key_size))
+        place = page.element(index)
+        position, size, _ = _BRANCH.unpack(self._data.read(place, _BRANCH.size))
+        return self._data.read(place + position, min(most, size))
+
+    def _newest(self, page: _Page) -> int:
+        if not page.count:
             return 1
-        at = place + 16 + 16 * (count - 1)
-        _, position, _, _ = _LEAF.unpack_from(self._data, at)
-        (revision,) = struct.unpack_from(">Q", self._data, at + position)
+        item = self._item(page, page.count - 1)
+        if item.key_size < _REVISION.size:
+            raise _damaged("its last key is no revision")
+        revision, separator, _ = _REVISION.unpack(self._data.read(item.start, _REVISION.size))
+        if separator != b"_" or not 0 < revision <= MAX_REVISION:
+            raise _damaged("its last key is no revision")
         return int(revision)
 
-    def _leaves(self, place: int) -> Iterator[tuple[bytes, int]]:
-        """Names, and where their values are, in all leaves below a page."""
-        _, flags, count, _ = _HEADER.unpack_from(self._data, place)
-        for at in range(place + 16, place + 16 + 16 * count, 16):
-            if flags & _IS_BRANCH:
-                yield from self._leaves(_BRANCH.unpack_from(self._data, at)[2] * self._size)
-            else:
-                _, position, length, _ = _LEAF.unpack_from(self._data, at)
-                start = at + position
-                yield self._data[start : start + length], start + length
+    def _item(self, page: _Page, index: int) -> _Item:
+        place = page.element(index)
+        flags, position, key_size, value_size = _LEAF.unpack(self._data.read(place, _LEAF.size))
+        start = place + position
+        if start + key_size + value_size > self._data.size:
+            raise _damaged("a key leads outside of the file")
+        return _Item(start, key_size, value_size, is_bucket=bool(flags & _IS_BUCKET))
+
+    def _page(self, number: int) -> _Page:
+        return self._header(number * self._page_size, number)
+
+    def _header(self, start: int, number: int = 0) -> _Page:
+        own, flags, count, _ = _HEADER.unpack(self._data.read(start, _HEADER.size))
+        if own != number or flags not in {_IS_BRANCH, _IS_LEAF}:
+            raise _damaged("a page is not what leads to it says")
+        return _Page(start, flags == _IS_LEAF, count)
 
 
-def _beginning(data: mmap) -> tuple[int, int]:
+def _beginning(data: _Bytes) -> tuple[int, int]:
     """The size of pages, and the first page of the newer of the two trees."""
     found = []
     for place in (0, *_PAGE_SIZES):
-        if len(data) >= place + 16 + _META.size:
-            magic, _, size, _, root, _, _, _, transaction, _ = _META.unpack_from(data, place + 16)
-            if magic == _MAGIC:
+        if data.size >= place + _HEADER.size + _META.size:
+            content = data.read(place + _HEADER.size, _META.size)
+            magic, version, size, _, root, _, _, _, transaction, _ = _META.unpack(content)
+            if magic == _MAGIC and version == _VERSION and size in _PAGE_SIZES and place in {0, size}:
                 found.append((transaction, size, root))
     if not found:
         raise DamagedError("the snapshot is no database of etcd")
     _, size, root = max(found)
     return size, root
+
+
+def _damaged(why: str) -> DamagedError:
+    return DamagedError(f"the snapshot is no database of etcd that can be read: {why}")

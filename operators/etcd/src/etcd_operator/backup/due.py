@@ -43,5 +43,4 @@ def following(policy: BackupPolicy, last: datetime) -> datetime | None:
             return schedule_of(policy.schedule, zone_of(policy.time_zone)).after(last)
         except InvalidValueError as error:
             raise PlaceError(f"backupPolicy.schedule cannot be read: {error}") from None
-    interval = policy.backup_interval_in_second
-    return last + timedelta(seconds=interval) if interval else None
+    return last + policy.interval if policy.interval else None

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from navarch.errors import NavarchError
 
-__all__ = ["BackupError", "DamagedError", "PlaceError", "StoreError"]
+__all__ = ["LONGEST_REASON", "BackupError", "DamagedError", "PlaceError", "StoreError"]
+
+LONGEST_REASON: Final = 1000
+"""In characters; an event takes hardly more."""
 
 
 class BackupError(NavarchError):

@@ -6,16 +6,17 @@ import asyncio
 import tempfile
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from typing import Final
 
 from etcd_operator.backup.archive import Archive, Manifest, series_name
 from etcd_operator.backup.claims import Visit
 from etcd_operator.backup.due import due_at, following
-from etcd_operator.backup.faults import BackupError
+from etcd_operator.backup.faults import LONGEST_REASON, BackupError
 from etcd_operator.backup.kinds import EtcdBackup
-from etcd_operator.backup.snapshots import Snapshot, take
+from etcd_operator.backup.namespace_limit import NamespaceLimit
+from etcd_operator.backup.snapshots import MAX_BYTES, Snapshot, take
 from etcd_operator.backup.stores import Stores
 from etcd_operator.backup.times import BackupTimes
 from etcd_operator.backup.trial import Trial
@@ -24,13 +25,16 @@ from etcd_operator.places import path_of
 from etcd_operator.reaching import Reach, Reached
 from etcd_operator.trust import FaultError
 from navarch import Condition, Context, Result, Retry
-from navarch.errors import ApiError, Forbidden, TransportError
+from navarch.errors import ApiError, Forbidden, InvalidValueError, TransportError
 
 __all__ = ["BackupReconciler"]
 
 _SECONDS: Final = 60
 _CLAIM_SECONDS: Final = 300
 """A volume may have to be made, and brought to a node."""
+_LONGEST_SECONDS: Final = 4 * 3600
+"""No backup takes longer, whatever its own limit."""
+_TURN_SECONDS: Final = 5.0
 
 
 Awaited = Callable[[str, Context], Awaitable[frozenset[str]]]
@@ -40,7 +44,18 @@ Awaited = Callable[[str, Context], Awaitable[frozenset[str]]]
 class BackupReconciler:
     """Brings `EtcdBackup`s about: once for each spec, or again and again. What is `awaited` stays, however old it is."""
 
-    def __init__(self, stores: Stores, reach: Reach, trial: Trial, awaited: Awaited, times: BackupTimes) -> None:
+    def __init__(
+        self,
+        stores: Stores,
+        reach: Reach,
+        trial: Trial,
+        awaited: Awaited,
+        times: BackupTimes,
+        *,
+        max_bytes: int = MAX_BYTES,
+    ) -> None:
+        self._limit = NamespaceLimit()
+        self._max_bytes = max_bytes
         self._stores = stores
         self._reach = reach
         self._trial = trial
@@ -54,10 +69,13 @@ class BackupReconciler:
             due = due_at(backup, ctx.now())
             if due is None or due > ctx.now():
                 return _not_yet(backup, ctx, due)
-            made, kept = await self._make(backup, ctx)
+            with self._limit.turn(backup.namespace) as why_not:
+                if why_not:
+                    raise _waiting(backup, ctx, why_not)
+                made, kept = await self._make(backup, ctx)
         except TimeoutError:
             raise _failed(backup, ctx, "it took longer than backupPolicy.timeoutInSecond allows") from None
-        except BackupError as error:
+        except (BackupError, InvalidValueError) as error:  # a name in the spec that no object can have
             raise _failed(backup, ctx, str(error)) from None
         except Forbidden as error:
             raise _failed(backup, ctx, f"Kubernetes does not let it happen: {error}") from None
@@ -71,7 +89,7 @@ class BackupReconciler:
         cluster = await ctx.get(EtcdCluster, name) if name else None
         visit = _visit(backup, cluster, ctx)
         async with self._stores.opened(backup.spec, visit) as (store, name), asyncio.timeout(visit.seconds):
-            return await self._put_away(backup, cluster, ctx, Archive(store), name)
+            return await self._put_away(backup, cluster, ctx, Archive(store, max_bytes=self._max_bytes), name)
 
     async def _put_away(
         self, backup: EtcdBackup, cluster: EtcdCluster | None, ctx: Context, archive: Archive, name: str
@@ -90,10 +108,9 @@ class BackupReconciler:
     async def _thinned(self, archive: Archive, name: str, backup: EtcdBackup, ctx: Context) -> int:
         """How many stay. Old ones that cannot be deleted do not make the new one count less."""
         policy = backup.spec.backup_policy
-        oldest = timedelta(seconds=policy.max_age_in_second)
         try:
             spared = await self._awaited(backup.namespace, ctx)
-            kept = await archive.thin(name, ctx.now(), most=policy.max_backups, oldest=oldest, spared=spared)
+            kept = await archive.thin(name, ctx.now(), most=policy.max_backups, oldest=policy.max_age, spared=spared)
         except (BackupError, ApiError, TransportError) as error:
             ctx.event("OldBackupsStay", str(error), type="Warning")
             return backup.status.kept + 1
@@ -102,7 +119,7 @@ class BackupReconciler:
     async def _take(self, backup: EtcdBackup, cluster: EtcdCluster | None, ctx: Context, path: Path) -> Snapshot:
         try:
             async with self._reached(backup, cluster, ctx) as reached:
-                return await take(reached, path)
+                return await take(reached, path, max_bytes=self._max_bytes)
         except FaultError as fault:
             raise BackupError(str(fault)) from None
 
@@ -120,7 +137,7 @@ class BackupReconciler:
 def _visit(backup: EtcdBackup, cluster: EtcdCluster | None, ctx: Context) -> Visit:
     """A claim may take as long to be open as everything that follows."""
     usual = _CLAIM_SECONDS if backup.spec.pvc is not None else _SECONDS
-    seconds = backup.spec.backup_policy.timeout_in_second or usual
+    seconds = min(backup.spec.backup_policy.timeout_in_second or usual, _LONGEST_SECONDS)
     policy = (cluster.spec.pod if cluster is not None else None) or PodPolicy()
     longest = 2 * seconds + _SECONDS
     return Visit(ctx=ctx, owner=backup, policy=policy, seconds=seconds, longest=longest, makes_claims=True)
@@ -138,7 +155,17 @@ def _again(due: datetime | None, ctx: Context) -> Result | None:
     return Result(after=max(0.0, (due - ctx.now()).total_seconds())) if due else None
 
 
+def _waiting(backup: EtcdBackup, ctx: Context, words: str) -> Retry:
+    """It stays due: what is not well is made up for. Why the last one failed matters more than that it waits."""
+    if not backup.status.reason:
+        backup.status.succeeded, backup.status.reason = False, words
+        _condition(backup, ctx, holds=False, reason="Waiting", words=words)
+    return Retry(f"no backup yet: {words}", after=_TURN_SECONDS)
+
+
 def _failed(backup: EtcdBackup, ctx: Context, words: str) -> Retry:
+    """The words may quote a field of the spec, which can be long."""
+    words = words[:LONGEST_REASON]
     backup.status.succeeded, backup.status.reason = False, words
     _condition(backup, ctx, holds=False, reason="Failed", words=words)
     ctx.event("BackupFailed", words, type="Warning")

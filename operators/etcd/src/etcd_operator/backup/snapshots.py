@@ -12,10 +12,14 @@ from typing import BinaryIO, Final
 from etcd_operator.backup.bolt import revision_of
 from etcd_operator.backup.faults import BackupError, DamagedError
 from etcd_operator.reaching import Reached
-from navarch.errors import EtcdError
+from etcd_operator.versions import Version
+from navarch.errors import EtcdError, InvalidValueError
 from navarch.etcd import Status
 
-__all__ = ["Snapshot", "check", "take"]
+__all__ = ["MAX_BYTES", "Snapshot", "check", "refuse_larger", "take"]
+
+MAX_BYTES: Final = 16 << 30
+"""The largest snapshot, unless the operator is configured otherwise: twice what etcd advises a database to have."""
 
 _DIGEST: Final = hashlib.sha256().digest_size
 _PIECE: Final = 1 << 20
@@ -34,18 +38,47 @@ class Snapshot:
     """The identity of the cluster of etcd that it was taken from, if that is known."""
 
 
-async def take(reached: Reached, path: Path) -> Snapshot:
-    """A snapshot of the member that knows most; raises `BackupError`."""
+async def take(reached: Reached, path: Path, *, max_bytes: int = MAX_BYTES) -> Snapshot:
+    """A snapshot of the member that knows most; raises `BackupError`.
+
+    What an endpoint says that is no member of a cluster of this Kubernetes is not quoted: it may be any server of the
+    operator's network, and the words go to whoever named it.
+    """
     etcd = reached.etcd
     try:
         endpoint, status = await _best(reached)
+        _refuse_of_others(f"{status.header.cluster_id:x}", reached)
         with _opened(path) as file:
             async for piece in etcd.maintenance.snapshot(endpoint):
                 file.write(piece)
+                refuse_larger(file.tell(), max_bytes)
     except EtcdError as error:
-        raise BackupError(f"etcd gave no snapshot: {error}") from error
-    taken = await asyncio.to_thread(check, path, version=status.version)
+        said = f": {error}" if reached.is_own else ": the endpoint refused, broke off, or is no etcd"
+        raise BackupError(f"etcd gave no snapshot{said}") from None
+    taken = await asyncio.to_thread(check, path, version=_version(status.version))
     return replace(taken, cluster=f"{status.header.cluster_id:x}")
+
+
+def refuse_larger(size: int, max_bytes: int) -> None:
+    """Raises `DamagedError` for a snapshot that is larger than the operator takes."""
+    if size > max_bytes:
+        words = f"the snapshot is larger than {max_bytes} bytes"
+        raise DamagedError(f"{words}: raise ETCD_OPERATOR_MAX_SNAPSHOT of the operator, if it is meant to be")
+
+
+def _refuse_of_others(identity: str, reached: Reached) -> None:
+    """The operator may reach members that whoever named the endpoint does not."""
+    if identity in reached.foreign:
+        raise BackupError("the endpoint is a member of an EtcdCluster of another namespace: make the EtcdBackup there")
+
+
+def _version(text: str) -> str:
+    """As etcd says it; empty if that is no version."""
+    try:
+        Version.of(text)
+    except InvalidValueError:
+        return ""
+    return text
 
 
 async def _best(reached: Reached) -> tuple[str, Status]:

@@ -13,10 +13,16 @@ from obstore.store import ObjectStore
 
 from etcd_operator.backup.faults import StoreError
 
-__all__ = ["PARTIAL", "Bucket", "Store", "explained"]
+__all__ = ["MAX_NAMES", "PARTIAL", "Bucket", "Store", "explained", "refuse_more"]
 
 PARTIAL: Final = ".partial"
 """How the name of what does not count yet ends."""
+MAX_NAMES: Final = 10_000
+"""So many objects may begin with one name: retention reads a manifest of each."""
+_MAX_LISTED: Final = 10 * MAX_NAMES
+"""So many may be in one folder of a bucket, which is listed to find those."""
+_PANIC: Final = "RustPanic"
+"""What obstore raises where its client gave up; the class cannot be imported."""
 _MEANING: Final[tuple[tuple[type[Exception], str], ...]] = (
     (FileNotFoundError, "there is no such object, bucket or folder"),
     (exceptions.PermissionDeniedError, "the store refuses: these credentials may not do that"),
@@ -47,7 +53,7 @@ class Store(Protocol):
         ...
 
     async def names(self, start: str) -> list[str]:
-        """Those that begin so."""
+        """Those that begin so; raises `StoreError` if there are more than `MAX_NAMES`."""
         ...
 
 
@@ -74,8 +80,20 @@ class Bucket:
 
     async def names(self, start: str) -> list[str]:
         folder, _, _ = start.rpartition("/")
-        pages = obstore.list(self._store, prefix=folder or None)
-        return [each["path"] async for page in pages for each in page if each["path"].startswith(start)]
+        found: list[str] = []
+        listed = 0
+        async for page in obstore.list(self._store, prefix=folder or None):
+            listed += len(page)
+            found += [each["path"] for each in page if each["path"].startswith(start)]
+            refuse_more(listed, _MAX_LISTED)
+            refuse_more(len(found), MAX_NAMES)
+        return found
+
+
+def refuse_more(found: int, most: int) -> None:
+    """Raises `StoreError` where too many objects are beside each other to be looked through."""
+    if found > most:
+        raise StoreError(f"more than {most} objects are there: give the backup a folder of its own, or delete some")
 
 
 @contextmanager
@@ -88,3 +106,7 @@ def explained(doing: str) -> Iterator[None]:
     except (exceptions.BaseError, OSError) as error:
         words = next(words for kind, words in _MEANING if isinstance(error, kind))
         raise StoreError(f"{doing}: {words}") from None
+    except Exception as error:
+        if type(error).__name__ != _PANIC:
+            raise
+        raise StoreError(f"{doing}: the store answered what its client cannot read") from None

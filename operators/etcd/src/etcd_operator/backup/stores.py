@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final
@@ -11,16 +11,28 @@ from typing import TYPE_CHECKING, Final
 from obstore import exceptions
 from obstore.store import AzureStore, GCSStore, LocalStore, ObjectStore, S3Store
 
+from etcd_operator.backup.ambient import AmbientCredentials
 from etcd_operator.backup.claims import Claims, Visit, left_behind
 from etcd_operator.backup.faults import PlaceError
 from etcd_operator.backup.secrets import amazon, azure, google
 from etcd_operator.backup.store import Bucket, Store, explained
+from etcd_operator.hosts import why_not_at
 from etcd_operator.manifests import PYTHON_IMAGE
-from etcd_operator.places import AbsSource, GcsSource, LocalSource, Place, S3Source, object_of
+from etcd_operator.places import (
+    AbsSource,
+    GcsSource,
+    LocalSource,
+    Place,
+    S3Source,
+    is_in_bucket,
+    is_server,
+    object_of,
+)
+from etcd_operator.trust import not_granted
 from navarch import Context
 from navarch.api import Object
 from navarch.client import Client
-from navarch.errors import NotFound
+from navarch.errors import Forbidden, InvalidValueError, NotFound
 from navarch.k8s.core.v1 import Secret
 
 if TYPE_CHECKING:
@@ -35,11 +47,14 @@ _RETRIES: Final[RetryConfig] = {"max_retries": 2, "retry_timeout": _SECONDS}
 class Stores:
     """Opens stores. Backups to a folder are below `folder`, each namespace in one of its own; None refuses them.
 
-    Claims are mounted into pods of `image`, which has a Python.
+    Claims are mounted into pods of `image`, which has a Python. `ambient` says who may use the operator's own credentials.
     """
 
-    def __init__(self, folder: Path | None = None, image: str = PYTHON_IMAGE) -> None:
+    def __init__(
+        self, folder: Path | None = None, image: str = PYTHON_IMAGE, ambient: AmbientCredentials | None = None
+    ) -> None:
         self._folder = folder
+        self._ambient = ambient or AmbientCredentials()
         self._claims = Claims(image)
 
     @property
@@ -65,7 +80,7 @@ class Stores:
         """The same for what needs no pod, and no end."""
         if place.local is not None:
             return self._local(place.local, namespace)
-        return Bucket(await _bucket(place, client, namespace)), object_of(place)
+        return Bucket(await _Opening(client, namespace, self._ambient).opened(place)), object_of(place)
 
     def _local(self, place: LocalSource, namespace: str) -> tuple[Bucket, str]:
         if self._folder is None:
@@ -77,67 +92,103 @@ class Stores:
             return Bucket(LocalStore(self._folder / namespace, mkdir=True)), str(path)
 
 
-async def _bucket(place: Place, client: Client, namespace: str) -> ObjectStore:
-    match place:
-        case Place(s3=S3Source() as s3):
-            return _s3(s3, await _secret(client, s3.aws_secret, namespace))
-        case Place(gcs=GcsSource() as gcs):
-            return _gcs(gcs, await _secret(client, gcs.gcp_secret, namespace))
-        case Place(abs=AbsSource() as blobs):
-            return _abs(blobs, await _secret(client, blobs.abs_secret, namespace))
-        case _:
+class _Opening:
+    """Opens buckets for one namespace: with the keys of a Secret of it, or with the operator's own where it is allowed."""
+
+    def __init__(self, client: Client, namespace: str, ambient: AmbientCredentials) -> None:
+        self._client = client
+        self._namespace = namespace
+        self._ambient = ambient
+
+    async def opened(self, place: Place) -> ObjectStore:
+        """Raises `PlaceError`, also for what the API server refuses: it may have been stored before there was that rule."""
+        source = place.s3 or place.gcs or place.abs
+        if source is None:
             raise PlaceError("expected a place for backups, got none")
+        if not is_in_bucket(source.path):
+            raise PlaceError("expected a path such as bucket/folder/etcd.db, without empty folders, `.` and `..`")
+        if source.endpoint and not is_server(source.endpoint):
+            raise PlaceError("expected an endpoint such as https://store.example.com, without user, query and fragment")
+        name = _secret_of(source)
+        secret = await self._secret(name) if name else None
+        if source.endpoint and secret is not None and (words := await why_not_at(source.endpoint)):
+            raise PlaceError(words)
+        try:
+            return self._store(source, secret)
+        except exceptions.BaseError:
+            given = f"what the Secret {name} has" if secret is not None else "the operator's own credentials"
+            raise PlaceError(f"the store cannot be opened with {given}") from None
+
+    def _store(self, source: S3Source | GcsSource | AbsSource, secret: Secret | None) -> ObjectStore:
+        match source:
+            case S3Source():
+                return self._s3(source, secret)
+            case GcsSource():
+                return self._gcs(source, secret)
+            case _:
+                return self._abs(source, secret)
+
+    def _s3(self, source: S3Source, secret: Secret | None) -> ObjectStore:
+        if secret is None:
+            self._ambient.refuse_others(source, self._namespace)
+        config, provider = amazon(secret) if secret is not None else ({}, None)
+        config["virtual_hosted_style_request"] = not (source.force_path_style or source.endpoint)
+        if source.endpoint:
+            config["endpoint"] = source.endpoint
+        options = _reach(source.endpoint)
+        return S3Store(
+            _name(source), config=config, client_options=options, retry_config=_RETRIES, credential_provider=provider
+        )
+
+    def _gcs(self, source: GcsSource, secret: Secret | None) -> ObjectStore:
+        if secret is None:
+            self._ambient.refuse_others(source, self._namespace)
+        config, provider = google(secret, self._client.clock.now) if secret is not None else ({}, None)
+        config = {**config, **({"base_url": source.endpoint} if source.endpoint else {})}
+        options = _reach(source.endpoint)
+        return GCSStore(
+            _name(source), config=config, client_options=options, retry_config=_RETRIES, credential_provider=provider
+        )
+
+    def _abs(self, source: AbsSource, secret: Secret | None) -> ObjectStore:
+        if secret is None:
+            raise PlaceError("expected a Secret with `storage-account` and `storage-key`: set absSecret")
+        config, provider = azure(secret)
+        if source.endpoint:
+            config["endpoint"] = source.endpoint
+        options = _reach(source.endpoint)
+        return AzureStore(
+            _name(source), config=config, client_options=options, retry_config=_RETRIES, credential_provider=provider
+        )
+
+    async def _secret(self, name: str) -> Secret:
+        try:
+            return await self._client.get(Secret, name, namespace=self._namespace)
+        except NotFound:
+            raise PlaceError(f"there is no Secret {name}") from None
+        except InvalidValueError as error:
+            raise PlaceError(f"there is no such Secret: {error}") from None
+        except Forbidden as error:
+            raise PlaceError(not_granted(f"get Secret {name}", self._namespace, error)) from None
 
 
-def _s3(place: S3Source, secret: Secret | None) -> ObjectStore:
-    config = amazon(secret)
-    config["virtual_hosted_style_request"] = not (place.force_path_style or place.endpoint)
-    if place.endpoint:
-        config["endpoint"] = place.endpoint
-    with _usable(place.aws_secret):
-        return S3Store(_name(place), config=config, client_options=_reach(place.endpoint), retry_config=_RETRIES)
+def _secret_of(source: S3Source | GcsSource | AbsSource) -> str:
+    match source:
+        case S3Source():
+            return source.aws_secret
+        case GcsSource():
+            return source.gcp_secret
+        case _:
+            return source.abs_secret
 
 
-def _gcs(place: GcsSource, secret: Secret | None) -> ObjectStore:
-    config = google(secret)
-    if place.endpoint:
-        config["base_url"] = place.endpoint
-    with _usable(place.gcp_secret):
-        return GCSStore(_name(place), config=config, client_options=_reach(place.endpoint), retry_config=_RETRIES)
-
-
-def _abs(place: AbsSource, secret: Secret | None) -> ObjectStore:
-    config = azure(secret)
-    if place.endpoint:
-        config["endpoint"] = place.endpoint
-    with _usable(place.abs_secret):
-        return AzureStore(_name(place), config=config, client_options=_reach(place.endpoint), retry_config=_RETRIES)
-
-
-def _name(place: S3Source | GcsSource | AbsSource) -> str:
+def _name(source: S3Source | GcsSource | AbsSource) -> str:
     """Of the bucket or container."""
-    return place.path.partition("/")[0]
+    return source.path.partition("/")[0]
 
 
 def _reach(endpoint: str) -> ClientConfig:
+    """In plain text only where somebody has named such an endpoint, with a Secret of his own; never elsewhere, whatever
+    the operator's environment says.
+    """
     return {"allow_http": endpoint.startswith("http://"), "connect_timeout": _SECONDS}
-
-
-@contextmanager
-def _usable(secret: str) -> Iterator[None]:
-    """A store that cannot even be opened has been given keys that are none, or an address that is none."""
-    try:
-        yield
-    except exceptions.BaseError:
-        raise PlaceError(
-            f"the store cannot be opened with {f'what the Secret {secret} has' if secret else 'that endpoint'}"
-        ) from None
-
-
-async def _secret(client: Client, name: str, namespace: str) -> Secret | None:
-    if not name:
-        return None
-    try:
-        return await client.get(Secret, name, namespace=namespace)
-    except NotFound:
-        raise PlaceError(f"there is no Secret {name}") from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import shutil
 from pathlib import Path
@@ -17,7 +18,10 @@ __all__ = ["Trial", "Verified", "tool"]
 
 Verified = Literal["restored", "structure"]
 """What a snapshot has been through: it was made data of once, or its checksum and its pages were read."""
-_VERSION: Final = re.compile(rb"etcdutl version: (\d+\.\d+\.\d+)")
+_VERSION: Final = re.compile(rb"etcdutl version: ([0-9]{1,9}\.[0-9]{1,9}\.[0-9]{1,9})")
+_SECONDS: Final = 600.0
+"""A file that somebody has made may keep the tool busy for ever."""
+_WORDS: Final = 1 << 16
 
 
 def tool() -> Path | None:
@@ -39,8 +43,11 @@ class Trial:
             return "structure"
         data = snapshot.path.with_suffix(".trial")
         try:
-            code, _ = await _ran(self._program, "snapshot", "restore", str(snapshot.path), f"--data-dir={data}")
-            revision = await asyncio.to_thread(_revision, data) if code == 0 else 0
+            async with asyncio.timeout(_SECONDS):
+                code, _ = await _ran(self._program, "snapshot", "restore", str(snapshot.path), f"--data-dir={data}")
+                revision = await asyncio.to_thread(_revision, data) if code == 0 else 0
+        except TimeoutError:
+            raise DamagedError(f"the snapshot cannot be tried: etcdutl takes longer than {_SECONDS:g} s") from None
         finally:
             await asyncio.to_thread(shutil.rmtree, data, ignore_errors=True)
         if revision != snapshot.revision:
@@ -62,15 +69,27 @@ def _revision(data: Path) -> int:
 
 
 async def _ran(program: Path, *arguments: str) -> tuple[int, bytes]:
-    """Its exit code and what it said; it ends with whoever waits for it."""
+    """Its exit code and how its words begin; it ends with whoever waits for it.
+
+    It reads what a stranger may have written, and has none of the operator's variables, in which credentials may be.
+    """
     try:
         process = await asyncio.create_subprocess_exec(
-            program, *arguments, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
+            program,
+            *arguments,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+            env={"PATH": os.defpath},
         )
     except OSError:
         return -1, b""
+    assert process.stdout is not None
     try:
-        said, _ = await process.communicate()
+        said = await process.stdout.read(_WORDS)
+        while await process.stdout.read(_WORDS):
+            continue
+        await process.wait()
     finally:
         if process.returncode is None:
             process.kill()

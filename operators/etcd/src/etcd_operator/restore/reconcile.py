@@ -9,8 +9,9 @@ from typing import Final
 
 from etcd_operator.backup.archive import Archive
 from etcd_operator.backup.claims import Visit
-from etcd_operator.backup.faults import BackupError
-from etcd_operator.backup.snapshots import Snapshot, take
+from etcd_operator.backup.faults import LONGEST_REASON, BackupError
+from etcd_operator.backup.namespace_limit import NamespaceLimit
+from etcd_operator.backup.snapshots import MAX_BYTES, Snapshot, take
 from etcd_operator.backup.store import Store
 from etcd_operator.backup.stores import Stores
 from etcd_operator.backup.trial import Trial
@@ -33,11 +34,12 @@ from etcd_operator.restore.turns import ahead, has_turn, is_over
 from etcd_operator.trust import FaultError
 from etcd_operator.versions import Version
 from navarch import Context, Result, Retry
-from navarch.errors import Forbidden, NotFound
+from navarch.errors import Forbidden, InvalidValueError, NotFound
 
 __all__ = ["RestoreReconciler", "cluster_of"]
 
 _SOON: Final = 0.3
+_TURN_SECONDS: Final = 5.0
 _CLAIM_SECONDS: Final = 300.0
 _CLAIM_LONGEST: Final = 4 * 3600.0
 
@@ -45,7 +47,9 @@ _CLAIM_LONGEST: Final = 4 * 3600.0
 class RestoreReconciler:
     """Brings `EtcdRestore`s about. `image` has a Python, for what happens in the pod before etcd starts."""
 
-    def __init__(self, stores: Stores, reach: Reach, trial: Trial, image: str) -> None:
+    def __init__(self, stores: Stores, reach: Reach, trial: Trial, image: str, *, max_bytes: int = MAX_BYTES) -> None:
+        self._limit = NamespaceLimit()
+        self._max_bytes = max_bytes
         self._stores = stores
         self._reach = reach
         self._trial = trial
@@ -57,11 +61,15 @@ class RestoreReconciler:
         if restore.status.phase == "Done":
             return None
         try:
-            await self._go_on(restore, await cluster_of(restore, ctx), ctx)
-        except (BackupError, FaultError) as error:
-            restore.status.reason = str(error)
-            ctx.event("RestoreWaits", str(error), type="Warning")
-            raise Retry(str(error)) from None
+            with self._limit.turn(restore.namespace) as why_not:
+                if why_not:
+                    restore.status.reason = restore.status.reason or why_not
+                    return Result(after=_TURN_SECONDS)
+                await self._go_on(restore, await cluster_of(restore, ctx), ctx)
+        except (BackupError, FaultError, InvalidValueError) as error:
+            restore.status.reason = str(error)[:LONGEST_REASON]
+            ctx.event("RestoreWaits", restore.status.reason, type="Warning")
+            raise Retry(restore.status.reason) from None
         except Forbidden as error:
             restore.status.reason = f"Kubernetes does not let it happen: {error}"
             raise Retry(restore.status.reason) from None
@@ -87,7 +95,7 @@ class RestoreReconciler:
             raise BackupError(f"{words}; unless it goes by itself, delete its pods and claims")
         with tempfile.TemporaryDirectory(prefix="etcd-restore-") as folder:
             async with self._opened(restore, cluster, ctx) as (store, name):
-                snapshot = await Archive(store).fetch(name, Path(folder) / "snapshot.db")
+                snapshot = await Archive(store, max_bytes=self._max_bytes).fetch(name, Path(folder) / "snapshot.db")
                 await self._trial.verified(snapshot)
                 _refuse_older(snapshot, cluster)
                 now = await self._taken_now(restore, cluster, ctx, Path(folder) / "safety.db")
@@ -124,7 +132,7 @@ class RestoreReconciler:
             return None
         try:
             async with self._reach.cluster(cluster, ctx) as reached:
-                return await take(reached, path)
+                return await take(reached, path, max_bytes=self._max_bytes)
         except (BackupError, FaultError) as error:
             if restore.spec.without_safety_copy:
                 return None
@@ -172,7 +180,7 @@ class RestoreReconciler:
 
     async def _fetched(self, restore: EtcdRestore, cluster: EtcdCluster, ctx: Context, folder: Path) -> Snapshot:
         async with self._opened(restore, cluster, ctx) as (store, name):
-            return await Archive(store).fetch(name, folder / "snapshot.db")
+            return await Archive(store, max_bytes=self._max_bytes).fetch(name, folder / "snapshot.db")
 
 
 async def cluster_of(restore: EtcdRestore, ctx: Context) -> EtcdCluster:

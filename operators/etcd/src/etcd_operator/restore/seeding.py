@@ -166,7 +166,15 @@ async def _put(url: str, snapshot: Snapshot, way: Way) -> None:
     tls, host = way.tls or True, way.host or None
     with _opened(snapshot.path) as file:
         async with aiohttp.ClientSession() as session:
-            await session.put(url, data=file, headers=headers, raise_for_status=True, ssl=tls, server_hostname=host)
+            await session.put(
+                url,
+                data=file,
+                headers=headers,
+                raise_for_status=True,
+                ssl=tls,
+                server_hostname=host,
+                allow_redirects=False,
+            )
 
 
 def _waits(pod: Pod) -> bool:

@@ -12,16 +12,18 @@ from etcd_operator.kinds import EtcdCluster
 from etcd_operator.manifests import CLIENT, PEER, SERVER, client_host, host_of, labels_of, secret_names
 from etcd_operator.trust.authority import Pair
 from etcd_operator.trust.checking import Credentials, FaultError, read
+from etcd_operator.trust.grants import not_granted
 from etcd_operator.trust.issuing import Found, forgotten, issued, own_names, root_secret
 from etcd_operator.trust.keys import Keys
 from navarch import Context
-from navarch.errors import Forbidden
+from navarch.errors import Forbidden, InvalidValueError
 from navarch.k8s.core.v1 import Secret
 
 __all__ = ["Keyring"]
 
 _KEPT: Final = timedelta(minutes=5)
 _MOMENT: Final = timedelta(seconds=10)
+_LONGEST: Final = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +105,10 @@ async def _secrets(ctx: Context, names: Iterable[str]) -> dict[str, Mapping[str,
 async def _secret(ctx: Context, name: str) -> Secret | None:
     try:
         return await ctx.get(Secret, name)
-    except Forbidden:
-        raise FaultError(f"the operator is not allowed to get Secret {name}") from None
+    except InvalidValueError as error:
+        raise FaultError(f"there is no such Secret: {str(error)[:_LONGEST]}") from None
+    except Forbidden as error:
+        raise FaultError(not_granted(f"get Secret {name}", ctx.key.namespace, error)) from None
 
 
 async def _issue(cluster: EtcdCluster, ctx: Context, started_with: set[str]) -> Found:
@@ -118,7 +122,10 @@ async def _issue(cluster: EtcdCluster, ctx: Context, started_with: set[str]) -> 
     fresh = issued(cluster, found, ctx.now(), known=known)
     for name, data in fresh.items():
         _refuse_foreign(cluster, had[name])
-        await ctx.apply(Secret(name=name, labels=labels_of(cluster), data=data))
+        try:
+            await ctx.apply(Secret(name=name, labels=labels_of(cluster), data=data))
+        except Forbidden as error:
+            raise FaultError(not_granted(f"write Secret {name}", ctx.key.namespace, error)) from None
     return {**found, **fresh}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager
@@ -13,11 +14,15 @@ import aiohttp
 import msgspec
 
 from etcd_operator.backup.faults import StoreError
+from etcd_operator.backup.store import MAX_NAMES, refuse_more
 from etcd_operator.manifests import url
 
 __all__ = ["ClaimFiles", "Connection"]
 
 _PIECE: Final = 1 << 20
+_WORD_BYTES: Final = 64
+_NAMES_BYTES: Final = 16 << 20
+_ERROR_NAME: Final = re.compile(rb"E[A-Z0-9]{1,20}")
 _TIMEOUT: Final = aiohttp.ClientTimeout(total=None, sock_connect=5, sock_read=300)
 _FULL: Final = 507
 _MEANING: Final = {
@@ -46,14 +51,16 @@ class Connection:
     async def to(cls, address: str, port: int, tls: ssl.SSLContext, host: str) -> AsyncIterator[Connection]:
         """While the block lasts."""
         connector = aiohttp.TCPConnector(ssl=tls, force_close=True)
-        async with aiohttp.ClientSession(connector=connector, timeout=_TIMEOUT) as session:
+        async with aiohttp.ClientSession(connector=connector, timeout=_TIMEOUT, auto_decompress=False) as session:
             yield cls(session, f"{url('https', address, port)}/", host)
 
     @asynccontextmanager
     async def ask(self, method: str, name: str = "", **fields: Any) -> AsyncIterator[aiohttp.ClientResponse]:
         """Raises what aiohttp raises."""
         url = self._url + quote(name)
-        async with self._session.request(method, url, server_hostname=self._host, **fields) as answer:
+        async with self._session.request(
+            method, url, server_hostname=self._host, allow_redirects=False, **fields
+        ) as answer:
             yield answer
 
     async def answers(self) -> bool:
@@ -85,7 +92,10 @@ class ClaimFiles:
 
     async def rename(self, old: str, new: str) -> int:
         async with self._asked("POST", new, params={"from": old}) as answer:
-            return int(await answer.text())
+            text = await _short(answer, _WORD_BYTES)
+        if not text.isdigit():
+            raise StoreError(self._unknown())
+        return int(text)
 
     async def delete(self, name: str) -> None:
         async with self._asked("DELETE", name):
@@ -93,24 +103,44 @@ class ClaimFiles:
 
     async def names(self, start: str) -> list[str]:
         async with self._asked("GET", params={"start": start}) as answer:
-            return msgspec.json.decode(await answer.read(), type=list[str])
+            content = await _short(answer, _NAMES_BYTES)
+        try:
+            names = msgspec.json.decode(content, type=list[str])
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            raise StoreError(self._unknown()) from None
+        refuse_more(len(names), MAX_NAMES)
+        return names
 
     @asynccontextmanager
     async def _asked(self, method: str, name: str = "", **fields: Any) -> AsyncIterator[aiohttp.ClientResponse]:
         try:
             async with self._connection.ask(method, name, **fields) as answer:
-                if answer.status >= 400:
-                    raise StoreError(self._refusal(answer.status, await answer.text()))
+                if answer.status >= 300:
+                    raise StoreError(self._refusal(answer.status, await _short(answer, _WORD_BYTES)))
                 yield answer
         except (aiohttp.ClientError, TimeoutError):
             raise StoreError(
                 f"the pod that has the claim {self._claim} mounted broke off, or does not answer"
             ) from None
 
-    def _refusal(self, code: int, word: str) -> str:
+    def _refusal(self, code: int, said: bytes) -> str:
         if code in _MEANING:
             return _MEANING[code].format(self._claim)
+        word = said.decode("ascii", "replace") if _ERROR_NAME.fullmatch(said) else ""
         return f"the claim {self._claim} cannot be used: {_WORDS.get(word, f'its file system says {word or code}')}"
+
+    def _unknown(self) -> str:
+        return f"the pod that has the claim {self._claim} mounted answers what it should not"
+
+
+async def _short(answer: aiohttp.ClientResponse, most: int) -> bytes:
+    """The body, as far as it is short: whoever may enter pods of the namespace can answer in the place of this one."""
+    body = bytearray()
+    async for piece in answer.content.iter_any():
+        body += piece
+        if len(body) > most:
+            raise StoreError("the pod that has the claim mounted answers more than it should")
+    return bytes(body)
 
 
 def _opened(path: Path) -> BinaryIO:

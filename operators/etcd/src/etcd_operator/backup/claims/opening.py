@@ -16,11 +16,11 @@ from etcd_operator.backup.faults import PlaceError, StoreError
 from etcd_operator.kinds import PodPolicy
 from etcd_operator.manifests import PROGRAM_PORT
 from etcd_operator.places import PvcSource
-from etcd_operator.trust import Keys
+from etcd_operator.trust import Keys, not_granted
 from navarch import Context
 from navarch.api import Object
 from navarch.errors import AlreadyExists, Forbidden, Invalid
-from navarch.k8s.core.v1 import PersistentVolumeClaim, Pod
+from navarch.k8s.core.v1 import PersistentVolumeClaim, Pod, Secret
 
 __all__ = ["Claims", "Visit", "left_behind"]
 
@@ -73,7 +73,7 @@ class Claims:
             wanted = claim_pod(visit.owner, source, self._image, visit.policy, secret=secret, seconds=visit.longest)
             pod = await _made(wanted, visit)
             try:
-                await visit.ctx.create(secret_of(pod, secret, files), owned=False)
+                await _create_secret(secret_of(pod, secret, files), visit)
                 async with _reached(pod, source.claim_name, keys, visit) as connection:
                     yield ClaimFiles(source.claim_name, connection)
             finally:
@@ -147,6 +147,13 @@ async def _made(wanted: Pod, visit: Visit) -> Pod:
         f"the pod {wanted.name} of an earlier try is still there, {_state(found)}; "
         f"if its node is lost for good: kubectl delete pod {wanted.name} --force"
     )
+
+
+async def _create_secret(secret: Secret, visit: Visit) -> None:
+    try:
+        await visit.ctx.create(secret, owned=False)
+    except Forbidden as error:
+        raise PlaceError(not_granted(f"create Secret {secret.name}", visit.owner.namespace, error)) from None
 
 
 @asynccontextmanager

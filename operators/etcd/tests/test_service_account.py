@@ -1,0 +1,23 @@
+"""Keys of Google's service accounts, as tenants put them into Secrets."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from etcd_operator.backup import service_account
+from etcd_operator.backup.faults import PlaceError
+from etcd_operator.backup.service_account import ServiceAccount
+
+
+def test_key_that_is_longer_than_keys_are_is_not_even_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One of 47 KB, made of large numbers that are no primes, took 17 seconds to be refused."""
+
+    def read(pem: bytes, password: None) -> None:
+        raise AssertionError(f"expected a long key to be refused unread, got {len(pem)} bytes")
+
+    monkeypatch.setattr(service_account, "load_pem_private_key", read)
+    fields = {"client_email": "a@example.com", "private_key": "x" * 9000}
+    with pytest.raises(PlaceError, match="the Secret keys has"):
+        ServiceAccount.of(fields, lambda: datetime(2026, 1, 1, tzinfo=UTC), "keys")
