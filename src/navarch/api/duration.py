@@ -24,6 +24,7 @@ _UNITS: Final = {
 }
 _TERM: Final = re.compile(r"([0-9]*)(?:\.([0-9]*))?([^0-9.]+)")
 _MOST_DIGITS: Final = 19
+_USUAL_LENGTH: Final = 64
 _SMALLEST: Final = -(2**63)
 _LARGEST: Final = 2**63 - 1
 
@@ -179,8 +180,16 @@ def _within_bounds(nanoseconds: int, got: object) -> int:
     return nanoseconds
 
 
-@lru_cache(maxsize=1024)
 def _read(text: str) -> int:
+    return _read_usual(text) if len(text) <= _USUAL_LENGTH else _parse(text)
+
+
+@lru_cache(maxsize=1024)
+def _read_usual(text: str) -> int:
+    return _parse(text)
+
+
+def _parse(text: str) -> int:
     negative, unsigned = text.startswith("-"), text[1:] if text[:1] in {"-", "+"} else text
     if unsigned == "0":
         return 0
@@ -202,7 +211,7 @@ def _term(term: re.Match[str], text: str) -> int:
         raise _invalid(text)
     if len(whole.lstrip("0")) > _MOST_DIGITS:
         raise _too_long(text)
-    return int(whole or "0") * unit + _fraction(fraction, unit)
+    return int(whole.lstrip("0") or "0") * unit + _fraction(fraction, unit)
 
 
 def _fraction(digits: str, unit: int) -> int:

@@ -38,15 +38,19 @@ def create_json_patch(before: Json, after: Json) -> list[dict[str, Json]]:
     return operations
 
 
-def apply_json_patch(patch: Sequence[Json], document: Json) -> Json:
+def apply_json_patch(
+    patch: Sequence[Json], document: Json, *, charge_copy: Callable[[int], None] | None = None
+) -> Json:
     """The document after the operations, one after the other; neither argument is changed.
 
-    Raises PatchError, with the number of the operation, where one does not fit.
+    Raises PatchError, with the number of the operation, where one does not fit. `charge_copy` is called before each
+    `copy` with the size in JSON of what is copied, and may raise PatchError: a document that is copied into itself
+    doubles with every operation.
 
     >>> apply_json_patch([{"op": "add", "path": "/spec/replicas", "value": 3}], {"spec": {}})
     {'spec': {'replicas': 3}}
     """
-    patched = _Patched(copy_json(document))
+    patched = _Patched(copy_json(document), charge_copy)
     for number, operation in enumerate(patch):
         try:
             patched.apply(operation)
@@ -203,8 +207,9 @@ def _name(element: dict[str, Json]) -> tuple[str, str] | None:
 class _Patched:
     """A document of its own, changed in place."""
 
-    def __init__(self, root: Json) -> None:
+    def __init__(self, root: Json, charge_copy: Callable[[int], None] | None) -> None:
         self.root = root
+        self._charge_copy = charge_copy
         self._verbs: dict[object, Callable[[Mapping[str, Json]], None]] = {
             "add": self._add,
             "remove": self._remove,
@@ -244,6 +249,8 @@ class _Patched:
 
     def _copy(self, operation: Mapping[str, Json]) -> None:
         value = self._get(_pointer(operation, "from"))
+        if self._charge_copy is not None:
+            self._charge_copy(len(msgspec.json.encode(value)))
         self._put(_pointer(operation, "path"), copy_json(value))
 
     def _test(self, operation: Mapping[str, Json]) -> None:

@@ -177,3 +177,4 @@ class IntOrStringMarker(msgspec.Struct, frozen=True):
 
 
 IntOrString = Annotated[int | str, IntOrStringMarker()]
+"""An integer or a string, such as a port by number or by name."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 import functools
 import re
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, dataclass_transform, get_origin
 
 import msgspec
@@ -92,6 +93,17 @@ class ModelType(msgspec.StructMeta):
         _refuse_unknown_fields(cls, sensitive)
         return cls
 
+    if not TYPE_CHECKING:  # type checkers know the fields
+
+        def __call__(cls, *positional: Any, **fields: Any) -> Any:  # noqa: N805 - of a metaclass
+            try:
+                return super().__call__(*positional, **fields)
+            except TypeError as error:
+                unknown = next((name for name in fields if name not in cls.__struct_fields__), None)
+                if unknown is None:
+                    raise
+                raise TypeError(f"{error}{_suggestion(cls, unknown)}") from None
+
 
 if TYPE_CHECKING:
 
@@ -102,6 +114,15 @@ else:
     Struct = msgspec.Struct
 
 _M = TypeVar("_M")
+
+
+def _suggestion(cls: Any, unknown: str) -> str:
+    """The field that was meant: by its name on the wire, or by one that looks like it."""
+    wire = dict(zip(cls.__struct_encode_fields__, cls.__struct_fields__, strict=True))
+    known = wire.get(unknown) or next(iter(get_close_matches(unknown, cls.__struct_fields__, n=1)), None)
+    return (
+        f"; {cls.__name__} calls it {known}=" if known else f"; {cls.__name__} has {', '.join(cls.__struct_fields__)}"
+    )
 
 
 def checked_tuple(keyword: str, values: Any, expected: type[_M], where: str) -> tuple[_M, ...]:

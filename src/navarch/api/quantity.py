@@ -32,9 +32,12 @@ _SUFFIXES: Final = {
     **{suffix: (_Family.DECIMAL, exponent) for exponent, suffix in _DECIMAL_SUFFIXES.items()},
     **{suffix: (_Family.BINARY, 10 * power) for power, suffix in enumerate(_BINARY_SUFFIXES) if suffix},
 }
-_PARTS: Final = re.compile(r"([+-]?)(0*)([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[-+]?[0-9]*)")
 _EXPONENT: Final = re.compile(r"[eE]([+-]?[0-9]{1,19})")
 
+_DIGITS: Final = "0123456789"
+_USUAL_LENGTH: Final = 64
+_LONGEST: Final = 1024
+"""Go has no limit. A number of more digits is no amount of anything."""
 _NANO: Final = Decimal("1e-9")
 _MILLI_EXPONENT: Final = -3
 _NANO_EXPONENT: Final = -9
@@ -205,13 +208,35 @@ def _computed(number: Decimal, family: _Family) -> Quantity:
     return quantity
 
 
-@lru_cache(maxsize=4096)
 def _read(text: str) -> tuple[str | None, Decimal, _Family]:
     """The text to write (None where the canonical form is another), the amount, and the family of suffixes."""
-    parts = _PARTS.fullmatch(text)
-    if parts is None or not text:
+    if len(text) <= _USUAL_LENGTH:
+        return _read_usual(text)
+    if len(text) > _LONGEST:
+        raise InvalidValueError(f"expected a quantity of at most {_LONGEST} characters, got {len(text)}")
+    return _parse(text)
+
+
+@lru_cache(maxsize=4096)
+def _read_usual(text: str) -> tuple[str | None, Decimal, _Family]:
+    return _parse(text)
+
+
+def _parts(text: str) -> tuple[str, str, str, str, str]:
+    """The sign, the leading zeros, the other digits, those of the fraction, and the suffix; each is read once."""
+    sign = text[:1] if text[:1] in {"+", "-"} else ""
+    unsigned = text[len(sign) :]
+    without_zeros = unsigned.lstrip("0")
+    rest = without_zeros.lstrip(_DIGITS)
+    suffix = rest[1:].lstrip(_DIGITS) if rest.startswith(".") else rest
+    zeros, digits = unsigned[: len(unsigned) - len(without_zeros)], without_zeros[: len(without_zeros) - len(rest)]
+    return sign, zeros, digits, rest[1 : len(rest) - len(suffix)], suffix
+
+
+def _parse(text: str) -> tuple[str | None, Decimal, _Family]:
+    if not text:
         raise _invalid(text)
-    sign, zeros, digits, fraction, suffix = parts.groups(default="")
+    sign, zeros, digits, fraction, suffix = _parts(text)
     family, exponent = _suffix(suffix, text)
     whole = digits or "0"
     quick = _is_quick(whole, fraction, family, exponent)

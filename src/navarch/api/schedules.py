@@ -9,6 +9,7 @@ from typing import Final, NamedTuple, Protocol
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from navarch.api.duration import Duration
+from navarch.api.integers import parse_int64
 from navarch.errors import InvalidValueError
 
 __all__ = ["CRON_FIELDS", "CRON_WORDS", "EVERY", "CronField", "Schedule", "schedule_of", "zone_of"]
@@ -121,16 +122,17 @@ def _numbers(text: str, field: CronField) -> Iterator[int]:
 def _step(text: str) -> int:
     if not text:
         return 1
-    if text.isascii() and text.isdecimal() and int(text):
-        return int(text)
+    if text.isdecimal() and (step := parse_int64(text)):
+        return step
     raise InvalidValueError(f"expected a step above 0 in a schedule, got {text!r}")
 
 
 def _number(text: str, field: CronField) -> int:
     if (named := field.named(text)) is not None:
         return named
-    if text.isascii() and text.isdecimal() and field.lowest <= int(text) <= field.highest:
-        return int(text)
+    number = parse_int64(text) if text.isdecimal() else None
+    if number is not None and field.lowest <= number <= field.highest:
+        return number
     raise InvalidValueError(f"expected a number from {field.lowest} to {field.highest} in a schedule, got {text!r}")
 
 

@@ -12,6 +12,7 @@ from typing import Any, Final, Generic, Self, TypeVar
 
 import msgspec
 
+from navarch.api.integers import parse_int64
 from navarch.api.label_grammar import Operator, parse_label_terms
 from navarch.api.names import LABEL_KEY, LABEL_VALUE
 from navarch.errors import InvalidValueError
@@ -36,7 +37,6 @@ _BY_WIRE_NAME: Final = {
     _WIRE_NAMES[operator]: operator
     for operator in (Operator.IN, Operator.NOT_IN, Operator.EXISTS, Operator.DOES_NOT_EXIST)
 }
-_INTEGER: Final = re.compile(r"[+-]?[0-9]+")
 _FIELD_TERM: Final = re.compile(r"(?:[^\\,]|\\.|\\\Z)+", re.DOTALL)
 _FIELD_PARTS: Final = re.compile(r"(.*?)(!=|==|=)(.*)", re.DOTALL)
 _FIELD_VALUE: Final = re.compile(r"(?:[^\\,=]|\\[\\,=])*")
@@ -66,7 +66,7 @@ class LabelRequirement(msgspec.Struct, frozen=True):
         elif self.operator in _SETS:
             fits, expected = bool(self.values), "at least one value"
         elif self.operator in _ORDER:
-            fits, expected = len(self.values) == 1 and _integer(self.values[0]) is not None, "one whole number"
+            fits, expected = len(self.values) == 1 and parse_int64(self.values[0]) is not None, "one whole number"
         else:
             fits, expected = len(self.values) == 1, "exactly one value"
         if not fits:
@@ -86,8 +86,8 @@ class LabelRequirement(msgspec.Struct, frozen=True):
         return (actual in self.values) != (operator in _HOLDS_WITHOUT_LABEL)
 
     def _is_in_order(self, actual: str) -> bool:
-        number, limit = _integer(actual), int(self.values[0])
-        if number is None:
+        number, limit = parse_int64(actual), parse_int64(self.values[0])
+        if number is None or limit is None:
             return False
         return number > limit if self.operator is Operator.GREATER_THAN else number < limit
 
@@ -309,12 +309,6 @@ class Fields(_Selector[FieldRequirement]):
 def _require_text(selector: object, expected: str, kind: str) -> None:
     if not isinstance(selector, str):
         raise InvalidValueError(f"{expected}, got {selector!r}; use {kind}.of(...) for a mapping")
-
-
-def _integer(text: str) -> int | None:
-    """As Go reads 64-bit integers."""
-    number = int(text) if _INTEGER.fullmatch(text) else None
-    return number if number is not None and -(2**63) <= number < 2**63 else None
 
 
 def _expect(value: object, kind: type[Any], expected: str) -> Any:

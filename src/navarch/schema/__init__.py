@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from navarch._base.lazy import names_of_parts
 
 if TYPE_CHECKING:
+    from navarch.schema.compatibility import CrdChange, Verdict, compare_crds, compare_versions
     from navarch.schema.generation.definition import Webhook, crd, schema_of
     from navarch.schema.inspection.faults import DefinitionFault
     from navarch.schema.inspection.manifest import definition_faults
@@ -17,6 +18,7 @@ else:
     __getattr__ = names_of_parts(
         __name__,
         {
+            "compatibility": ("CrdChange", "Verdict", "compare_crds", "compare_versions"),
             "generation.definition": ("Webhook", "crd", "schema_of"),
             "inspection.faults": ("DefinitionFault",),
             "inspection.manifest": ("definition_faults",),
@@ -26,10 +28,14 @@ else:
     )
 
 __all__ = [
+    "CrdChange",
     "DefinitionFault",
     "Schema",
+    "Verdict",
     "Webhook",
     "check",
+    "compare_crds",
+    "compare_versions",
     "crd",
     "default",
     "definition_faults",

@@ -6,7 +6,7 @@ import pytest
 
 from navarch.schema import cel
 from schema.cel.cases import CASES, SCHEMA
-from schema.cel.tables import costs
+from schema.cel.tables import costs, runtime_costs
 
 OBJECT = cel.type_of_schema(costs.SCHEMA)
 LIST = cel.type_of_schema(costs.LIST_SCHEMA)
@@ -53,3 +53,12 @@ def test_cost_without_a_schema_is_that_of_the_worst_case() -> None:
     """Nothing is known of a dynamic variable's size."""
     assert cel.compile("x.all(y, y)", {"x": cel.DYN}).estimated_cost == 2**64 - 1
     assert cel.compile("1 + 1 == 2", {}).estimated_cost == 2
+
+
+@pytest.mark.parametrize(("expression", "cost"), runtime_costs.COSTS)
+def test_evaluation_costs_what_the_server_counts(expression: str, cost: int) -> None:
+    """To the unit: it is stopped one unit before, and not at its cost."""
+    program = cel.compile(expression, {"self": cel.DYN})
+    program.evaluate({"self": runtime_costs.SELF}, cel.CostTracker(cost))
+    with pytest.raises(cel.CelCostError):
+        program.evaluate({"self": runtime_costs.SELF}, cel.CostTracker(cost - 1))

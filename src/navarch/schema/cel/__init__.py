@@ -14,7 +14,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from navarch._base.lazy import names_of_parts
-from navarch.schema.cel.errors import CelError, CelEvaluationError
+from navarch.schema.cel.errors import CelBudgetError, CelCostError, CelError, CelEvaluationError
+from navarch.schema.cel.runtime_cost import (
+    CALL_COST_LIMIT,
+    MATCH_CONDITIONS_COST_BUDGET,
+    RUNTIME_COST_BUDGET,
+    CostBudget,
+    CostTracker,
+)
 from navarch.schema.cel.types import (
     BOOL,
     BYTES,
@@ -51,21 +58,28 @@ else:
 __all__ = [
     "BOOL",
     "BYTES",
+    "CALL_COST_LIMIT",
     "CRD_COST_LIMIT",
     "DOUBLE",
     "DURATION",
     "DYN",
     "INT",
+    "MATCH_CONDITIONS_COST_BUDGET",
     "NONE",
     "RULE_COST_LIMIT",
+    "RUNTIME_COST_BUDGET",
     "STRING",
     "TIMESTAMP",
     "UINT",
     "Built",
+    "CelBudgetError",
+    "CelCostError",
     "CelError",
     "CelEvaluationError",
     "CelType",
     "Converter",
+    "CostBudget",
+    "CostTracker",
     "Duration",
     "Optional",
     "Program",

@@ -112,11 +112,13 @@ class _Checker:
         node.named_type = types.NAMED_TYPES.get(node.name)
         if node.named_type is not None:
             return types.type_of(node.named_type)
-        scope = {**self._variables, **self._local}
-        remedy = remedies.for_name(node.name, scope, self._variables.get("self"))
-        if node.name in FUNCTIONS:
-            remedy = f"it is a function: write {node.name}(…)"
+        remedy = "" if self.faults else self._remedy_for(node.name)
         return self._wrong(node.at, f"nothing is called {node.name!r}", _undeclared(node, node.name), remedy=remedy)
+
+    def _remedy_for(self, name: str) -> str:
+        if name in FUNCTIONS:
+            return f"it is a function: write {name}(…)"
+        return remedies.for_name(name, {**self._variables, **self._local}, self._variables.get("self"))
 
     def _select(self, node: Select) -> CelType:
         name = self._qualified_name(node)
@@ -139,7 +141,9 @@ class _Checker:
             if node.field not in fields:
                 where = self._source[node.operand.start : node.at].rstrip(" .?\n\t")
                 problem, said = f"{where} has no field {node.field!r}", node.said(f"undefined field '{node.field}'")
-                return self._wrong(node.at, problem, said, remedy=remedies.for_field(node.field, [*fields]))
+                return self._wrong(
+                    node.at, problem, said, remedy="" if self.faults else remedies.for_field(node.field, [*fields])
+                )
             return fields[node.field]
         if operand.kind not in _UNKNOWN:
             said = node.said(f"type '{types.told(operand)}' does not support field selection")
@@ -171,7 +175,9 @@ class _Checker:
         given = list(map(self.check, node.operands()))
         if node.function not in self._functions:
             problem, said = f"no function is called {node.function!r}", _undeclared(node, node.function)
-            return self._wrong(node.at, problem, said, remedy=remedies.closest(node.function, self._functions))
+            return self._wrong(
+                node.at, problem, said, remedy="" if self.faults else remedies.closest(node.function, self._functions)
+            )
         overloads, method = self._functions[node.function], node.target is not None
         node.overloads, result = self._resolve(node, overloads, given, method=method)
         return result
@@ -184,6 +190,8 @@ class _Checker:
         fitting: list[Overload] = []
         result: CelType | None = None
         for overload in style:
+            if len(given) != len(overload.params) or any(map(_differ, given, overload.params)):
+                continue
             renamed = {name: self.types.fresh() for name in overload.type_parameters}
             if not self.types.all_fit(given, [_rename(param, renamed) for param in overload.params]):
                 continue
@@ -205,7 +213,7 @@ class _Checker:
             problem = f"{found[0]} has no method {function}({', '.join(map(str, found[1:]))})"
         else:
             problem = f"{function}() does not take ({listed})"
-        remedy = remedies.for_call(function, found, style, method)
+        remedy = "" if self.faults else remedies.for_call(function, found, style, method)
         said = node.said(_no_matching(function, found, method=method))
         return self._wrong(node.at, problem, said, expected=remedies.expected_by(style), remedy=remedy)
 
@@ -328,6 +336,14 @@ class _Checker:
             said = node.said(_no_matching("_?_:_", outcome, method=False))
             return self._wrong(node.body.at, problem, said, expected="an optional")
         return self.types.resolve(body)
+
+
+_CONCRETE = frozenset({Kind.BOOL, Kind.INT, Kind.UINT, Kind.DOUBLE, Kind.STRING, Kind.BYTES})
+
+
+def _differ(given: CelType, wanted: CelType) -> bool:
+    """Whether one look tells that a type is not the one that is wanted."""
+    return given.kind is not wanted.kind and given.kind in _CONCRETE and wanted.kind in _CONCRETE
 
 
 def _rename(generic: CelType, names: Mapping[str, CelType]) -> CelType:

@@ -2,42 +2,69 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TypeAlias
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, TypeAlias
 
+from navarch.schema.cel.calls import invocation
 from navarch.schema.cel.containers import find, readable
-from navarch.schema.cel.dispatch import implementation
 from navarch.schema.cel.errors import CelEvaluationError
 from navarch.schema.cel.nodes import Comprehension
+from navarch.schema.cel.runtime_cost import CostExceededError
 from navarch.schema.cel.types import list_of
 from navarch.schema.cel.values import no_such_overload
 
-Frame: TypeAlias = list[object]
+Frame: TypeAlias = list[Any]
+"""The `CostTracker`, then the variables."""
 Plan: TypeAlias = Callable[[Frame], object]
+
+
+class Step(NamedTuple):
+    """A plan, and what it costs besides what it charges itself. A constant is the same whatever the frame."""
+
+    run: Plan
+    cost: int
+    is_constant: bool = False
+
+
 _MISSING = object()
-_Steps: TypeAlias = Callable[[Frame], Iterable[object]]
+_Steps: TypeAlias = Callable[[Frame], Iterator[object]]
+
+# What a round costs besides its body: testing whether to go on, and adding to the result.
+_GOING_ON = {"all": 2, "exists": 3}
+_ADDING = {"existsOne": 2, "filter": 13, "map": 12, "transformMap": 3, "transformMapEntry": 2}
+
+
+def charge(frame: Frame, cost: int) -> None:
+    """Charges the tracker. Raises `CostExceededError`."""
+    tracker = frame[0]
+    tracker.left -= cost
+    if tracker.left < 0:
+        raise CostExceededError
 
 
 def plan_comprehension(
-    node: Comprehension, ranged: Plan, places: tuple[int, ...], condition: Plan | None, body: Plan
-) -> Plan:
+    node: Comprehension, ranged: Step, places: tuple[int, ...], condition: Step | None, body: Step
+) -> Step:
     """The plan of a macro; its variables live at `places` of the frame."""
-    steps = _one_variable(ranged, places[0]) if len(places) == 1 else _two_variables(ranged, *places)
+    steps = _one_variable(ranged.run, places[0]) if len(places) == 1 else _two_variables(ranged.run, *places)
     match node.macro:
-        case "all":
-            return deciding(lambda frame: (body for _ in steps(frame)), stop=False)
-        case "exists":
-            return deciding(lambda frame: (body for _ in steps(frame)), stop=True)
+        case "all" | "exists":
+            run = _quantified(steps, body, _GOING_ON[node.macro], stop=node.macro == "exists")
+            return Step(run, ranged.cost + 1)
         case "existsOne":
-            return _exactly_one(steps, body)
+            return Step(_exactly_one(steps, body), ranged.cost + 2)
         case "filter":
-            return _collect(steps, body, lambda frame: readable(frame[places[0]]))
+            kept = Step(lambda frame: readable(frame[places[0]]), _ADDING["filter"])
+            return Step(_collect(steps, body, kept), ranged.cost + 1)
         case "map" | "transformList":
-            return _collect(steps, condition, body)
+            added = Step(body.run, body.cost + _ADDING["map"])
+            return Step(_collect(steps, condition, added), ranged.cost + 1)
         case "transformMap":
-            return _entries(steps, condition, lambda frame: {frame[places[0]]: body(frame)})
+            entry = Step(lambda frame: {frame[places[0]]: body.run(frame)}, body.cost + _ADDING["transformMap"])
+            return Step(_entries(steps, condition, entry), ranged.cost + 1)
         case "transformMapEntry":
-            return _entries(steps, condition, body)
+            entry = Step(body.run, body.cost + _ADDING["transformMapEntry"])
+            return Step(_entries(steps, condition, entry), ranged.cost + 1)
         case "sortBy":
             return _sorted(node, ranged, places[0], body)
     raise AssertionError(node.macro)
@@ -46,7 +73,7 @@ def plan_comprehension(
 def _one_variable(ranged: Plan, place: int) -> _Steps:
     """Sets the variable to each item of a list or key of a map in turn."""
 
-    def steps(frame: Frame) -> Iterable[object]:
+    def steps(frame: Frame) -> Iterator[object]:
         container = ranged(frame)
         if not isinstance(container, list | dict):
             raise no_such_overload()
@@ -60,7 +87,7 @@ def _one_variable(ranged: Plan, place: int) -> _Steps:
 def _two_variables(ranged: Plan, first: int, second: int) -> _Steps:
     """Sets the variables to each index and item, or key and value, in turn."""
 
-    def steps(frame: Frame) -> Iterable[object]:
+    def steps(frame: Frame) -> Iterator[object]:
         container = ranged(frame)
         if not isinstance(container, list | dict):
             raise no_such_overload()
@@ -71,12 +98,18 @@ def _two_variables(ranged: Plan, first: int, second: int) -> _Steps:
     return steps
 
 
-def deciding(terms: Callable[[Frame], Iterable[Plan]], *, stop: bool) -> Plan:
-    """`&&`, `||`, `all` and `exists`: the first term that is `stop` decides, whatever errors the others have."""
+def deciding(terms: list[Step], *, stop: bool) -> Plan:
+    """`&&` and `||`: the first term that is `stop` decides, whatever errors the others have."""
+    # What the first term costs is charged by whoever evaluates all of this.
+    priced = [(term.run, term.cost if position else 0) for position, term in enumerate(terms)]
 
     def run(frame: Frame) -> object:
         failure: CelEvaluationError | None = None
-        for term in terms(frame):
+        tracker = frame[0]
+        for term, cost in priced:
+            tracker.left -= cost
+            if tracker.left < 0:
+                raise CostExceededError
             try:
                 value = term(frame)
             except CelEvaluationError as error:
@@ -93,29 +126,87 @@ def deciding(terms: Callable[[Frame], Iterable[Plan]], *, stop: bool) -> Plan:
     return run
 
 
-def _exactly_one(steps: _Steps, body: Plan) -> Plan:
-    return lambda frame: sum(_decided(body, frame) for _ in steps(frame)) == 1
+def _quantified(steps: _Steps, body: Step, going_on: int, *, stop: bool) -> Plan:
+    """`all` and `exists`: the first item that is `stop` decides, whatever errors the others have."""
+    test, cost = body.run, body.cost + going_on + 1
+
+    def run(frame: Frame) -> object:
+        failure: CelEvaluationError | None = None
+        tracker = frame[0]
+        rounds = steps(frame)
+        for _ in rounds:
+            tracker.left -= cost
+            if tracker.left < 0:
+                raise CostExceededError
+            try:
+                value = test(frame)
+            except CelEvaluationError as error:
+                failure = failure or error
+                continue
+            if value is stop:
+                if next(rounds, _MISSING) is not _MISSING:
+                    charge(frame, going_on)
+                return stop
+            if value is not (not stop):
+                failure = failure or no_such_overload()
+        if failure is not None:
+            raise failure
+        return not stop
+
+    return run
 
 
-def _decided(condition: Plan | None, frame: Frame) -> bool:
-    value = True if condition is None else condition(frame)
+def _exactly_one(steps: _Steps, body: Step) -> Plan:
+    def run(frame: Frame) -> object:
+        count = 0
+        for _ in steps(frame):
+            charge(frame, body.cost)
+            if _decided(body.run, frame):
+                charge(frame, _ADDING["existsOne"])
+                count += 1
+        return count == 1
+
+    return run
+
+
+def _decided(condition: Plan, frame: Frame) -> bool:
+    value = condition(frame)
     if isinstance(value, bool):
         return value
     raise no_such_overload()
 
 
-def _collect(steps: _Steps, condition: Plan | None, body: Plan) -> Plan:
-    if condition is None:
-        return lambda frame: [body(frame) for _ in steps(frame)]
-    return lambda frame: [body(frame) for _ in steps(frame) if _decided(condition, frame)]
+def _collect(steps: _Steps, condition: Step | None, body: Step) -> Plan:
+    """The values of the body, where the condition holds."""
+    build, cost, _ = body
+
+    def run(frame: Frame) -> object:
+        tracker = frame[0]
+        items: list[object] = []
+        for _ in steps(frame):
+            if condition is not None and not _holds(condition, frame):
+                continue
+            tracker.left -= cost
+            if tracker.left < 0:
+                raise CostExceededError
+            items.append(build(frame))
+        return items
+
+    return run
 
 
-def _entries(steps: _Steps, condition: Plan | None, body: Plan) -> Plan:
+def _holds(condition: Step, frame: Frame) -> bool:
+    charge(frame, condition.cost)
+    return _decided(condition.run, frame)
+
+
+def _entries(steps: _Steps, condition: Step | None, body: Step) -> Plan:
     def run(frame: Frame) -> object:
         entries: dict[object, object] = {}
         for _ in steps(frame):
-            if _decided(condition, frame):
-                _insert(entries, body(frame))
+            if condition is None or _holds(condition, frame):
+                charge(frame, body.cost)
+                _insert(entries, body.run(frame))
         return entries
 
     return run
@@ -130,16 +221,20 @@ def _insert(entries: dict[object, object], new: object) -> None:
         entries[key] = value
 
 
-def _sorted(node: Comprehension, ranged: Plan, place: int, body: Plan) -> Plan:
-    sort = implementation(node.overloads, [node.range.type, list_of(node.body.type)])
+def _sorted(node: Comprehension, ranged: Step, place: int, body: Step) -> Step:
+    """The list is bound to a name, mapped to its keys, and sorted by them."""
+    call = invocation(node.overloads, [node.range.type, list_of(node.body.type)])
+    cost = body.cost + _ADDING["map"]
 
     def run(frame: Frame) -> object:
-        items = ranged(frame)
+        items = ranged.run(frame)
         if not isinstance(items, list):
             raise no_such_overload()
         keys: list[object] = []
         for frame[place] in items:
-            keys.append(body(frame))
-        return sort(items, keys)
+            charge(frame, cost)
+            keys.append(body.run(frame))
+        assert call.metered is not None
+        return call.metered(frame[0], items, keys)
 
-    return run
+    return Step(run, ranged.cost + 3)

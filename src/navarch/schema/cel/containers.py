@@ -15,6 +15,9 @@ _DIRECT = frozenset({str, int, bool, float, bytes, Uint, Timestamp, Duration, ty
 _EMPTIABLE = frozenset({type(None), bool, int, Uint, float, str, bytes, list, dict})
 _FIRST_NANOSECOND = -62_135_596_800_000_000_000
 _NUMBERS = frozenset({int, Uint, float})
+_TRUTHS = (0, 1)
+MOST_NODES = 2_000_000
+"""Values that no request has; what has more contains the same parts many times over."""
 
 
 class SchemaList(list[object]):
@@ -139,6 +142,8 @@ def find(entries: dict[Any, object], key: object, default: object) -> object:
         return entries.get(key, default)
     if isinstance(entries, SchemaObject):
         raise no_such_overload()
+    if type(key) in _NUMBERS and key not in _TRUTHS and key not in entries:
+        return default  # but for true and false, Python finds numbers by their value, too
     for known, value in entries.items():
         if equal(known, key) and (type(known) is not float or type(key) is float):
             return value
@@ -262,3 +267,24 @@ def is_zero(value: object) -> bool:
     if isinstance(value, Timestamp):
         return value.nanos == _FIRST_NANOSECOND
     return type(value) in _EMPTIABLE and not value
+
+
+def nodes_of(value: object) -> int:
+    """How many values are in a list or map, at any depth; what occurs twice counts twice.
+
+    Beyond `MOST_NODES` it is not counted any further, but a hundred times as many.
+    """
+    count = 0
+    pending: list[object] = [value]
+    while pending:
+        each = pending.pop()
+        if isinstance(each, Optional):
+            pending.append(each.value)
+        elif isinstance(each, list | dict):
+            count += len(each)
+            if count > MOST_NODES:
+                return MOST_NODES * 100
+            for item in each.values() if isinstance(each, dict) else each:
+                if type(item) not in _DIRECT:
+                    pending.append(item)  # noqa: PERF401 - faster than a comprehension where little is nested
+    return count

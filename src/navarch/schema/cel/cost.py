@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from navarch.schema.cel.cost_functions import LIST_COST, CallView, Estimated, estimate_call
+from navarch.schema.cel.cost_functions import LIST_COST, MAP_COST, MESSAGE_COST, CallView, Estimated, estimate_call
 from navarch.schema.cel.nodes import (
     Call,
     Comprehension,
@@ -34,8 +34,6 @@ CRD_COST_LIMIT = 100_000_000
 
 Path = tuple[str, ...]
 
-_MAP_COST = 30
-_MESSAGE_COST = 40
 _SCALAR = frozenset({Kind.BOOL, Kind.DOUBLE, Kind.DURATION, Kind.INT, Kind.TIMESTAMP, Kind.UINT})
 _EMPTY = Size(0, 0)
 # What the loop of each macro costs besides its body: testing whether to go on, and adding to the result.
@@ -81,7 +79,7 @@ class _Coster:
             case MapLiteral():
                 return self._map(node)
             case MessageLiteral():
-                return capped(sum(self.cost(child) for child in node.children()) + _MESSAGE_COST)
+                return capped(sum(self.cost(child) for child in node.children()) + MESSAGE_COST)
             case Comprehension():
                 return self._sort_by(node) if node.macro == "sortBy" else self._comprehension(node)
             case OptionalMap():
@@ -206,7 +204,7 @@ class _Coster:
         cost = sum(self.cost(child) for child in node.children())
         keys, values = [entry.key for entry in node.entries], [entry.value for entry in node.entries]
         self._entries[id(node)] = EntrySize(is_list=False, key=self._widest(keys), value=self._widest(values))
-        return capped(cost + _MAP_COST)
+        return capped(cost + MAP_COST)
 
     def _widest(self, nodes: list[Node]) -> Size:
         widest = Size(LARGEST if nodes else 0, 0)
@@ -277,8 +275,8 @@ _START = {
     "map": LIST_COST,
     "filter": LIST_COST,
     "transformList": LIST_COST,
-    "transformMap": _MAP_COST,
-    "transformMapEntry": _MAP_COST,
+    "transformMap": MAP_COST,
+    "transformMapEntry": MAP_COST,
 }
 _RESULT = {"existsOne": 2}
 

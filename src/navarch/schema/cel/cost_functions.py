@@ -16,6 +16,8 @@ from navarch.schema.cel.types import Kind
 TRAVERSAL = 0.1
 REGEX = 0.25
 LIST_COST = 10
+MAP_COST = 30
+MESSAGE_COST = 40
 _LONGEST_NAMED_FORMAT = 64
 _LONGEST_NAME_PATTERN = 128
 _ADDRESS = Size(4, 16)

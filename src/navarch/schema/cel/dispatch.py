@@ -25,9 +25,17 @@ def implementation(overloads: tuple[Overload, ...], given: Sequence[CelType]) ->
         return operator.eq if first.call is equal else operator.ne
     if first.function in _TAKES_ANYTHING:
         return first.call
-    if len(overloads) > 1 or not all(map(_certain, given, first.params)):
-        return _by_values(overloads)
+    if is_chosen_by_values(overloads, given):
+        return lambda *values: chosen(overloads, values).call(*values)
     return _refusing_null(first) if isinstance(first.call, FunctionType) and first.function[0].isalpha() else first.call
+
+
+def is_chosen_by_values(overloads: tuple[Overload, ...], given: Sequence[CelType]) -> bool:
+    """Whether only the values tell which overload is meant, or whether there is one for them."""
+    first = overloads[0]
+    if first.function in _TAKES_ANYTHING:
+        return False
+    return len(overloads) > 1 or not all(map(_certain, given, first.params))
 
 
 def _refusing_null(overload: Overload) -> Implementation:
@@ -59,17 +67,13 @@ def _certain(given: CelType, wanted: CelType) -> bool:
     return given.kind is wanted.kind and all(map(_certain, given.params, wanted.params))
 
 
-def _by_values(overloads: tuple[Overload, ...]) -> Implementation:
-    name = display(overloads[0].function)
-
-    def call(*values: object) -> object:
-        for overload in overloads:
-            if all(map(accepts, overload.params, values)):
-                return overload.call(*values)
-        found = ", ".join(str(runtime_type(value)) for value in values)
-        raise CelEvaluationError(f"no such overload: {name} of ({found})")
-
-    return call
+def chosen(overloads: tuple[Overload, ...], values: Sequence[object]) -> Overload:
+    """The first overload that takes these values. Raises `CelEvaluationError` if none does."""
+    for overload in overloads:
+        if all(map(accepts, overload.params, values)):
+            return overload
+    found = ", ".join(str(runtime_type(value)) for value in values)
+    raise CelEvaluationError(f"no such overload: {display(overloads[0].function)} of ({found})")
 
 
 def accepts(wanted: CelType, value: object) -> bool:

@@ -40,6 +40,17 @@ class CelEvaluationError(NavarchError):
     """A rule that gave no value: a missing key, an index out of bounds, an overflow, no such overload."""
 
 
+class CelCostError(CelEvaluationError):
+    """An expression that was stopped because it costs more than one evaluation may; see `CALL_COST_LIMIT`."""
+
+
+class CelBudgetError(NavarchError):
+    """An expression that was stopped because it and those before it cost more than all of them together may.
+
+    It is no `CelEvaluationError`: no operator absorbs it, and no further expression of the same budget is evaluated.
+    """
+
+
 class Said(NamedTuple):
     """One fault in cel-go's words, and the character of the source that it points to."""
 
@@ -59,6 +70,10 @@ class Faults:
         """Notes a fault at the character `at`."""
         self._first = self._first or (at, problem, expected, remedy)
         self._said.append(said)
+
+    def __bool__(self) -> bool:
+        """Whether there is a fault: only the first has a remedy."""
+        return self._first is not None
 
     def check(self) -> None:
         """Raises `CelError` if there is a fault."""

@@ -7,10 +7,11 @@ from functools import cached_property
 
 from navarch.schema.cel.checker import check
 from navarch.schema.cel.cost import estimate_cost
-from navarch.schema.cel.errors import CelEvaluationError, error_at
+from navarch.schema.cel.errors import CelCostError, CelEvaluationError, error_at
 from navarch.schema.cel.nodes import Node
 from navarch.schema.cel.parser import parse
 from navarch.schema.cel.planner import plan
+from navarch.schema.cel.runtime_cost import CostExceededError, CostTracker
 from navarch.schema.cel.types import CelType
 from navarch.schema.cel.validators import validate
 
@@ -24,8 +25,8 @@ class Program:
         self._root = root
         self._self_type = self_type
         self._used = used
-        self._run, places = plan(root, used)
-        self._free_places = [None] * (places - len(used))
+        (self._run, self._cost, _), places = plan(root, used)
+        self._free_places = [None] * (places - len(used) - 1)
 
     @cached_property
     def estimated_cost(self) -> int:
@@ -36,14 +37,24 @@ class Program:
         """Whether the value can depend on the variable."""
         return name in self._used
 
-    def evaluate(self, variables: Mapping[str, object]) -> object:
-        """The value, for variables as `value_of` gives them. Raises `CelEvaluationError` if there is none."""
+    def evaluate(self, variables: Mapping[str, object], tracker: CostTracker | None = None) -> object:
+        """The value, for variables as `value_of` gives them. What it costs is charged to the tracker, by default one
+        that allows `CALL_COST_LIMIT`.
+
+        Raises `CelEvaluationError` if there is no value, `CelCostError` among them if the tracker has nothing left.
+        """
+        tracker = tracker or CostTracker()
         try:
-            frame = [variables[name] for name in self._used]
+            frame = [tracker, *[variables[name] for name in self._used], *self._free_places]
         except KeyError as error:
             raise CelEvaluationError(f"the variable {error.args[0]!r} has no value") from None
-        frame.extend(self._free_places)
-        return self._run(frame)
+        try:
+            tracker.charge(self._cost)
+            return self._run(frame)
+        except CostExceededError:
+            raise CelCostError("operation cancelled: actual cost limit exceeded") from None
+        except RecursionError:
+            raise CelEvaluationError("the value is nested too deeply") from None
 
     def __repr__(self) -> str:
         return f"Program({self.expression!r} -> {self.result_type})"

@@ -12,17 +12,18 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
+from navarch.api.integers import parse_int64
 from navarch.schema.cel.containers import KeyedList, SchemaList, SchemaObject, SetList, Unreadable
 from navarch.schema.cel.errors import CelEvaluationError
 from navarch.schema.cel.escaping import escape
 from navarch.schema.cel.library.formats import is_date
 from navarch.schema.cel.library.times import parse_duration, parse_timestamp
 from navarch.schema.cel.schema_types import Schema, is_embedded, with_resource_fields
-from navarch.schema.cel.values import NANOS, Duration, Timestamp, checked_duration
+from navarch.schema.cel.spans import counted_units
+from navarch.schema.cel.values import INT_MAX, NANOS, Duration, Timestamp, checked_duration
 
 Converter: TypeAlias = Callable[[Any], object]
 
-_HUMAN_PART = re.compile(r"(\d+)\s*([A-Za-zµ]+)")
 _HUMAN_UNITS = {
     ("ns", "nano"): 1,
     ("us", "µs", "micro"): 1_000,
@@ -189,10 +190,10 @@ def _duration(value: Any) -> Duration:
     try:
         return parse_duration(text)
     except CelEvaluationError:
-        parts = [(int(count), _unit(unit.lower())) for count, unit in _HUMAN_PART.findall(text)]
+        parts = [(parse_int64(count), _unit(unit)) for count, unit in counted_units(text)]
         if not any(nanos for _, nanos in parts):
             raise
-        return checked_duration(sum(count * nanos for count, nanos in parts))
+        return checked_duration(sum(INT_MAX + 1 if count is None else count * nanos for count, nanos in parts))
 
 
 def _unit(name: str) -> int:

@@ -20,6 +20,8 @@ class Substitution:
 
     def __init__(self) -> None:
         self._bound: dict[str, CelType] = {}
+        self._trail: list[tuple[str, CelType | None]] = []
+        """What each binding since the beginning has replaced, so that a try can be taken back."""
         self._fresh = 0
 
     def fresh(self) -> CelType:
@@ -32,11 +34,20 @@ class Substitution:
         return self.all_fit([given], [wanted])
 
     def all_fit(self, given: Sequence[CelType], wanted: Sequence[CelType]) -> bool:
-        before = dict(self._bound)
+        before = len(self._trail)
         if self._all_fit(given, wanted):
             return True
-        self._bound = before
+        while len(self._trail) > before:
+            name, bound = self._trail.pop()
+            if bound is None:
+                del self._bound[name]
+            else:
+                self._bound[name] = bound
         return False
+
+    def _bind(self, param: CelType, to: CelType) -> None:
+        self._trail.append((param.name, self._bound.get(param.name)))
+        self._bound[param.name] = to
 
     def resolve(self, unresolved: CelType, *, unbound_is_dyn: bool = False) -> CelType:
         """`unresolved` with every bound parameter replaced; the others become dyn if asked for."""
@@ -77,7 +88,7 @@ class Substitution:
         if bound is None:
             free = not self._occurs(param, to)
             if free:
-                self._bound[param.name] = to
+                self._bind(param, to)
             return free, False
         if bound == to:
             return True, True
@@ -85,7 +96,7 @@ class Substitution:
             return False, True
         general = most_general(to, bound)
         if not self._occurs(param, general):
-            self._bound[param.name] = general
+            self._bind(param, general)
         return True, True
 
     def _occurs(self, param: CelType, within: CelType) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from navarch.errors import DefinitionError
+from navarch.schema import cel
 from navarch.schema.document import JsonSchema
 from navarch.schema.inspection.faults import DefinitionFault, unexpected
 from navarch.schema.inspection.structural import children
@@ -63,4 +64,5 @@ def broken_rules(schema: JsonSchema, value: Any) -> list[Violation]:
         return []  # said where the rules are looked at
     if rules is None:
         return []
-    return rules.check(value, value, lambda: False) or rules.check(value, MISSING, lambda: False)
+    budget = cel.CostBudget()
+    return rules.check(value, value, lambda: False, budget) or rules.check(value, MISSING, lambda: False, budget)

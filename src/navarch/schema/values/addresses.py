@@ -67,7 +67,7 @@ def is_email(text: str) -> bool:
         reader.skip_comments()
     except _NoAddressError:
         return False
-    return count == 1 and not reader.rest
+    return count == 1 and reader.is_at_end()
 
 
 class _NoAddressError(Exception):
@@ -75,37 +75,45 @@ class _NoAddressError(Exception):
 
 
 class _Mail:
-    """Takes an address apart from left to right; each method takes one part away from `rest`, or raises."""
+    """Takes an address apart from left to right; each method goes on behind one part, or raises."""
 
+    _SPACE = re.compile("[ \t]*")
     _ATOM = re.compile(r"""[^\x00- ()<>\[\]:;@\\,"\x7f]+""")
     _QUOTED = re.compile(r'"((?:[^\x00-\x08\x0a-\x1f"\\\x7f]|\\[^\x00-\x08\x0a-\x1f\x7f])*)"')
     _LITERAL = re.compile(r"\[([^\x00- \[\]\\\x7f]*)\]")
 
     def __init__(self, text: str) -> None:
-        self.rest = text
+        self._text = text
+        self._place = 0
+
+    def is_at_end(self) -> bool:
+        return self._place == len(self._text)
+
+    def _begins(self, sign: str) -> bool:
+        return self._text.startswith(sign, self._place)
 
     def address(self, *, groups: bool) -> int:
         """How many addresses there were: a group may have any number of them."""
         self._skip_space()
-        before = self.rest
+        before = self._place
         try:
             self._spec()
         except _NoAddressError:
-            self.rest = before
+            self._place = before
             return self._named(groups=groups)
         self._skip_space()
-        if self.rest.startswith("("):
+        if self._begins("("):
             self._comment()
         return 1
 
     def skip_comments(self) -> None:
         self._skip_space()
-        while self.rest.startswith("("):
+        while self._begins("("):
             self._comment()
             self._skip_space()
 
     def _named(self, *, groups: bool) -> int:
-        if not self.rest.startswith("<"):
+        if not self._begins("<"):
             self._phrase()
         self._skip_space()
         if groups and self._takes(":"):
@@ -134,7 +142,7 @@ class _Mail:
                 self.skip_comments()
             self._skip_space()
             try:
-                self._match(self._QUOTED if self.rest.startswith('"') else self._ATOM)
+                self._match(self._QUOTED if self._begins('"') else self._ATOM)
             except _NoAddressError:
                 if not words:
                     raise
@@ -143,14 +151,14 @@ class _Mail:
 
     def _spec(self) -> None:
         self._skip_space()
-        if self.rest.startswith('"'):
+        if self._begins('"'):
             if self._match(self._QUOTED) == '""':
                 raise _NoAddressError
         else:
             self._dotted()
         self._require("@")
         self._skip_space()
-        if self.rest.startswith("["):
+        if self._begins("["):
             self._address_literal()
         else:
             self._dotted()
@@ -171,23 +179,23 @@ class _Mail:
         raise _NoAddressError
 
     def _comment(self) -> None:
-        depth = at = 0
-        while at < len(self.rest):
-            letter = self.rest[at]
-            at += 2 if letter == "\\" and at + 1 < len(self.rest) else 1
+        depth, at = 0, self._place
+        while at < len(self._text):
+            letter = self._text[at]
+            at += 2 if letter == "\\" and at + 1 < len(self._text) else 1
             depth += {"(": 1, ")": -1}.get(letter, 0)
             if not depth:
-                self.rest = self.rest[at:]
+                self._place = at
                 return
         raise _NoAddressError
 
     def _skip_space(self) -> None:
-        self.rest = self.rest.lstrip(" \t")
+        self._match(self._SPACE)
 
     def _takes(self, sign: str) -> bool:
-        if not self.rest.startswith(sign):
+        if not self._begins(sign):
             return False
-        self.rest = self.rest[len(sign) :]
+        self._place += len(sign)
         return True
 
     def _require(self, sign: str) -> None:
@@ -195,8 +203,8 @@ class _Mail:
             raise _NoAddressError
 
     def _match(self, pattern: re.Pattern[str]) -> str:
-        found = pattern.match(self.rest)
+        found = pattern.match(self._text, self._place)
         if found is None:
             raise _NoAddressError
-        self.rest = self.rest[found.end() :]
+        self._place = found.end()
         return found[0]

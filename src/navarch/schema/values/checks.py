@@ -16,10 +16,12 @@ from navarch.schema.values.formats import format_check, is_known_format
 from navarch.schema.values.numbers import LARGEST_INT, SMALLEST_INT, is_whole, number_check
 from navarch.schema.values.patterns import matcher
 from navarch.schema.values.violations import (
+    MOST_VIOLATIONS,
     Violation,
     in_body,
     not_supported,
     required,
+    supported_values,
     too_long,
     too_many,
     type_invalid,
@@ -38,8 +40,18 @@ _NO_TYPES: frozenset[type] = frozenset()
 
 def compile_check(schema: JsonSchema, *, root: bool = False, forgiving: bool = True) -> Check:
     """The check of one node and all below it. `forgiving` is off inside junctors, where the server does not ratchet."""
-    checks = {python_type: _checks_for(python_type, schema, root=root) for python_type in _NAMES}
-    null_checks = [check for check in (_type_check(type(None), schema), _enum_check(schema)) if check]
+    check, _ = _compiled(schema, root=root, forgiving=forgiving)
+    return check
+
+
+def _compiled(schema: JsonSchema, *, root: bool = False, forgiving: bool = True) -> tuple[Check, frozenset[type]]:
+    """The check, and the types whose values all pass: those need not be asked, and most values are such texts.
+
+    Each part of a schema is compiled once, whatever the number of types: parts of parts would take exponential time.
+    """
+    junctors, enum = _junctor_checks(schema), _enum_check(schema)
+    checks = {python_type: _checks_for(python_type, schema, junctors, enum, root=root) for python_type in _NAMES}
+    null_checks = [check for check in (_type_check(type(None), schema), enum) if check]
 
     def run(value: Any, old: Any) -> Sequence[Violation]:
         if value is None:
@@ -56,7 +68,7 @@ def compile_check(schema: JsonSchema, *, root: bool = False, forgiving: bool = T
                 found = [*found, *faults]
         return _NO_FAULTS if found and forgiving and old is not MISSING and same(old, value) else found
 
-    return run
+    return run, frozenset(kind for kind in (str, bool) if not checks[kind])
 
 
 def _kind(value: Any) -> type:
@@ -71,8 +83,10 @@ def _kind(value: Any) -> type:
     )
 
 
-def _checks_for(python_type: type, schema: JsonSchema, *, root: bool) -> list[Check]:
-    by_type: list[Check | None] = [_type_check(python_type, schema), *_junctor_checks(schema)]
+def _checks_for(
+    python_type: type, schema: JsonSchema, junctors: list[Check], enum: Check | None, *, root: bool
+) -> list[Check]:
+    by_type: list[Check | None] = [_type_check(python_type, schema), *junctors]
     if python_type is str:
         by_type += [_string_check(schema), _format_check(schema)]
     if python_type in {int, float}:
@@ -80,7 +94,7 @@ def _checks_for(python_type: type, schema: JsonSchema, *, root: bool) -> list[Ch
         by_type.append(None if check is None else lambda value, _: check(value))
     if python_type is list:
         by_type.append(_list_check(schema))
-    by_type.append(_enum_check(schema))
+    by_type.append(enum)
     if python_type is dict:
         by_type.append(_object_check(schema, root=root))
     return [check for check in by_type if check is not None]
@@ -151,10 +165,19 @@ def _enum_check(schema: JsonSchema) -> Check | None:
     if not values:
         return None
     texts = frozenset(value for value in values if isinstance(value, str))
+    numbers = frozenset(value for value in values if type(value) is int)
+    others = [value for value in values if not isinstance(value, str) and type(value) is not int]
+    supported = supported_values(values)
 
     def check(value: Any, _old: Any) -> Sequence[Violation]:
-        known = value in texts if isinstance(value, str) else any(_equals_enum(value, entry) for entry in values)
-        return _NO_FAULTS if known else [not_supported(value, values)]
+        if isinstance(value, str):
+            known = value in texts
+        elif isinstance(value, float) and numbers:
+            known = any(_equals_enum(value, entry) for entry in values)
+        else:
+            known = type(value) is int and value in numbers
+            known = known or any(_equals_enum(value, entry) for entry in others)
+        return _NO_FAULTS if known else [not_supported(value, supported)]
 
     return check
 
@@ -170,7 +193,7 @@ def _equals_enum(value: Any, entry: Any) -> bool:
 
 def _list_check(schema: JsonSchema) -> Check | None:
     items, fewest, most = schema.get("items"), schema.get("minItems"), schema.get("maxItems")
-    check_item, passing = _compiled_part(items) if isinstance(items, dict) else (None, _NO_TYPES)
+    check_item, passing = _compiled(items) if isinstance(items, dict) else (None, _NO_TYPES)
 
     def check(values: list[Any], old: Any) -> Sequence[Violation]:
         found: list[Violation] = []
@@ -182,6 +205,8 @@ def _list_check(schema: JsonSchema) -> Check | None:
                 for fault in check_item(item, old_of(item)):
                     fault.path = f"[{index}]{fault.path}"
                     found.append(fault)
+                if len(found) >= MOST_VIOLATIONS:
+                    break
         if fewest is not None and len(values) < fewest:
             found.append(in_body(len(values), f"should have at least {fewest} items"))
         if most is not None and len(values) > most:
@@ -191,16 +216,10 @@ def _list_check(schema: JsonSchema) -> Check | None:
     return check
 
 
-def _compiled_part(schema: JsonSchema) -> tuple[Check, frozenset[type]]:
-    """Its check, and the types whose values all pass: those need not be asked, and most values are such texts."""
-    passing = [kind for kind in (str, bool) if not _checks_for(kind, schema, root=False)]
-    return compile_check(schema), frozenset(passing)
-
-
 def _object_check(schema: JsonSchema, *, root: bool) -> Check | None:
-    fields = {name: _compiled_part(child) for name, child in (schema.get("properties") or {}).items()}
+    fields = {name: _compiled(child) for name, child in (schema.get("properties") or {}).items()}
     values = schema.get("additionalProperties")
-    others = _compiled_part(values) if isinstance(values, dict) else None
+    others = _compiled(values) if isinstance(values, dict) else None
     needed = tuple(schema.get("required") or ())
     fewest, most = schema.get("minProperties"), schema.get("maxProperties")
     unforgiven = {"apiVersion", "kind"} if root else frozenset[str]()
@@ -223,6 +242,8 @@ def _object_check(schema: JsonSchema, *, root: bool) -> Check | None:
                     found.append(fault)
             elif values is False:
                 found.append(in_body(name, "is a forbidden property"))
+            if len(found) >= MOST_VIOLATIONS:
+                break
         found += [_missing(name) for name in needed if name not in value]
         return found
 

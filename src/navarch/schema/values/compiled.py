@@ -6,6 +6,7 @@ import copy
 from typing import Any
 
 from navarch.errors import Cause
+from navarch.schema import cel
 from navarch.schema.document import JsonSchema
 from navarch.schema.values.checks import compile_check
 from navarch.schema.values.correlation import MISSING
@@ -67,7 +68,7 @@ class Schema:
             return []
         if any(fault.reason in _BLOCKING for fault in found):
             return [invalid(None, _NOT_ASKED)]
-        return self._rules.check(value, before, lambda: False)
+        return self._rules.check(value, before, lambda: False, cel.CostBudget())
 
     def default(self, value: Any) -> None:
         """Fills in, in place, what is missing and has a default."""

@@ -8,7 +8,9 @@ import re
 import unicodedata
 from collections.abc import Callable
 
+from navarch.api.integers import parse_int64
 from navarch.api.names import DNS_LABEL, DNS_SUBDOMAIN
+from navarch.schema.cel.spans import counted_units
 from navarch.schema.values.addresses import is_email, is_uri
 
 __all__ = ["format_check", "is_known_format"]
@@ -35,6 +37,7 @@ def _matches(pattern: str, flags: int = 0) -> Check:
     return lambda text: compiled.fullmatch(text) is not None
 
 
+_LONGEST_HOST = 255
 _HEX4 = "[0-9a-f]{4}"
 _NODE = "[0-9a-f]{12}"
 _DIGITS = re.compile(r"[^0-9]+")
@@ -45,7 +48,6 @@ _CREDIT_CARD = _matches(
 _TIME = re.compile(r"([0-9]{2}):([0-9]{2}):([0-9]{2})(.[0-9]+)?(z|[+-][0-9]{2}:[0-9]{2})")
 _CHANNEL = r"\s*(0|[1-9]\d?|1\d\d?|2[0-4]\d|25[0-5])\s*"
 _GO_DURATION = _matches(r"[-+]?(0|(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+)")
-_LONG_DURATION = re.compile(r"([0-9]+)\s*([A-Za-zµ]+)")
 _UNITS = {"ns", "us", "µs", "ms", "s", "m", "h", "hr", "d", "w", "wk"}
 _UNIT_STARTS = ("nano", "micro", "milli", "sec", "min", "hour", "day", "week")
 _HOST = re.compile(r"[ads](-?[ads]{0,62})?|([ads]([ads-]{0,61}[ads])?\.)+a{2,63}")
@@ -75,15 +77,19 @@ def _is_date_time(text: str) -> bool:
 def _is_duration(text: str) -> bool:
     if _GO_DURATION(text):
         return True
-    units = [unit.lower() for _, unit in _LONG_DURATION.findall(text)]
-    return any(unit in _UNITS or unit.startswith(_UNIT_STARTS) for unit in units)
+    return any(unit in _UNITS or unit.startswith(_UNIT_STARTS) for _, unit in counted_units(text))
+
+
+def _is_octet(text: str) -> bool:
+    number = parse_int64(text) if text.isdecimal() else None
+    return number is not None and number <= 255
 
 
 def _is_ipv4(text: str) -> bool:
     parts = text.split(".")
     if ":" in text:
         return "." in text and _is_ipv6(text)
-    return len(parts) == 4 and all(part.isascii() and part.isdigit() and int(part) <= 255 for part in parts)
+    return len(parts) == 4 and all(_is_octet(part) for part in parts)
 
 
 def _is_ipv6(text: str) -> bool:
@@ -108,7 +114,14 @@ def _is_mac(text: str) -> bool:
     return any(re.fullmatch(form, text) for form in forms)
 
 
+def _is_text(text: str) -> bool:
+    """Whether it has no half of a pair of surrogates, which JSON can write, but no other text has."""
+    return not any("\ud800" <= character <= "\udfff" for character in text[:_LONGEST_HOST])
+
+
 def _is_hostname(text: str) -> bool:
+    if len(text) > _LONGEST_HOST or not _is_text(text):
+        return False
     short = len(text.encode()) <= 255 and all(len(label.encode()) <= 63 for label in text.split("."))
     return short and _HOST.fullmatch("".join(map(_host_class, text))) is not None
 

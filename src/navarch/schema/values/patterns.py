@@ -26,7 +26,11 @@ def pattern_error(pattern: str) -> str | None:
     return None
 
 
-@lru_cache(maxsize=1024)
+_MOST_MEMORY = 1 << 20
+"""What RE2 may take for one pattern; Go's limit is larger."""
+
+
+@lru_cache(maxsize=512)
 def matcher(pattern: str) -> Callable[[str], Any]:
     """Finds the pattern anywhere in a text; the pattern has been checked before."""
     re2, options = _re2()
@@ -45,4 +49,6 @@ def _re2() -> tuple[Any, Any]:
         ) from error
     options = re2.Options()
     options.log_errors = False
+    options.never_capture = True  # groups are not asked for, and following thousands of them takes long
+    options.max_mem = _MOST_MEMORY
     return re2, options

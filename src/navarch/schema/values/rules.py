@@ -8,6 +8,7 @@ from typing import Any
 
 from navarch.errors import InvalidValueError
 from navarch.schema import cel
+from navarch.schema.cel.containers import nodes_of
 from navarch.schema.document import JsonSchema
 from navarch.schema.fieldpaths import field_path
 from navarch.schema.values.correlation import MISSING, old_items, same
@@ -16,6 +17,8 @@ from navarch.schema.values.violations import Violation, below, invalid, shown
 __all__ = ["CompiledRule", "RuleNode", "compile_message", "compile_rule", "compile_rules"]
 
 _LONGEST_MESSAGE = 5 * 1024
+_CONVERSION = 3
+"""What it costs to make one value of an object ready for rules; the API server does that for free."""
 _HEADINGS = {
     "FieldValueInvalid": "Invalid value",
     "FieldValueForbidden": "Forbidden",
@@ -79,38 +82,59 @@ class RuleNode:
     values: RuleNode | None = None
     items: RuleNode | None = None
 
-    def check(self, value: Any, old: Any, unchanged: Callable[[], bool]) -> list[Violation]:
-        """The faults of `value`. `unchanged` says whether the nearest known old value around it is the same."""
-        if value is None:
+    def check(self, value: Any, old: Any, unchanged: Callable[[], bool], budget: cel.CostBudget) -> list[Violation]:
+        """The faults of `value`. `unchanged` says whether the nearest known old value around it is the same; what rules
+        cost is charged to the budget, and none is asked once it is closed.
+        """
+        if value is None or budget.is_closed:
             return []
         if old is not MISSING:
             unchanged = _remembered(old, value)
-        found = self._own(value, old, unchanged) if self.rules else []
+        found = self._own(value, old, unchanged, budget) if self.rules else []
         if isinstance(value, dict):
             before = old if isinstance(old, dict) else {}
             for name, inner in value.items():
                 node, step = (self.fields[name], f".{name}") if name in self.fields else (self.values, f"[{name}]")
                 if node is not None and (step[0] == "." or name not in (self.schema.get("properties") or {})):
-                    found += below(step, node.check(inner, before.get(name, MISSING), unchanged))
+                    found += below(step, node.check(inner, before.get(name, MISSING), unchanged, budget))
         elif isinstance(value, list) and self.items is not None:
             old_of = old_items(self.schema, old)
             for index, inner in enumerate(value):
-                found += below(f"[{index}]", self.items.check(inner, old_of(inner), unchanged))
+                found += below(f"[{index}]", self.items.check(inner, old_of(inner), unchanged, budget))
         return found
 
-    def _own(self, value: Any, old: Any, unchanged: Callable[[], bool]) -> list[Violation]:
+    def _own(self, value: Any, old: Any, unchanged: Callable[[], bool], budget: cel.CostBudget) -> list[Violation]:
+        found: list[Violation] = []
+        try:
+            self._ask_all(value, old, unchanged, budget, found)
+        except cel.CelBudgetError as error:
+            budget.is_closed = True
+            found.append(self._invalid(str(error)))
+        return found
+
+    def _ask_all(
+        self,
+        value: Any,
+        old: Any,
+        unchanged: Callable[[], bool],
+        budget: cel.CostBudget,
+        found: list[Violation],
+    ) -> None:
+        """Adds to what was `found`. Raises `CelBudgetError`."""
         has_old = old is not MISSING and old is not None
         asked = [rule for rule in self.rules if has_old or rule.optional_old or not rule.uses_old]
         try:
             plain, optional = self._variables(value, old, has_old=has_old)
         except cel.CelEvaluationError as error:  # a whole number that was written as 3.0
-            return [self._failure(rule, error) for rule in asked]
-        found = []
+            found += [self._failure(rule, error) for rule in asked]
+            return
+        budget.charge(_CONVERSION * sum(map(nodes_of, plain.values())))
         for rule in asked:
-            fault = self._ask(rule, optional if rule.optional_old else plain, value)
-            if fault is not None and (rule.uses_old or not unchanged()):
+            fault = self._ask(rule, optional if rule.optional_old else plain, value, budget)
+            if fault is not None and (rule.uses_old or budget.is_closed or not unchanged()):
                 found.append(fault)
-        return found
+            if budget.is_closed:
+                return
 
     def _variables(self, value: Any, old: Any, *, has_old: bool) -> tuple[dict[str, Any], dict[str, Any]]:
         """What rules can name; once with `oldSelf` as it is, once as an optional."""
@@ -121,17 +145,31 @@ class RuleNode:
         before = self.convert(old)
         return plain | {"oldSelf": before}, plain | {"oldSelf": cel.some(before)}
 
-    def _ask(self, rule: CompiledRule, variables: dict[str, Any], value: Any) -> Violation | None:
+    def _ask(
+        self, rule: CompiledRule, variables: dict[str, Any], value: Any, budget: cel.CostBudget
+    ) -> Violation | None:
         try:
-            if rule.program.evaluate(variables) is True:
+            if budget.evaluate(rule.program, variables) is True:
                 return None
+        except cel.CelCostError as error:
+            budget.is_closed = True
+            why = "no further validation rules will be run due to call cost exceeds limit for rule"
+            return self._invalid(f"'{error}': {why}: {_text(rule.given)}")
         except cel.CelEvaluationError as error:
             return self._failure(rule, error)
-        fault = _broken(
-            rule, value if self.schema.get("type") not in {"object", "array"} else MISSING, _message(rule, variables)
-        )
+        try:
+            message = _message(rule, variables, budget)
+        except _MessageError as error:
+            budget.is_closed = True
+            fault = self._invalid(str(error))
+        else:
+            shown_value = value if self.schema.get("type") not in {"object", "array"} else MISSING
+            fault = _broken(rule, shown_value, message)
         fault.path = rule.path
         return fault
+
+    def _invalid(self, detail: str) -> Violation:
+        return invalid(self.schema.get("type", ""), detail)
 
     def _failure(self, rule: CompiledRule, error: cel.CelEvaluationError) -> Violation:
         text = _text(rule.given)
@@ -139,7 +177,11 @@ class RuleNode:
             detail = f"'{error}': call arguments did not match a supported operator, function or macro signature for rule: {text}"
         else:
             detail = f"{error} evaluating rule: {text}"
-        return invalid(self.schema.get("type", ""), detail)
+        return self._invalid(detail)
+
+
+class _MessageError(Exception):
+    """A message costs too much."""
 
 
 def _remembered(old: Any, value: Any) -> Callable[[], bool]:
@@ -161,10 +203,17 @@ def _broken(rule: CompiledRule, value: Any, detail: str) -> Violation:
     return Violation(reason, heading if reason == "FieldValueDuplicate" else f"{heading}: {detail}")
 
 
-def _message(rule: CompiledRule, variables: dict[str, Any]) -> str:
+def _message(rule: CompiledRule, variables: dict[str, Any], budget: cel.CostBudget) -> str:
+    """What is said of a rule that does not hold. Raises `_MessageError` if finding that out costs too much."""
     if rule.message is not None:
         try:
-            text = str(rule.message.evaluate(variables)).strip()
+            text = str(budget.evaluate(rule.message, variables)).strip()
+        except cel.CelBudgetError:
+            why = "messageExpression evaluation failed due to running out of cost budget"
+            raise _MessageError(f"{why}, no further validation rules will be run") from None
+        except cel.CelCostError:
+            why = "no further validation rules will be run due to call cost exceeds limit for messageExpression"
+            raise _MessageError(f"{why}: {shown(rule.message.expression)}") from None
         except cel.CelEvaluationError:
             text = ""
         if text and "\n" not in text and len(text.encode()) <= _LONGEST_MESSAGE:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import Any
+from itertools import islice
+from typing import Any, Final
 
 from navarch.errors import Cause
 
 __all__ = [
+    "MOST_VIOLATIONS",
     "Violation",
     "below",
     "causes",
@@ -24,11 +26,16 @@ __all__ = [
     "not_supported",
     "required",
     "shown",
+    "supported_values",
     "too_long",
     "too_many",
     "type_invalid",
 ]
 
+MOST_VIOLATIONS: Final = 1000
+"""How many violations of one value are looked for: nobody reads more, and each costs more than the value."""
+_LONGEST_TOLD: Final = 10_000
+_LONGEST_ANSWER: Final = 1_000_000
 _ESCAPES = {
     "\a": r"\a",
     "\b": r"\b",
@@ -43,25 +50,38 @@ _ESCAPES = {
 
 
 class Violation:
-    """One fault. The message is `head`, or `head`, the path and `tail` where the server repeats the path."""
+    """One fault. The message is `head`, or `head`, the path and `tail` where the server repeats the path; then come the
+    values that are `supported`.
+    """
 
-    __slots__ = ("head", "path", "reason", "tail")
+    __slots__ = ("head", "path", "reason", "supported", "tail")
 
-    def __init__(self, reason: str, head: str, tail: str | None = None, path: str = "") -> None:
+    def __init__(self, reason: str, head: str, tail: str | None = None, path: str = "", *, supported: str = "") -> None:
         self.reason = reason
         self.head = head
         self.tail = tail
         self.path = path
+        self.supported = supported
 
     def cause(self) -> Cause:
         """The finished fault."""
         path = self.path.removeprefix(".")
-        return Cause(path, self.reason, self.head if self.tail is None else f"{self.head}{path}{self.tail}")
+        told = self.head if self.tail is None else f"{self.head}{path}{self.tail}"
+        return Cause(path, self.reason, told + self.supported)
 
 
 def causes(violations: Iterable[Violation]) -> list[Cause]:
-    """Violations as the server reports them."""
-    return [violation.cause() for violation in violations]
+    """Violations as the server reports them, or the first of very many.
+
+    The texts of all of them together are bounded too: values that are supported are told with the first of them.
+    """
+    found, size = [], 0
+    for violation in islice(violations, MOST_VIOLATIONS):
+        if size > _LONGEST_ANSWER:
+            violation.supported = "see above"
+        found.append(violation.cause())
+        size += len(violation.supported)
+    return found
 
 
 def invalid(value: Any, detail: str) -> Violation:
@@ -100,11 +120,21 @@ def duplicate(value: Any) -> Violation:
     return Violation("FieldValueDuplicate", f"Duplicate value: {shown(value)}")
 
 
-def not_supported(value: Any, values: list[Any]) -> Violation:
-    """A value that is not one of an enum."""
-    texts = [go_quoted(known if isinstance(known, str) else _json(known)) for known in values]
+def supported_values(values: list[Any]) -> str:
+    """The values of an enum, as they are told to whoever gives another one; of very many only the first."""
+    told, size = [], 0
+    for known in values:
+        told.append(go_quoted(known if isinstance(known, str) else _json(known)))
+        size += len(told[-1])
+        if size > _LONGEST_TOLD:
+            return f"{', '.join(told)} and {len(values) - len(told)} more"
+    return ", ".join(told)
+
+
+def not_supported(value: Any, supported: str) -> Violation:
+    """A value that is not one of an enum. What is supported is a text that all such faults of a schema share."""
     return Violation(
-        "FieldValueNotSupported", f"Unsupported value: {shown(value)}: supported values: {', '.join(texts)}"
+        "FieldValueNotSupported", f"Unsupported value: {shown(value)}: supported values: ", supported=supported
     )
 
 

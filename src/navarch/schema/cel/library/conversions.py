@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from navarch.schema.cel.errors import CelEvaluationError
 from navarch.schema.cel.library.numbers import format_double, parse_double
 from navarch.schema.cel.library.times import format_duration, format_timestamp, parse_duration, parse_timestamp
@@ -24,25 +22,37 @@ from navarch.schema.cel.values import (
 CONVERSIONS = frozenset({"bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint"})
 """The API server carries these out when it compiles a rule, if their argument is a literal."""
 
-_INTEGER = re.compile(r"[+-]?[0-9]+\Z")
+_MOST_DIGITS = 20
+_LONGEST_SHOWN = 100
 _TRUE = frozenset({"1", "t", "T", "TRUE", "true", "True"})
 _FALSE = frozenset({"0", "f", "F", "FALSE", "false", "False"})
 
 
 def _no_conversion(value: str, to: str) -> CelEvaluationError:
-    return CelEvaluationError(f"{value!r} cannot be converted to {to}")
+    return CelEvaluationError(f"{value[:_LONGEST_SHOWN]!r} cannot be converted to {to}")
 
 
 def _string_to_int(text: str) -> int:
-    if _INTEGER.match(text) is None or not INT_MIN <= int(text) <= INT_MAX:
+    digits = text[1:] if text[:1] in {"+", "-"} else text
+    number = _whole(digits)
+    if number is None or not INT_MIN <= (number if text[0] != "-" else -number) <= INT_MAX:
         raise _no_conversion(text, "int")
-    return int(text)
+    return -number if text[0] == "-" else number
 
 
 def _string_to_uint(text: str) -> Uint:
-    if not (text.isascii() and text.isdigit()) or int(text) > UINT_MAX:
+    number = _whole(text)
+    if number is None or number > UINT_MAX:
         raise _no_conversion(text, "uint")
-    return Uint(text)
+    return Uint(number)
+
+
+def _whole(digits: str) -> int | None:
+    """The number of up to 20 digits, which is all that 64 bits hold; zeros before them do not count."""
+    if not (digits.isascii() and digits.isdigit()):
+        return None
+    significant = digits.lstrip("0")
+    return int(significant or "0") if len(significant) <= _MOST_DIGITS else None
 
 
 def _string_to_double(text: str) -> float:

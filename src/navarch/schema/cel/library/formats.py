@@ -29,6 +29,8 @@ class NamedFormat:
     cel_type: ClassVar[CelType] = types.NAMED_FORMAT
     name: str
     faults: Callable[[str], list[str]] = field(compare=False)
+    longest_pattern: int = field(compare=False)
+    """How long the API server takes the regular expression to be, of which the cost of `validate` is a multiple."""
 
 
 def _prefix_faults(rule: NameRule) -> Callable[[str], list[str]]:
@@ -78,7 +80,16 @@ _FAULTS: dict[str, Callable[[str], list[str]]] = {
     "date": _test(is_date, "date"),
     "datetime": _test(_is_date_time, "date and time"),
 }
-_FORMATS = {name: NamedFormat(name, faults) for name, faults in _FAULTS.items()}
+_PATTERNS = {
+    **dict.fromkeys(("dns1123Subdomain", "dns1123SubdomainPrefix", "qualifiedName"), 60),
+    "labelValue": 40,
+    "uri": 1103,
+    "uuid": 70,
+    "byte": 84,
+    "date": 71,
+    "datetime": 71,
+}
+_FORMATS = {name: NamedFormat(name, faults, _PATTERNS.get(name, 30)) for name, faults in _FAULTS.items()}
 
 
 def _validate(named: NamedFormat, text: str) -> Optional:

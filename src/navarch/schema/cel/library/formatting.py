@@ -30,9 +30,12 @@ CLAUSES: dict[str, frozenset[Kind]] = {
 """What each clause takes."""
 
 _CLAUSE = re.compile(r"%(?:%|(?:\.(\d+))?([A-Za-z]))|%")
+_SPECIAL = re.compile(r'["\\]')
 _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _NAMED_DOUBLES = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 _DEFAULT_PRECISION = 6
+_MOST_PRECISION_DIGITS = 3
+_LONGEST_SHOWN = 100
 
 
 def clauses(template: str) -> Iterator[tuple[str, int | None, re.Match[str]]]:
@@ -42,8 +45,8 @@ def clauses(template: str) -> Iterator[tuple[str, int | None, re.Match[str]]]:
             yield "%", None, match
             continue
         clause = match[2]
-        if clause not in CLAUSES:
-            raise ValueError(f"{match.group()!r} is no clause")
+        if clause not in CLAUSES or len(match[1] or "") > _MOST_PRECISION_DIGITS:
+            raise ValueError(f"{match.group()[:_LONGEST_SHOWN]!r} is no clause")
         yield clause, None if match[1] is None else int(match[1]), match
 
 
@@ -63,7 +66,7 @@ def format_string(template: str, values: list[object]) -> str:
             parts.append(_format(clause, precision, values[used]))
             used += 1
     except ValueError as error:
-        raise CelEvaluationError(f"format() cannot read {template!r}: {error}") from None
+        raise CelEvaluationError(f"format() cannot read {template[:_LONGEST_SHOWN]!r}: {error}") from None
     return "".join([*parts, template[end:]])
 
 
@@ -149,7 +152,7 @@ def _entries(entries: dict[object, object]) -> list[str]:
 
 
 def _quoted(text: str) -> str:
-    return '"' + "".join(map(_escaped, text)) + '"'
+    return f'"{text if text.isprintable() and not _SPECIAL.search(text) else "".join(map(_escaped, text))}"'
 
 
 def _escaped(character: str) -> str:

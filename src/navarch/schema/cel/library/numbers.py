@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import re
 
-_DECIMAL = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\Z", re.ASCII)
-_HEXADECIMAL = re.compile(r"[+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?\d+\Z", re.ASCII)
+_DECIMAL = frozenset("0123456789+-.eE")
+_HEXADECIMAL = frozenset("0123456789abcdefABCDEF+-.xXpP")
 _SPECIAL = re.compile(r"[+-]?(?:inf|infinity)\Z|nan\Z", re.IGNORECASE)
 
 
@@ -42,8 +42,15 @@ def parse_double(text: str) -> float:
     if _SPECIAL.match(text):
         return float(text)
     plain = text.replace("_", "")
-    if _HEXADECIMAL.match(plain):
-        return float.fromhex(plain)
-    if _DECIMAL.match(plain) is None or math.isinf(float(plain)):
+    if _DECIMAL.issuperset(plain):
+        value = float(plain)
+    elif _HEXADECIMAL.issuperset(plain) and "p" in plain.lower() and plain.lstrip("+-")[:2].lower() == "0x":
+        try:
+            value = float.fromhex(plain)
+        except OverflowError:
+            raise ValueError(text) from None
+    else:
         raise ValueError(text)
-    return float(plain)
+    if math.isinf(value):
+        raise ValueError(text)
+    return value

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+import string
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -14,7 +14,7 @@ from navarch.schema.cel.signatures import function, method
 from navarch.schema.cel.types import CelType
 from navarch.schema.cel.values import INT_MAX, INT_MIN
 
-_PARTS = re.compile(r"[+-]?0*([0-9]*)\.?([0-9]*)([a-zA-Z]*)([+-]?[0-9]*)\Z")
+_DIGITS = "0123456789"
 _DECIMAL_EXPONENTS = {"": 0, "n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _BINARY_EXPONENTS = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 
@@ -32,10 +32,7 @@ class Amount:
 
 
 def _scale(text: str) -> int | None:
-    match = _PARTS.match(text)
-    if match is None:
-        return None
-    whole, fraction, suffix, exponent = match.groups()
+    whole, fraction, suffix, exponent = _parts(text)
     if suffix in _BINARY_EXPONENTS:
         digits = 15 - len(whole) - int(_BINARY_EXPONENTS[suffix] * 3 / 10) - 1
         return 0 if not fraction and digits >= 0 else None
@@ -43,6 +40,22 @@ def _scale(text: str) -> int | None:
         return None
     power = int(exponent) if suffix in {"e", "E"} and exponent else _DECIMAL_EXPONENTS[suffix]
     return power - len(fraction) if power - len(fraction) >= -9 else None
+
+
+def _parts(text: str) -> tuple[str, str, str, str]:
+    """The digits before and after the point, the suffix, and the exponent of what is a quantity."""
+    unsigned = text[1:] if text[:1] in {"+", "-"} else text
+    significant = unsigned.lstrip("0")
+    rest = significant.lstrip(_DIGITS)
+    behind = rest.removeprefix(".").lstrip(_DIGITS)
+    exponent = behind.lstrip(string.ascii_letters)
+    fraction = rest.removeprefix(".")
+    return (
+        significant[: len(significant) - len(rest)],
+        fraction[: len(fraction) - len(behind)],
+        behind[: len(behind) - len(exponent)],
+        exponent,
+    )
 
 
 def _quantity(text: str) -> Amount:

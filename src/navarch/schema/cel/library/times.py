@@ -19,7 +19,7 @@ _TIMESTAMP = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)T(\d\d?):(\d\d):(\d\d)(?:[.,](\d+))?(?:Z|([+-])(\d\d):(\d\d))\Z", re.ASCII
 )
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_OFFSET = re.compile(r"([+-]?\d+):([+-]?\d+)\Z", re.ASCII)
+_OFFSET = re.compile(r"([+-]?\d{1,9}):([+-]?\d{1,9})\Z", re.ASCII)
 
 
 def parse_timestamp(text: str) -> Timestamp:
@@ -84,7 +84,10 @@ def _zone(name: str) -> tzinfo:
         if match is None:
             raise CelEvaluationError(f"unknown time zone {name!r}; expected a name or an offset such as +05:30")
         hours, minutes = int(match[1]), int(match[2])
-        return timezone(timedelta(minutes=hours * 60 + (-minutes if name.startswith("-") else minutes)))
+        try:
+            return timezone(timedelta(minutes=hours * 60 + (-minutes if name.startswith("-") else minutes)))
+        except (ValueError, OverflowError):
+            raise CelEvaluationError(f"expected a time zone within 24 hours of UTC, got {name!r}") from None
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
