@@ -86,6 +86,7 @@ class Accompanied:
         self._inner = inner
         self._client = client
         self.origin = inner.origin
+        self.host = inner.host
         self.connect = inner.connect
         self.close = inner.close
 

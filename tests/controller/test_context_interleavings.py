@@ -34,6 +34,7 @@ class Interrupted:
     def __init__(self, server: Any) -> None:
         self.server = server
         self.origin = server.origin
+        self.host = server.host
         self.connect = server.connect
         self.close = server.close
         self.before: list[Step] = []

@@ -200,6 +200,17 @@ async def test_owned_are_those_that_the_owner_controls() -> None:
     assert [found.name for found in ctx.owned(Gadget)] == ["child"]
 
 
+async def test_owned_are_of_the_owners_namespace() -> None:
+    """Anybody may write the uid of an owner on an object of another namespace."""
+    ctx = await World(owned=(Gadget,)).begin()
+    await ctx.create(gadget("child", size=1))
+    claimed = await ctx.create(Gadget(name="claimed"))
+    stranger = Gadget(name="stranger", namespace="elsewhere")
+    stranger.metadata.owner_references = claimed.metadata.owner_references
+    await ctx.create(stranger, owned=False)
+    assert sorted(found.name for found in ctx.owned(Gadget)) == ["child", "claimed"]
+
+
 async def test_owned_needs_a_kind_that_was_declared_as_such() -> None:
     """A kind that is only read may have children that nobody follows."""
     ctx = await World(owned=(ConfigMap,)).begin()

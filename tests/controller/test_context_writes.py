@@ -118,6 +118,7 @@ class Faster:
     def __init__(self, server: Any) -> None:
         self.server = server
         self.origin = server.origin
+        self.host = server.host
         self.connect = server.connect
         self.close = server.close
         self.world: World | None = None

@@ -103,6 +103,7 @@ class Refusing:
     def __init__(self, server: Any) -> None:
         self.server = server
         self.origin = server.origin
+        self.host = server.host
         self.connect = server.connect
         self.close = server.close
 

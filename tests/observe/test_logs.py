@@ -265,3 +265,11 @@ def test_handlers_of_others_show_the_fields_too(caplog: pytest.LogCaptureFixture
     (record,) = caplog.records
     assert record.getMessage() == ('100% failed why="no such file" reason=retry token="<6 bytes>" controller=memcached')
     assert record.msg == "100%% failed%s"
+
+
+def test_cause_of_a_failure_comes_before_the_other_fields(capsys: pytest.CaptureFixture[str]) -> None:
+    """Whoever reads a line from the left meets it first."""
+    setup("json")
+    logger("test").bind(controller="a", reason="b").error("failed", place="c", why="no disk")
+    (line,) = capsys.readouterr().err.splitlines()
+    assert list(json.loads(line)) == ["time", "level", "logger", "event", "why", "controller", "reason", "place"]

@@ -111,23 +111,97 @@ async def test_install_writes_nothing_if_the_cluster_has_the_same() -> None:
     assert methods(transport) == ["GET"]
 
 
-@pytest.mark.parametrize("place", ["schema", "column", "scope", "name"])
+@pytest.mark.parametrize("place", ["schema", "column", "name"])
 async def test_install_writes_what_differs(place: str) -> None:
     """Be it the smallest part; and only on top of what was looked at."""
-    found = in_cluster(Cache)
+    found = in_cluster(Cache, manager="caches")
     version = found["spec"]["versions"][0]
     if place == "schema":
         version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["size"]["minimum"] = 1
     elif place == "column":
         version["additionalPrinterColumns"] = [{"name": "Size", "type": "integer", "jsonPath": ".spec.size"}]
-    elif place == "scope":
-        found["spec"]["scope"] = "Cluster"
     else:
         found["spec"]["names"]["shortNames"] = ["c"]
-    client, transport = scripted(answer(found), DISCOVERED, answer(in_cluster(Cache)), SERVED)
+    client, transport = scripted(answer(found), DISCOVERED, answer(in_cluster(Cache)), SERVED, manager="caches")
     await prepare_crds(client, [Cache], "install")
     assert applied(transport)["spec"] == crd(Cache)["spec"]
     assert applied(transport)["metadata"]["resourceVersion"] == "7"
+
+
+class LargerSpec(CacheSpec):
+    policy: str = "lru"
+
+
+class LargerCache(Resource[LargerSpec, Status], group="crds.example.com", version="v1", kind="Cache"):
+    """A cache of a newer release."""
+
+
+class OtherCache(Resource[LargerSpec, Status], group="crds.example.com", version="v1", kind="Cache", namespaced=False):
+    """A cache of another scope."""
+
+
+def stricter() -> dict[str, Any]:
+    """A CRD that allows more than the class does."""
+    found = in_cluster(Cache, manager="caches")
+    size = found["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["size"]
+    size |= {"type": "number"}
+    return found
+
+
+@pytest.mark.parametrize(
+    ("found", "loss"),
+    [
+        (in_cluster(LargerCache, manager="caches"), "v1 spec.policy: the property is removed"),
+        (in_cluster(OtherCache, manager="caches"), "scope: was Cluster, becomes Namespaced"),
+        (stricter(), "v1 spec.size: type was number, becomes integer"),
+    ],
+    ids=["property", "scope", "type"],
+)
+async def test_install_refuses_a_change_that_breaks_objects_and_force_makes_it(
+    found: dict[str, Any], loss: str
+) -> None:
+    """Also of a CRD of its own; what would be lost is listed, and nothing is written."""
+    client, transport = scripted(answer(found), manager="caches")
+    with pytest.raises(CrdError) as caught:
+        await prepare_crds(client, [Cache], "install")
+    assert f"\n  {loss}" in str(caught.value)
+    assert 'crds="force"' in str(caught.value)
+    assert methods(transport) == ["GET"]
+    client, transport = scripted(answer(found), DISCOVERED, answer(in_cluster(Cache)), SERVED, manager="caches")
+    await prepare_crds(client, [Cache], "force")
+    assert applied(transport)["spec"] == crd(Cache)["spec"]
+
+
+async def test_install_leaves_a_crd_of_another_manager_alone_and_force_takes_it_over() -> None:
+    """Even where nothing would be lost: that manager would put it back."""
+    client, transport = scripted(answer(in_cluster(Cache, manager="helm")), manager="caches")
+    with pytest.raises(CrdError, match=r"but helm applied it(.|\n)*v1 spec.policy: the property is new(.|\n)*force"):
+        await prepare_crds(client, [LargerCache], "install")
+    assert methods(transport) == ["GET"]
+    served = (DISCOVERED, answer(in_cluster(LargerCache)), SERVED)
+    client, transport = scripted(answer(in_cluster(Cache, manager="helm")), *served, manager="caches")
+    await prepare_crds(client, [LargerCache], "force")
+    assert applied(transport)["spec"] == crd(LargerCache)["spec"]
+
+
+class OldLargerCache(LargerCache, version="v1alpha1", storage=False): ...
+
+
+async def test_install_refuses_versions_that_lose_fields_and_force_brings_them() -> None:
+    """Nothing converts them, unless the cluster has a webhook that does."""
+    client, transport = scripted(MISSING)
+    with pytest.raises(CrdError, match=r"(.|\n)*v1alpha1 spec.policy: a write as v1 removes it(.|\n)*Webhook"):
+        await prepare_crds(client, [OldLargerCache, Cache], "install")
+    assert methods(transport) == ["GET"]
+    served = (DISCOVERED, answer(in_cluster(OldLargerCache, Cache)), SERVED, SERVED)
+    client, transport = scripted(MISSING, *served)
+    await prepare_crds(client, [OldLargerCache, Cache], "force")
+    assert not transport.script
+    converted = in_cluster(OldCache, Cache, manager="caches")
+    converted["spec"]["conversion"] = {"strategy": "Webhook"}
+    client, transport = scripted(answer(converted), *served, manager="caches")
+    await prepare_crds(client, [OldLargerCache, Cache], "install")
+    assert not transport.script
 
 
 async def test_install_waits_for_a_crd_that_another_replica_has_just_brought() -> None:
@@ -180,18 +254,16 @@ async def test_install_does_not_remove_a_version_in_which_objects_are_stored() -
 
 
 async def test_install_does_not_remove_a_version_that_somebody_else_serves() -> None:
-    """He is named, and the way out."""
+    """The version is named, and the way out."""
     client, transport = scripted(answer(in_cluster(OldCache, Cache, manager="helm")))
-    with pytest.raises(CrdError, match=r"but helm brought v1alpha1, which would no longer be served"):
+    with pytest.raises(CrdError, match=r"v1alpha1: the version is no longer served(.|\n)*force"):
         await prepare_crds(client, [Cache], "install")
     assert methods(transport) == ["GET"]
 
 
-@pytest.mark.parametrize("change", ["own", "unserved"])
-async def test_install_removes_a_version_that_nobody_needs(change: str) -> None:
-    """Our own of an earlier release, or one that is not served."""
-    found = in_cluster(OldCache, Cache, manager="caches" if change == "own" else "helm")
-    found["spec"]["versions"][0]["served"] = change == "own"
+async def test_install_removes_a_version_of_an_earlier_release() -> None:
+    """Its own, in which no object is stored."""
+    found = in_cluster(OldCache, Cache, manager="caches")
     client, transport = scripted(answer(found), DISCOVERED, answer(in_cluster(Cache)), SERVED, manager="caches")
     await prepare_crds(client, [Cache], "install")
     assert [version["name"] for version in applied(transport)["spec"]["versions"]] == ["v1"]
@@ -330,7 +402,9 @@ async def test_ignore_asks_nothing() -> None:
 async def test_unknown_policy_is_refused() -> None:
     """A typo must not mean anything."""
     client, _ = scripted()
-    with pytest.raises(InvalidValueError, match="expected crds to be one of install, verify, ignore, got 'instal'"):
+    with pytest.raises(
+        InvalidValueError, match="expected crds to be one of install, force, verify, ignore, got 'instal'"
+    ):
         await prepare_crds(client, [Cache], "instal")  # type: ignore[arg-type]
 
 

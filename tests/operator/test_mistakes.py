@@ -20,7 +20,7 @@ def test_one_text_for_namespaces_is_refused() -> None:
 
 def test_policy_that_does_not_exist_is_refused_where_it_is_written() -> None:
     """And not when the operator starts."""
-    with pytest.raises(DefinitionError, match="one of install, verify, ignore, got 'instal'"):
+    with pytest.raises(DefinitionError, match="one of install, force, verify, ignore, got 'instal'"):
         Operator("shop", crds=cast(Any, "instal"))
 
 

@@ -24,6 +24,7 @@ class Blind:
     def __init__(self, world: World) -> None:
         self._server = world.server
         self.origin = world.server.origin
+        self.host = world.server.host
         self.is_blind = False
 
     def client(self) -> Client:
@@ -70,7 +71,7 @@ async def test_metrics_and_health_are_served(caplog: pytest.LogCaptureFixture) -
             'controller_runtime_reconcile_total{controller="gadget",result="success"} 1',
             'workqueue_adds_total{controller="gadget",name="gadget"} 1',
             'leader_election_master_status{name="tested"} 1',
-            'rest_client_requests_total{code="200",',
+            'rest_client_requests_total{code="200",host="server.example.com:6443",',
             "gadgets_painted 7",
         ):
             assert expected in metrics, metrics

@@ -68,7 +68,8 @@ class Cache:
         return self._feed(_NAMESPACES, _EVERYWHERE)
 
     async def run(self) -> None:
-        """Keeps every collection until it is cancelled; those asked for later as soon as they are."""
+        """Keeps every collection until it is cancelled; those asked for later as soon as they are. May be run again."""
+        self._waiting = list(self._feeds.values())
         async with asyncio.TaskGroup() as group:
             while True:
                 self._wake.clear()

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from itertools import islice
 from typing import Generic, TypeVar
 
 import msgspec
 
-from navarch.api import Key, Labels
+from navarch.api import Key, Labels, encode
+from navarch.api.differences import differing_paths
 from navarch.cache.cached import Cached, IndexFunction
 from navarch.cache.entry import UNKNOWN, Entry
 from navarch.cache.store import Store
@@ -114,6 +116,20 @@ class Collection(Generic[T]):
             self._views.popitem(last=False)
         return found
 
+    def take_changed_views(self, most: int) -> Iterator[tuple[Key, Iterator[str]]]:
+        """Drops typed objects that a reader has changed, and gives their keys and the paths that differ.
+
+        Looks at the `most` that were read last.
+        """
+        for key, (version, found) in list(islice(reversed(self._views.items()), most)):
+            entry = self.store.get(key)
+            if entry is None or entry.version != version:
+                continue
+            now, meant = encode(found), encode(self.fresh(entry))
+            if now != meant:
+                del self._views[key]
+                yield key, differing_paths(msgspec.json.decode(meant), msgspec.json.decode(now))
+
     def allow_views(self, count: int) -> None:
         """At least so many objects may be kept as they were last read."""
         self._most_views = max(self._most_views, count)
@@ -164,7 +180,7 @@ class Collection(Generic[T]):
     def subscribe(self, subscriber: Callable[[Change], None]) -> None:
         """Tells of every change from now on, after one initial change for each object that the watch has shown."""
         for entry in self._shown():
-            subscriber(Change(None, entry, initial=True))
+            self._tell_one(subscriber, Change(None, entry, initial=True))
         self._subscribers.append(subscriber)
 
     def _shown(self) -> list[Entry]:
@@ -178,10 +194,13 @@ class Collection(Generic[T]):
 
     def _tell(self, change: Change) -> None:
         for subscriber in self._subscribers:
-            try:
-                subscriber(change)
-            except Exception:  # noqa: BLE001 - one must not keep the change from the others
-                _log.exception("a subscriber of %s failed for %s", self.kind.resource, change.newest.key)
+            self._tell_one(subscriber, change)
+
+    def _tell_one(self, subscriber: Callable[[Change], None], change: Change) -> None:
+        try:
+            subscriber(change)
+        except Exception:  # noqa: BLE001 - one must not keep the change from the others, nor others from itself
+            _log.exception("a subscriber of %s failed for %s", self.kind.resource, change.newest.key)
 
     # What the watch shows
 

@@ -67,10 +67,13 @@ class Feed:
                 await self._follow(group)
         finally:
             self._is_running = False
+            self._informers.clear()
+            self._tasks.clear()
             for namespaces in self._meant:
                 namespaces.unlisten(self._wake.set)
             if self._existing is not None:
                 self._existing.unsubscribe(self._namespace_changed)
+                self._existing = None
 
     async def _follow(self, group: asyncio.TaskGroup) -> None:
         while True:

@@ -62,14 +62,14 @@ class Informer:
         self._client = client
         self._collection = collection
         self._namespace = namespace
-        self._clock = clock
+        self._clock = clock.liveness
         self._delays = Delays(_BACKOFF, rng)
         self._may_go = may_go
         self._can_stream = True
         self._resume_from = ""
         self._watch: Watch[Any] | None = None
         self._synced = asyncio.Event()
-        self._began_at = clock.monotonic()
+        self._began_at = self._clock.monotonic()
         self.state = State.LISTING
         self.error = ""
         """Why it waits; empty while all is well."""

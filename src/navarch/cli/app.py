@@ -20,7 +20,7 @@ def run() -> int:
     """The exit code: 1 for what went wrong, which is said in a sentence; 130 for an interruption."""
     try:
         app()
-    except NavarchError as error:
+    except (NavarchError, OSError) as error:  # a disk that is full, for example
         Console(stderr=True, soft_wrap=True).print(Text.assemble(("error: ", "bold red"), str(error)))
         return 1
     except KeyboardInterrupt:

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 import typer
 
 from navarch._base.clock import SystemClock
+from navarch.cli.health import ClusterHealth, ask_health
 from navarch.cli.images import image
 from navarch.cli.joining import joined
 from navarch.cli.kubeconfigs import merged
@@ -28,6 +29,8 @@ cluster.add_typer(node, name="node")
 cluster.add_typer(image, name="image")
 
 _JOIN_SECONDS: Final = 30.0
+_UNHEALTHY: Final = 3
+"""The exit code for a cluster that runs and is not well."""
 _STATUS_SECONDS: Final = 3.0
 """A cluster that takes longer to say what nodes it has is shown without them."""
 _ENDED: Final = {
@@ -63,6 +66,8 @@ def up(
         console.print(f"cluster {name!r} is already up at {served.url}")
         for kept in _kept(folder, served.url, port, store, nodes):
             console.print(f"it keeps {kept}")
+        for problem in ask_health(folder).problems:
+            console.print(f"it is not well: {problem.check}: {problem.cause}", markup=False)
     else:
         began = SystemClock().now()
         with console.status(f"starting cluster {name!r} ..."):
@@ -103,9 +108,24 @@ def down(
 
 @cluster.command()
 def status(output: Output = "table") -> None:
-    """Show the clusters of this machine, and how many of their nodes are ready."""
-    rows = [_row(folder) for folder in all_folders()]
+    """Show the clusters of this machine, how many of their nodes are ready, and what is wrong with them.
+
+    The exit code is 3 if one of them runs and is degraded, or does not answer.
+    """
+    found = {folder: ask_health(folder) for folder in all_folders()}
+    rows = [_row(folder, health) for folder, health in found.items()]
+    problems = [
+        {"cluster": folder.name, **problem._asdict()} for folder, health in found.items() for problem in health.problems
+    ]
+    if output == "json":
+        for row in rows:
+            row["problems"] = [problem for problem in problems if problem["cluster"] == row["name"]]
     print_rows(rows, output, empty="there are no clusters; `navarch cluster up` starts one")
+    if problems and output != "json":
+        typer.echo()
+        print_table(problems)
+    if problems:
+        raise typer.Exit(_UNHEALTHY)
 
 
 @cluster.command()
@@ -153,15 +173,16 @@ def load(
         raise ConfigError(f"{len(failed)} of {len(done)} documents could not be applied")
 
 
-def _row(folder: ClusterFolder) -> dict[str, Any]:
+def _row(folder: ClusterFolder, health: ClusterHealth) -> dict[str, Any]:
     served = folder.running()
     return {
         "name": folder.name,
-        "state": "running" if served else "stopped",
+        "state": health.state,
         "url": served.url if served else None,
         "pid": served.identity.pid if served else None,
         "since": served.since if served else None,
-        "nodes": _nodes(folder) if served else None,
+        "nodes": _nodes(folder) if served and health.state != "not answering" else None,
+        "restarts": health.restarts if served else None,
         "folder": str(folder.path),
     }
 

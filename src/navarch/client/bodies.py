@@ -5,9 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from navarch.api import Dynamic, Kind, Object, encode, full_wire
+from navarch.api import Dynamic, Kind, Object, decode, encode, full_wire
 from navarch.api.sendable import check_sendable
-from navarch.errors import ApiError, Invalid, InvalidValueError, PatchError, UnsupportedMediaType
+from navarch.errors import (
+    ApiError,
+    Conflict,
+    DecodeError,
+    Forbidden,
+    Invalid,
+    InvalidValueError,
+    NotFound,
+    PatchError,
+    Unauthorized,
+    UnsupportedMediaType,
+)
 
 __all__ = [
     "JsonPatch",
@@ -19,6 +30,7 @@ __all__ = [
     "applied_body",
     "delete_options",
     "explain_refusal",
+    "explain_types",
     "object_body",
     "required_name",
     "required_patch",
@@ -168,6 +180,16 @@ def _without_status(wire: dict[str, Any], kind: Kind, subresource: str | None) -
     if subresource is not None or not kind.has_status:
         return wire
     return {key: value for key, value in wire.items() if key != "status"}
+
+
+def explain_types(error: ApiError, given: Object | Dynamic, body: bytes) -> None:
+    """Says which value of a refused object has another type than its class declares: no type checker was asked."""
+    if isinstance(given, Dynamic) or isinstance(error, (Conflict, Forbidden, NotFound, Unauthorized)):
+        return
+    try:
+        decode(type(given), body)
+    except DecodeError as mismatch:
+        error.args = (f"{error.message}; the object does not fit its class: {mismatch}",)
 
 
 def required_name(target: Object | Dynamic) -> str:

@@ -76,6 +76,11 @@ class Client(Updates, Installs, Subresources, Pods, Closing):
         return self._caller.transport.origin
 
     @property
+    def host(self) -> str:
+        """The API server's host and port."""
+        return self._caller.transport.host
+
+    @property
     def clock(self) -> Clock:
         """The clock that its waits go by."""
         return self._caller.clock

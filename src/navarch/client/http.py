@@ -70,6 +70,11 @@ class HttpTransport:
         """See `Transport.origin`."""
         return self._config.origin
 
+    @property
+    def host(self) -> str:
+        """See `Transport.host`."""
+        return self._config.host
+
     async def send(self, request: Request) -> Response:
         """See `Transport.send`. A refused credential is renewed and tried once more."""
         return _HttpResponse(request, await self._with_renewal(lambda: self._attempt(request)))

@@ -102,6 +102,11 @@ class Transport(Protocol):
         """Where the address and the credential come from, for errors: "context 'dev' in ~/.kube/config"."""
         ...
 
+    @property
+    def host(self) -> str:
+        """The API server's host and port, for metrics: "10.0.0.1:443"."""
+        ...
+
     async def send(self, request: Request) -> Response:
         """Sends the request and returns as soon as the status and headers are there.
 
@@ -119,3 +124,32 @@ class Transport(Protocol):
     async def close(self) -> None:
         """Closes every connection; may be called twice."""
         ...
+
+
+class WrappedTransport:
+    """A transport around another one, which passes everything on. Subclasses override what they change."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    @property
+    def origin(self) -> str:
+        """See `Transport.origin`."""
+        return self._transport.origin
+
+    @property
+    def host(self) -> str:
+        """See `Transport.host`."""
+        return self._transport.host
+
+    async def send(self, request: Request) -> Response:
+        """See `Transport.send`."""
+        return await self._transport.send(request)
+
+    async def connect(self, request: Request, protocols: Sequence[str]) -> Response | WebSocket:
+        """See `Transport.connect`."""
+        return await self._transport.connect(request, protocols)
+
+    async def close(self) -> None:
+        """See `Transport.close`."""
+        await self._transport.close()

@@ -192,14 +192,14 @@ class Watch(Closing, Generic[K]):
                 await self._recover_from(error)
                 continue
             if line is not None:
-                self.alive_at = self._caller.clock.monotonic()
+                self.alive_at = self._caller.clock.liveness.monotonic()
                 return line
             await self._after_the_end()
 
     async def _after_the_end(self) -> None:
         """The server ends each connection when its time is up. One that ends at once would do so for ever."""
         await self.close()
-        if self._in_initial or self._caller.clock.monotonic() - self._opened_at < _AT_ONCE_SECONDS:
+        if self._in_initial or self._caller.clock.liveness.monotonic() - self._opened_at < _AT_ONCE_SECONDS:
             await self._recover_from(ConnectionLostError(f"{self._what}: the stream ended before its time"))
 
     async def _connected(self) -> Lines:
@@ -212,7 +212,7 @@ class Watch(Closing, Generic[K]):
                     raise
                 await self._recover_from(error)
             else:
-                self._opened_at = self.alive_at = self._caller.clock.monotonic()
+                self._opened_at = self.alive_at = self._caller.clock.liveness.monotonic()
                 return lines
 
     async def _open(self) -> Response:
@@ -250,7 +250,7 @@ class Watch(Closing, Generic[K]):
         asked = min(getattr(error, "retry_after", None) or 0.0, _LONGEST_PAUSE)
         delay = max(self._delays.next_delay(), asked)
         _log.warning("%s; the watch goes on in %.1f s", error, delay)
-        await self._caller.clock.sleep(delay)
+        await self._caller.clock.liveness.sleep(delay)
 
     def _decoded(self, line: bytes) -> _Line:
         try:

@@ -13,6 +13,7 @@ from navarch.client.bodies import (
     applied_body,
     delete_options,
     explain_refusal,
+    explain_types,
     object_body,
     required_name,
     required_patch,
@@ -37,7 +38,7 @@ class Writes(Core):
         kind, namespace = await self._place(new, namespace)
         what = self._what("create", kind, namespace, new.name)
         request = self._write("POST", self._path(kind, namespace), object_body(new, kind, None))
-        return await self._object(reader_of(new, kind), request, what)
+        return await self._written(new, kind, request, what)
 
     async def replace(
         self,
@@ -55,7 +56,7 @@ class Writes(Core):
         path = self._path(kind, namespace, required_name(changed), subresource)
         request = self._write("PUT", path, object_body(changed, kind, subresource))
         what = self._what(_of("replace", subresource), kind, namespace, changed.name)
-        return await self._object(reader_of(changed, kind), request, what)
+        return await self._written(changed, kind, request, what)
 
     async def replace_status(self, changed: W, *, namespace: str | None = None) -> W:
         """Writes only the status back; raises `Conflict` if the object has changed since it was read."""
@@ -106,7 +107,14 @@ class Writes(Core):
             force=force,
         )
         what = self._what(_of("apply", subresource), kind, namespace, desired.name)
-        return await self._object(reader_of(desired, kind), request, what)
+        return await self._written(desired, kind, request, what)
+
+    async def _written(self, given: W, kind: Kind, request: Request, what: str) -> W:
+        try:
+            return await self._object(reader_of(given, kind), request, what)
+        except ApiError as error:
+            explain_types(error, given, request.body or b"")
+            raise
 
     async def delete(
         self,

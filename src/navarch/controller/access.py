@@ -79,10 +79,15 @@ async def read_many(reach: Reach, what: Readable[T], query: Query) -> list[T]:
     return _readable(reach, collection, what, matching(collection, query.namespace, query.labels, query.index))
 
 
-def read_owned(reach: Reach, what: Readable[T], uid: str) -> list[T]:
-    """What the object of that uid controls; raises `InvalidValueError` for a kind that was not declared by `owns`."""
+def read_owned(reach: Reach, what: Readable[T], uid: str, namespace: str) -> list[T]:
+    """What the object of that uid controls; raises `InvalidValueError` for a kind that was not declared by `owns`.
+
+    An owner in a namespace has children there alone: anybody may write its uid on an object of his own namespace.
+    """
     collection = _owned(reach, what)
-    return _readable(reach, collection, what, collection.controlled_by(uid))
+    children = collection.controlled_by(uid)
+    own = [entry for entry in children if entry.key.namespace == namespace] if namespace else children
+    return _readable(reach, collection, what, own)
 
 
 def read_orphans(reach: Reach, what: Readable[T], namespace: str, labels: LabelSelector) -> list[T]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import builtins
+import inspect
 import logging
-from collections.abc import Awaitable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from concurrent.futures import CancelledError, Future
 from datetime import datetime
 from functools import partial
@@ -38,7 +39,7 @@ from navarch.controller.together import together
 from navarch.errors import ClosedError, InvalidValueError
 from navarch.observe.logs import Log
 
-__all__ = ["Context"]
+__all__ = ["Context", "ThreadContext"]
 
 T = TypeVar("T")
 W = TypeVar("W", bound=Object | Dynamic)
@@ -120,9 +121,9 @@ class Context:
     def owned(self, what: Readable[T]) -> builtins.list[T]:
         """The objects of a kind in `owns` that the owner controls, in no particular order, from the cache.
 
-        Raises `InvalidValueError` for a kind that is not in `owns`.
+        Those of an owner in a namespace are in the same one. Raises `InvalidValueError` for a kind that is not in `owns`.
         """
-        return read_owned(self._reach, what, self._owner.metadata.uid)
+        return read_owned(self._reach, what, self._owner.metadata.uid, self.key.namespace)
 
     def orphans(self, what: Readable[T], labels: LabelSelector) -> builtins.list[T]:
         """The objects of a kind in `owns`, of the owner's namespace, that match and have no controller, from the cache.
@@ -324,6 +325,41 @@ class Context:
         self._closed = True
         for waiting in tuple(self._waiting):
             waiting.cancel()
+
+
+class ThreadContext(Context):
+    """The context of a reconciler that is a plain function: it knows which calls were never waited for."""
+
+    __slots__ = ("_calls",)
+
+    def __init__(
+        self, reach: Reach, key: Key, owner: Object, *, reasons: tuple[str, ...] = (), reconcile_id: str = ""
+    ) -> None:
+        super().__init__(reach, key, owner, reasons=reasons, reconcile_id=reconcile_id)
+        self._calls: builtins.list[tuple[str, Coroutine[Any, Any, Any]]] = []
+
+    def __getattribute__(self, name: str) -> Any:
+        found = super().__getattribute__(name)
+        if not name.startswith("_") and inspect.iscoroutinefunction(found):
+            return partial(self._noted, name, found)
+        return found
+
+    def _noted(self, name: str, method: Callable[..., Coroutine[Any, Any, Any]], *values: Any, **named: Any) -> Any:
+        call = method(*values, **named)
+        self._calls.append((name, call))
+        return call
+
+    def refuse_calls_without_wait(self) -> None:
+        """Raises `InvalidValueError` if a call was made and never waited for: it has done nothing."""
+        unwaited = [(name, call) for name, call in self._calls if inspect.getcoroutinestate(call) == "CORO_CREATED"]
+        for _, call in unwaited:
+            call.close()
+        if unwaited:
+            name = unwaited[0][0]
+            raise InvalidValueError(
+                f"ctx.{name}(...) was called in a plain function without ctx.wait, and did nothing; write "
+                f"ctx.wait(ctx.{name}(...)), or make the function async and await it"
+            )
 
 
 async def _result(work: Awaitable[T]) -> T:

@@ -11,12 +11,16 @@ from dataclasses import dataclass
 
 from navarch.errors import InvalidValueError
 
-__all__ = ["Permanent", "Result", "Retry"]
+__all__ = ["Permanent", "Result", "Retry", "requeue_reason"]
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """All is well; reconcile again after so many seconds, even if nothing changes."""
+    """All is well; reconcile again after so many seconds, even if nothing changes.
+
+    With `after=0` it is called again at once, for work that is done a step at a time; an object that goes on asking for
+    this is slowed down to ten times a second.
+    """
 
     after: float
 
@@ -39,6 +43,11 @@ class Retry(Exception):  # noqa: N818 - it is no error: the world is not ready y
 
 class Permanent(Exception):  # noqa: N818 - as above
     """Trying again is pointless until the object changes; the reason becomes an event."""
+
+
+def requeue_reason(after: float) -> str:
+    """The reason of a reconcile that the one before asked for."""
+    return f"{after:g} s have passed"
 
 
 def _refuse_negative(after: float) -> None:

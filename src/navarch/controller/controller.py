@@ -17,8 +17,9 @@ from navarch.controller.context import Context
 from navarch.controller.contract import Result
 from navarch.controller.invoke import Threads
 from navarch.controller.loops import LoopDetector
+from navarch.controller.misuse import MisuseDetector
 from navarch.controller.outcomes import Outcomes
-from navarch.controller.reach import Reach
+from navarch.controller.reach import Reach, Writer
 from navarch.controller.reconciliation import Handlers, Reconciliation
 from navarch.controller.unfit import mark_mismatch
 from navarch.errors import DecodeError, QueueClosedError
@@ -66,7 +67,8 @@ class Controller:
         self._turned_at = 0.0
         self._deadlines = Deadlines(self._clock, timeout)
         self._reconciliation = Reconciliation(parts.reach, parts.collection, parts.handlers, self._deadlines)
-        self._outcomes = Outcomes(parts.queue, parts.reach.recorder)
+        self._outcomes = Outcomes(parts.queue, parts.reach.recorder, self._clock)
+        self._misuse = MisuseDetector(parts.name, parts.reach.collections.values())
         self._log = logs.logger("navarch.controller").bind(controller=parts.name)
 
     @property
@@ -139,25 +141,29 @@ class Controller:
             return await self._unfit(entry, error)
         parts.loops.reconciled(parts.reach.controller, work)
         parts.reach.looks.forget(work.key)
-        ctx = Context(parts.reach, work.key, primary, reasons=work.reasons, reconcile_id=self._new_id())
+        ctx = parts.handlers.context(parts.reach, work.key, primary, reasons=work.reasons, reconcile_id=self._new_id())
+        spec = self._misuse.begin(primary)
         with logs.within(ctx.log):
             try:
-                result = await self._traced(entry, primary, ctx)
+                result = await self._traced(entry, primary, ctx, is_failing=work.attempt > 0)
             except Exception as error:  # noqa: BLE001 - a user's function may raise anything
                 return self._outcomes.raised(work.key, error, primary, ctx.log)
             finally:
                 ctx.close()
-        return self._outcomes.returned(work.key, result)
+                self._misuse.end(spec, primary, work.key)
+        if result is not None:
+            parts.loops.requeued(Writer(parts.reach.controller, work.key), result.after)
+        return self._outcomes.returned(work.key, result, ctx.log)
 
     def _new_id(self) -> str:
         return f"{self._parts.reach.client.rng.getrandbits(64):016x}"
 
-    async def _traced(self, entry: Entry, primary: Any, ctx: Context) -> Result | None:
+    async def _traced(self, entry: Entry, primary: Any, ctx: Context, *, is_failing: bool) -> Result | None:
         if not traces.enabled():
-            return await self._reconciliation.of(entry, primary, ctx)
+            return await self._reconciliation.of(entry, primary, ctx, is_failing=is_failing)
         causes, reasons = self._parts.causes.take(entry.key), "; ".join(ctx.reasons)
         with traces.span("reconcile", causes, controller=self.name, object=str(entry.key), reasons=reasons):
-            return await self._reconciliation.of(entry, primary, ctx)
+            return await self._reconciliation.of(entry, primary, ctx, is_failing=is_failing)
 
     async def _unfit(self, entry: Entry, error: DecodeError) -> Outcome:
         try:

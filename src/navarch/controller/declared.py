@@ -13,7 +13,7 @@ from navarch.cache import Cached, as_cached
 from navarch.client.target import Readable, kind_of
 from navarch.controller.context import Context
 from navarch.controller.contract import Result
-from navarch.controller.triggers import Mapper, Predicate, wanted_change
+from navarch.controller.triggers import ByMetadata, Mapper, Predicate, wanted_change
 from navarch.errors import DefinitionError
 
 __all__ = ["ControllerOptions", "Declared", "Watchable"]
@@ -61,8 +61,26 @@ class ControllerOptions:
         if not isinstance(self.watches, Mapping):
             raise DefinitionError(f"expected a mapping of kinds to functions for watches, got {self.watches!r}")
         for what, mapper in self.watches.items():
-            if iscoroutinefunction(mapper):
-                raise DefinitionError(f"expected a plain function that maps {what!r} to keys, got {mapper!r}")
+            _refuse_unfit_mapper(what, mapper)
+
+
+def _refuse_unfit_mapper(what: Watchable, mapper: Mapper) -> None:
+    """A mapping that cannot be called would fail for every change, and trigger nothing."""
+    function = mapper.function if isinstance(mapper, ByMetadata) else mapper
+    name = getattr(function, "__name__", repr(function))
+    if iscoroutinefunction(function):
+        raise DefinitionError(f"expected a plain function that maps {what!r} to keys, got the coroutine {name}")
+    try:
+        parameters = signature(function)
+    except (TypeError, ValueError):  # nothing tells what a built-in function takes
+        return
+    try:
+        parameters.bind(object(), object())
+    except TypeError:
+        raise DefinitionError(
+            f"expected a function that maps one of {what!r} to keys and takes the object and a lookup, got "
+            f"{name}{parameters}; write {name}(changed, lookup)"
+        ) from None
 
 
 class Declared(Generic[P, R]):

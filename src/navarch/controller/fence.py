@@ -14,6 +14,7 @@ from typing import TypeVar
 
 from navarch._base.clock import Clock
 from navarch.client import Request, Response, Transport, WebSocket
+from navarch.client.transport import WrappedTransport
 from navarch.errors import DeadlineError, NotLeaderError
 
 __all__ = ["Fence", "FencedTransport"]
@@ -50,7 +51,7 @@ class Fence:
         return max(0.0, self.lease_ends - self._clock.monotonic())
 
 
-class FencedTransport:
+class FencedTransport(WrappedTransport):
     """A transport that sends writes only while the fence is open; reads always pass.
 
     Everything but GET and HEAD is a write, and so is each WebSocket and what is sent on it: a command in a pod can do
@@ -59,13 +60,8 @@ class FencedTransport:
     """
 
     def __init__(self, transport: Transport, fence: Fence) -> None:
-        self._transport = transport
+        super().__init__(transport)
         self._fence = fence
-
-    @property
-    def origin(self) -> str:
-        """See `Transport.origin`."""
-        return self._transport.origin
 
     async def send(self, request: Request) -> Response:
         """See `Transport.send`."""
@@ -79,10 +75,6 @@ class FencedTransport:
         request = _cut(request, self._fence)
         answer = await _in_time(request, self._transport.connect(request, protocols))
         return _FencedWebSocket(answer, request, self._fence) if isinstance(answer, WebSocket) else answer
-
-    async def close(self) -> None:
-        """See `Transport.close`."""
-        await self._transport.close()
 
 
 class _FencedWebSocket:

@@ -13,13 +13,18 @@ from typing import Any
 
 from navarch._base.threads import ThreadPool
 from navarch.api import Key
-from navarch.controller.context import Context
+from navarch.controller.context import Context, ThreadContext
 from navarch.controller.contract import Result
 
-__all__ = ["AsyncReconciler", "Reconciler", "Threads"]
+__all__ = ["AsyncReconciler", "Reconciler", "Threads", "is_plain"]
 
 AsyncReconciler = Callable[[Any, Context], Awaitable[Result | None]]
 Reconciler = AsyncReconciler | Callable[[Any, Context], Result | None]
+
+
+def is_plain(function: Reconciler) -> bool:
+    """Whether the function is called in a thread: it, or the object that is called, is no coroutine function."""
+    return not any(map(inspect.iscoroutinefunction, (function, getattr(function, "__call__", None))))  # noqa: B004 - as said
 
 
 class Threads:
@@ -35,15 +40,18 @@ class Threads:
 
     def awaitable(self, function: Reconciler) -> AsyncReconciler:
         """The function as a coroutine; one that is a coroutine already stays as it is."""
-        if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None)):  # noqa: B004 - an object that is called
+        if not is_plain(function):
             return function  # type: ignore[return-value]  # as was just seen
 
         async def in_thread(primary: Any, ctx: Context) -> Any:
             call = partial(copy_context().run, function, primary, ctx)
             future = self._running[ctx.key] = self._pool.submit(call)
             result = await asyncio.wrap_future(future)
-            # A plain function may wrap a coroutine, as decorators do.
-            return await result if inspect.isawaitable(result) else result
+            if inspect.isawaitable(result):  # a plain function may wrap a coroutine, as decorators do
+                return await result
+            if isinstance(ctx, ThreadContext):
+                ctx.refuse_calls_without_wait()
+            return result
 
         return in_thread
 

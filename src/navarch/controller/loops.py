@@ -1,4 +1,4 @@
-"""Finds objects that are reconciled over and over because of what their own reconciler writes."""
+"""Finds objects that are reconciled over and over because of what their own reconciler writes or asks for."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from navarch._base.clock import Clock
 from navarch.api import Key, Kind
 from navarch.api.differences import differing_paths
 from navarch.cache import Entry
+from navarch.controller.contract import requeue_reason
 from navarch.controller.reach import Version, Writer
 from navarch.errors import InvalidValueError
 from navarch.observe.logs import logger
@@ -25,6 +26,7 @@ _log = logger("navarch.controller.loops")
 _MINUTE = 60.0
 _PATHS_KEPT = 5
 _CHANGES_KEPT = 5
+_TIMER_FACTOR = 5  # a step at a time with Result(after=0) is a way to work, and ends
 _NEVER = sys.maxsize  # no object has such a version
 # Moved by the server with every write.
 _SERVER_FIELDS = frozenset({"metadata.resourceVersion", "metadata.generation"})
@@ -55,9 +57,10 @@ class OwnChange:
 
 @dataclass(frozen=True, slots=True)
 class LoopReport:
-    """`count` reconciles of one key within `seconds`; `own` of the last `observed` followed from what the one before wrote.
+    """`count` reconciles of one key within `seconds`; `own` of the last `observed` followed from the one before.
 
-    `changes` are those of one reconcile that led to the next, `reasons` why that one ran.
+    `changes` are the writes of one reconcile that led to the next, `reasons` why that one ran. Where there are none, the
+    reconciler asked for the next one itself, after `after` seconds.
     """
 
     controller: str
@@ -68,11 +71,20 @@ class LoopReport:
     observed: int
     changes: tuple[OwnChange, ...]
     reasons: tuple[str, ...]
+    after: float | None = None
 
     def __str__(self) -> str:
-        return (
+        often = (
             f"{self.controller} reconciled {self.key} {self.count} times within {self.seconds:.0f} s, {self.own} of "
-            f"the last {self.observed} times because of what it had changed itself: {'; '.join(map(str, self.changes))}; "
+            f"the last {self.observed} times because "
+        )
+        if self.after is not None:
+            return (
+                f"{often}it asked for it with Result(after={self.after:g}); return a longer delay, or None: a change of what "
+                f"it reads triggers it anyway"
+            )
+        return (
+            f"{often}of what it had changed itself: {'; '.join(map(str, self.changes))}; "
             f"let what is written depend on the spec alone"
         )
 
@@ -87,20 +99,25 @@ class _Suspect:
 
     `written` has the versions that the last reconcile wrote, `asked` the paths that it wrote to through `ctx.client`, whose
     answers nobody looks at. `changes` is None until it is clear that it loops; then those
-    of one whole reconcile are collected.
+    of one whole reconcile are collected. `after` is the delay that the last reconcile asked for, `timed` counts those that
+    came because of it.
     """
 
-    __slots__ = ("asked", "changes", "observed", "own", "written")
+    __slots__ = ("after", "asked", "changes", "observed", "own", "timed", "written")
 
     def __init__(self) -> None:
         self.observed = 0
         self.own = 0
+        self.timed = 0
+        self.after: float | None = None
         self.written: dict[tuple[Kind, Key], int] = {}
         self.asked: set[str] = set()
         self.changes: dict[tuple[Kind, Key], OwnChange] | None = None
 
-    def begin(self, causes: Iterable[Version]) -> dict[tuple[Kind, Key], OwnChange]:
+    def begin(self, causes: Iterable[Version], reasons: tuple[str, ...]) -> dict[tuple[Kind, Key], OwnChange]:
         """The next reconcile begins: which objects it is about that the one before wrote, and that have changed since."""
+        after, self.after = self.after, None
+        self.timed += after is not None and requeue_reason(after) in reasons
         written, self.written = self.written, {}
         asked, self.asked = self.asked, set()
         collected = self.changes or {}
@@ -119,13 +136,19 @@ class _Suspect:
         """Whether most of its reconciles followed from its own writes."""
         return self.own * 2 > self.observed
 
+    @property
+    def is_timed(self) -> bool:
+        """Whether most of its reconciles came because the one before asked for them."""
+        return self.timed * 2 > self.observed
+
 
 class LoopDetector:
     """Is told of every reconcile and of every write, and reports keys that keep themselves busy.
 
     A key loops if it is reconciled more than `limit` times within a minute of the clock (minutes are counted from one
-    common start), and in the second half mostly because an object has changed that the reconcile before wrote. It is
-    reported at most once a minute. What the key changed is only looked at in the one reconcile that is reported.
+    common start), and in the second half mostly because an object has changed that the reconcile before wrote; or more
+    than five times as often, mostly because it asked for it (`Result(after=0)`). It is reported at most once a minute. What
+    the key changed is only looked at in the one reconcile that is reported.
 
     A reconcile costs one addition, and memory one number for each key that was reconciled within the minute.
     """
@@ -163,6 +186,12 @@ class LoopDetector:
         if suspect.changes is not None and len(suspect.changes) < _CHANGES_KEPT:
             suspect.changes.setdefault(version.object, _change(version, old, new))
 
+    def requeued(self, writer: Writer, after: float) -> None:
+        """A reconcile of that key ended and asked for the next one."""
+        suspect = self._suspects.get(writer)
+        if suspect is not None:
+            suspect.after = after
+
     def note_of(self, writer: Writer) -> Callable[[str], None] | None:
         """What is to be told the paths that the key writes to otherwise; None as long as it is not suspected."""
         suspect = self._suspects.get(writer)
@@ -180,15 +209,22 @@ class LoopDetector:
         if suspect is None:
             self._suspects[writer] = _Suspect()
             return
-        own = suspect.begin(token for token in work.tokens if isinstance(token, Version))
+        after = suspect.after
+        own = suspect.begin((token for token in work.tokens if isinstance(token, Version)), work.reasons)
         is_collected, suspect.changes = suspect.changes is not None, None
         changes = tuple(own.values())[:_CHANGES_KEPT]
         if is_collected and changes:
             self._reported[writer] = now
             seconds = now - self._since
             self._report(LoopReport(*writer, count, seconds, suspect.own, suspect.observed, changes, work.reasons))
-        elif count > self._limit and suspect.is_cause and now - self._reported.get(writer, -_MINUTE) >= _MINUTE:
+        elif now - self._reported.get(writer, -_MINUTE) < _MINUTE:
+            return
+        elif count > self._limit and suspect.is_cause:
             suspect.changes = {}
+        elif count > self._limit * _TIMER_FACTOR and suspect.is_timed and after is not None:
+            self._reported[writer] = now
+            seconds = now - self._since
+            self._report(LoopReport(*writer, count, seconds, suspect.timed, suspect.observed, (), work.reasons, after))
 
 
 def _is_among(cause: Version, asked: set[str]) -> bool:

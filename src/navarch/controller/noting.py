@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Final
 
-from navarch.client import Client, Request, Response, Transport, WebSocket
+from navarch.client import Client, Request, Response, Transport
+from navarch.client.transport import WrappedTransport
 
 __all__ = ["noted"]
 
@@ -19,22 +20,12 @@ def noted(client: Client, note: Callable[[str], None]) -> Client:
     return noting
 
 
-class _NotingTransport:
+class _NotingTransport(WrappedTransport):
     def __init__(self, transport: Transport, note: Callable[[str], None]) -> None:
-        self._transport = transport
+        super().__init__(transport)
         self._note = note
-
-    @property
-    def origin(self) -> str:
-        return self._transport.origin
 
     async def send(self, request: Request) -> Response:
         if request.method not in _READS:
             self._note(request.path)
         return await self._transport.send(request)
-
-    async def connect(self, request: Request, protocols: Sequence[str]) -> Response | WebSocket:
-        return await self._transport.connect(request, protocols)
-
-    async def close(self) -> None:
-        await self._transport.close()

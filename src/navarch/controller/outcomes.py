@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
+from navarch._base.clock import Clock
 from navarch._base.deadlines import CutOffError
 from navarch.api import Key, Object
-from navarch.controller.contract import Permanent, Result, Retry
+from navarch.controller.contract import Permanent, Result, Retry, requeue_reason
 from navarch.controller.events import Recorder
-from navarch.errors import Conflict, DecodeError, Forbidden, NavarchError, NotLeaderError
+from navarch.controller.failure_report import FailureEvents, error_text, is_failure
+from navarch.errors import DecodeError, Forbidden, NavarchError
 from navarch.observe.logs import Log
 from navarch.observe.metrics import Outcome
 from navarch.observe.places import users_line
@@ -27,20 +29,30 @@ _TOO_LONG: Final = (
 
 
 class Outcomes:
-    """Deals with how reconciles end. The same failure of the same object is told once, with its cause."""
+    """Deals with how reconciles end. The same failure of the same object is logged once, with its cause.
 
-    def __init__(self, queue: WorkQueue[Key], recorder: Recorder) -> None:
+    One that fails again is shown on the object by an Event.
+    """
+
+    def __init__(self, queue: WorkQueue[Key], recorder: Recorder, clock: Clock) -> None:
         self._queue = queue
         self._recorder = recorder
+        self._events = FailureEvents(recorder, clock)
+        self._requeues = _RequeueLimit(clock)
         self._told: dict[Key, str] = {}
+        self._failing: dict[Key, int] = {}
 
-    def returned(self, key: Key, result: Result | None) -> Outcome:
+    def returned(self, key: Key, result: Result | None, log: Log) -> Outcome:
         """All is well; it comes again when it asked for it."""
         self._told.pop(key, None)
         self._queue.forget(key)
+        if failures := self._failing.pop(key, 0):
+            self._events.forget(key)
+            log.info("recovered", failures=failures)
         if result is None:
             return "success"
-        self._queue.add_after(key, result.after, reason=f"{result.after:g} s have passed")
+        delay = max(result.after, self._requeues.delay(key, result.after))
+        self._queue.add_after(key, delay, reason=requeue_reason(result.after))
         return "requeue_after"
 
     def raised(self, key: Key, error: Exception, primary: Object | None, log: Log) -> Outcome:
@@ -51,6 +63,10 @@ class Outcomes:
             return self._gave_up(key, error, primary, log)
         delay = self._queue.retry(key, reason=f"{type(error).__name__} before")
         self._tell(key, error, log, delay)
+        if is_failure(error):
+            self._failing[key] = failures = self._failing.get(key, 0) + 1
+            if failures > 1 and primary is not None:
+                self._events.record(key, primary, error)
         if isinstance(error, CutOffError):
             return "timeout"
         return "error" if isinstance(error, (NavarchError, OSError)) else "crash"
@@ -59,12 +75,17 @@ class Outcomes:
         """The object cannot be read: it comes again when it changes."""
         self._queue.forget(key)
         if self._is_new(key, error):
-            log.error("an object does not fit its model", object=str(key), why=str(error))
+            log.error(
+                "an object does not fit its model; change the object, or the class", object=str(key), why=str(error)
+            )
         return "terminal"
 
     def forget(self, key: Key) -> None:
         """The object is gone."""
         self._told.pop(key, None)
+        self._failing.pop(key, None)
+        self._events.forget(key)
+        self._requeues.forget(key)
         self._queue.forget(key)
 
     def _put_off(self, key: Key, retry: Retry, log: Log) -> Outcome:
@@ -73,7 +94,7 @@ class Outcomes:
         if retry.after is None:
             self._queue.retry(key, reason=why)
             return "requeue"
-        self._queue.add_after(key, retry.after, reason=why)
+        self._queue.add_after(key, max(retry.after, self._requeues.delay(key, retry.after)), reason=why)
         return "requeue_after"
 
     def _gave_up(self, key: Key, error: Permanent, primary: Object | None, log: Log) -> Outcome:
@@ -85,15 +106,15 @@ class Outcomes:
         return "terminal"
 
     def _tell(self, key: Key, error: Exception, log: Log, delay: float) -> None:
-        if _is_everyday(error) or not self._is_new(key, error):
-            log.debug("failed", why=f"{type(error).__name__}: {_text(error)}", again_in=round(delay, 3))
+        if not is_failure(error) or not self._is_new(key, error):
+            log.debug("failed", why=error_text(error), again_in=round(delay, 3))
         elif isinstance(error, NavarchError):
             log.warning("failed", why=_text(error), **_help(error), again_in=round(delay, 3))
         else:
-            log.exception("failed", **_help(error), again_in=round(delay, 3))  # noqa: LOG004 - called while it is being handled
+            log.exception("failed", why=error_text(error), **_help(error), again_in=round(delay, 3))  # noqa: LOG004 - called while it is being handled
 
     def _is_new(self, key: Key, error: Exception) -> bool:
-        said = f"{type(error).__name__}: {_text(error)}"
+        said = error_text(error)
         is_new = self._told.get(key) != said
         self._told[key] = said
         return is_new
@@ -111,14 +132,33 @@ def _remedy(error: Exception) -> str:
     return _MISSING_RIGHT if isinstance(error, Forbidden) and '" cannot ' in error.message else ""
 
 
-def _is_everyday(error: Exception) -> bool:
-    """Part of every controller's life, and over with the next try. Fields that others manage stay theirs: no such thing."""
-    return isinstance(error, NotLeaderError) or (isinstance(error, Conflict) and not error.managers)
+class _RequeueLimit:
+    """Slows down an object that asks for the next reconcile at once, again and again.
+
+    The first `_BURST` come at once, the following ones at most every `_INTERVAL` seconds.
+    """
+
+    _BURST: Final = 200
+    _INTERVAL: Final = 0.1
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        # When each key's requeues so far would have been done, one every interval.
+        self._done_at: dict[Key, float] = {}
+
+    def delay(self, key: Key, after: float) -> float:
+        """Counts one more request, and returns the seconds that it has to wait at least."""
+        if after >= self._INTERVAL:
+            self._done_at.pop(key, None)
+            return 0.0
+        now = self._clock.monotonic()
+        done_at = self._done_at[key] = max(self._done_at.get(key, now), now) + self._INTERVAL
+        return max(done_at - now - self._BURST * self._INTERVAL, 0.0)
+
+    def forget(self, key: Key) -> None:
+        """The object is gone."""
+        self._done_at.pop(key, None)
 
 
 def _text(error: Exception) -> str:
-    """A user's error may fail even to say what it is."""
-    try:
-        return str(error)
-    except Exception as second:  # noqa: BLE001 - as above
-        return f"(its text cannot be had: {type(second).__name__})"
+    return error_text(error).partition(": ")[2]

@@ -12,6 +12,7 @@ from navarch.cache import Collection, Entry
 from navarch.controller.access import is_last, tell, wire_of
 from navarch.controller.context import Context
 from navarch.controller.contract import Result
+from navarch.controller.failure_report import clear_failed, is_failure
 from navarch.controller.finalizers import Finalizer, Written
 from navarch.controller.invoke import AsyncReconciler
 from navarch.controller.reach import Reach, Writer
@@ -29,7 +30,7 @@ _AT_ONCE = Result(after=0)
 class Handlers:
     """What the user wrote for a kind: how it is reconciled and, where something has to be undone, how it is cleaned up.
 
-    A finalizer is there if and only if there is a cleanup. With `until_gone` there is none, and an object that is being
+    `context` is what they are called with. A finalizer is there if and only if there is a cleanup. With `until_gone` there is none, and an object that is being
     deleted is reconciled as before.
     """
 
@@ -37,6 +38,7 @@ class Handlers:
     cleanup: AsyncReconciler | None
     finalizer: Finalizer | None
     until_gone: bool = False
+    context: type[Context] = Context
 
 
 class Reconciliation:
@@ -48,14 +50,17 @@ class Reconciliation:
         self._handlers = handlers
         self._deadlines = deadlines
 
-    async def of(self, entry: Entry, primary: Any, ctx: Context) -> Result | None:
-        """What the reconciler, or for an object that is being deleted the cleanup, asks for; raises what it raises."""
+    async def of(self, entry: Entry, primary: Any, ctx: Context, *, is_failing: bool) -> Result | None:
+        """What the reconciler, or for an object that is being deleted the cleanup, asks for; raises what it raises.
+
+        `is_failing`: the attempt before failed, so that the object's status has to show it if this one fails, too.
+        """
         handlers = self._handlers
         if entry.deleting and not handlers.until_gone:
-            return await self._clean_up(entry, primary, ctx)
+            return await self._clean_up(entry, primary, ctx, is_failing=is_failing)
         finalizer = handlers.finalizer
         if finalizer is None or finalizer.is_on(primary):
-            return await self._call(handlers.reconcile, entry, primary, ctx)
+            return await self._call(handlers.reconcile, entry, primary, ctx, is_failing=is_failing)
         written = await finalizer.add(self._reach.client, primary)
         if written is None:
             return None
@@ -63,14 +68,14 @@ class Reconciliation:
         if not written.directly:
             return _AT_ONCE
         primary.metadata = written.found.metadata
-        return await self._call(handlers.reconcile, entry, primary, ctx)
+        return await self._call(handlers.reconcile, entry, primary, ctx, is_failing=is_failing)
 
-    async def _clean_up(self, entry: Entry, primary: Any, ctx: Context) -> Result | None:
+    async def _clean_up(self, entry: Entry, primary: Any, ctx: Context, *, is_failing: bool) -> Result | None:
         """An object without our finalizer goes without us."""
         cleanup, finalizer = self._handlers.cleanup, self._handlers.finalizer
         if cleanup is None or finalizer is None or not finalizer.is_on(primary):
             return None
-        result = await self._call(cleanup, entry, primary, ctx)
+        result = await self._call(cleanup, entry, primary, ctx, is_failing=is_failing)
         if result is None:
             await self._let_go(entry, finalizer)
         return result
@@ -91,24 +96,28 @@ class Reconciliation:
         data = wire_of(written.found)
         return tell(self._reach, before.key, self._collection, data, before=before, exact=written.directly)
 
-    async def _call(self, handler: AsyncReconciler, entry: Entry, primary: Any, ctx: Context) -> Result | None:
+    async def _call(
+        self, handler: AsyncReconciler, entry: Entry, primary: Any, ctx: Context, *, is_failing: bool
+    ) -> Result | None:
         """The status is written at the end, also of a handler that raises; one that is cancelled writes nothing."""
         status = StatusWriter(entry, primary)
         clear_mismatch(primary)
         try:
             with self._deadlines.limit():
                 result = await _called(handler, primary, ctx)
+            _refuse_other(result, self._reach.controller)
         except Exception as error:
-            await self._write_after(error, status, primary)
+            await self._write_after(error, status, primary, is_failing=is_failing)
             raise
-        _refuse_other(result, self._reach.controller)
+        clear_failed(primary)
         # The generation of an object that goes is nobody's concern any more.
         await status.write(self._reach, primary, succeeded=not entry.deleting)
         return result
 
-    async def _write_after(self, error: Exception, status: StatusWriter, primary: Any) -> None:
+    async def _write_after(self, error: Exception, status: StatusWriter, primary: Any, *, is_failing: bool) -> None:
+        failure = error if is_failing and is_failure(error) else None
         try:
-            await status.write(self._reach, primary, succeeded=False)
+            await status.write(self._reach, primary, succeeded=False, failure=failure)
         except Exception as second:  # noqa: BLE001 - the first error is the one to raise
             error.add_note(f"and its status could not be written: {second}")
 
@@ -128,5 +137,6 @@ async def _called(handler: AsyncReconciler, primary: Any, ctx: Context) -> Resul
 def _refuse_other(result: object, controller: str) -> None:
     if result is not None and not isinstance(result, Result):
         raise DefinitionError(
-            f"{controller}: expected None or Result(after=...) from a reconciler, got {type(result).__name__}"
+            f"{controller}: expected None or Result(after=...) from a reconciler, got {type(result).__name__}; "
+            f"return Result(after=30) to be called again in 30 s"
         )

@@ -13,6 +13,7 @@ from navarch.cache import Collection, Entry
 from navarch.client import Client
 from navarch.client.target import Readable
 from navarch.controller.access import tell, wire_of
+from navarch.controller.failure_report import mark_failed
 from navarch.controller.reach import Reach
 from navarch.errors import Conflict, NotFound
 
@@ -30,13 +31,15 @@ class StatusWriter:
         self._entry = entry
         self._before = encode(getattr(primary, "status", None))
 
-    async def write(self, reach: Reach, primary: Object, *, succeeded: bool) -> None:
+    async def write(self, reach: Reach, primary: Object, *, succeeded: bool, failure: Exception | None = None) -> None:
         """Writes the status if it differs; `observedGeneration` goes with it, and is kept up to date once it is there.
 
+        A `failure` that lasts becomes a condition; that alone observes no generation.
         If somebody else was faster, the difference is carried over to what he wrote. An object that is gone, or is another
         one by now, is left alone.
         """
-        if not self._is_due(primary, succeeded=succeeded):
+        is_due = self._is_due(primary, succeeded=succeeded)
+        if not (failure is not None and mark_failed(primary, failure, reach.clock)) and not is_due:
             return
         collection = reach.collections[type(primary).__kind__]
         before = collection.entry(self._entry.key)

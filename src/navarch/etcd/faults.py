@@ -15,8 +15,19 @@ from navarch.errors import (
     EtcdUncertainError,
 )
 
-__all__ = ["NotThereError", "StreamFault", "error_of_answer", "error_of_fault", "is_open_to_all", "is_stale_token"]
+__all__ = [
+    "UNREADABLE",
+    "NotThereError",
+    "StreamFault",
+    "error_of_answer",
+    "error_of_fault",
+    "is_open_to_all",
+    "is_stale_token",
+]
 
+UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+"""What decoding raises for bytes that are no answer, however deep somebody has nested them."""
+_LONGEST = 1000
 _DEADLINE_EXCEEDED, _OUT_OF_RANGE, _UNAVAILABLE = 4, 11, 14
 _KINDS: dict[int, type[EtcdError]] = {
     3: EtcdRefusedError,
@@ -68,7 +79,7 @@ def error_of_answer(endpoint: str, path: str, status: int, body: bytes) -> EtcdE
         )
     try:
         answer = _decoder.decode(body)
-    except msgspec.MsgspecError:
+    except UNREADABLE:
         return EtcdError(f"expected an answer of etcd's gateway from {endpoint}{path}, got status {status} and no JSON")
     return _error(f"{endpoint}{path}", answer.code, answer.message or answer.error)
 
@@ -89,6 +100,7 @@ def is_open_to_all(error: EtcdError) -> bool:
 
 
 def _error(where: str, code: int, message: str) -> EtcdError:
+    message = message[:_LONGEST]
     text = f"{where}: {message or f'gRPC code {code}'}"
     if code == _OUT_OF_RANGE and _COMPACTED in message:
         return EtcdCompactedError(text)

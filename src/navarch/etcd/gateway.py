@@ -24,6 +24,7 @@ from navarch.errors import (
     EtcdUncertainError,
 )
 from navarch.etcd.faults import (
+    UNREADABLE,
     NotThereError,
     StreamFault,
     error_of_answer,
@@ -114,7 +115,7 @@ class Gateway:
         at, response = await self._with_token(lambda: self._begin(method.path, body, endpoint))
         self._streams.add(response)
         try:
-            yield _results(at, method, response)
+            yield _results(at, method, response, self.options.max_answer_bytes)
         finally:
             self._streams.discard(response)
             response.close()
@@ -192,13 +193,13 @@ class Gateway:
         answer = await self._answer(at, path, self._send(session, method.verb, at + path, body, seconds))
         try:
             return method.decode(answer)
-        except msgspec.MsgspecError as error:
+        except UNREADABLE as error:
             raise EtcdError(f"expected an answer of etcd's gateway from {at}{path}: {error}") from error
 
     async def _answer(self, at: str, path: str, posting: Any) -> bytes:
         try:
             async with posting as response:
-                body: bytes = await response.read()
+                body = await self._body(at, path, response)
                 status: int = response.status
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
             raise _failure(at, path, error) from error
@@ -214,9 +215,21 @@ class Gateway:
                 response = await self._send(session, "POST", at + path, body, None)
                 if response.status == 200:
                     return at, response
-                raise error_of_answer(at, path, response.status, await response.read())
+                raise error_of_answer(at, path, response.status, await self._body(at, path, response))
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
             raise _failure(at, path, error) from error
+
+    async def _body(self, at: str, path: str, response: aiohttp.ClientResponse) -> bytes:
+        most = self.options.max_answer_bytes
+        if not most:
+            return await response.read()
+        body = bytearray()
+        async for chunk in response.content.iter_any():
+            body += chunk
+            if len(body) > most:
+                response.close()
+                raise EtcdError(f"expected an answer of at most {most} bytes from {at}{path}, got more")
+        return bytes(body)
 
     def _send(self, session: aiohttp.ClientSession, verb: str, url: str, body: bytes, seconds: float | None) -> Any:
         if self._closed:
@@ -270,9 +283,9 @@ class Gateway:
             raise
 
 
-async def _results(at: str, method: Streaming[T], response: aiohttp.ClientResponse) -> AsyncIterator[T]:
+async def _results(at: str, method: Streaming[T], response: aiohttp.ClientResponse, max_bytes: int) -> AsyncIterator[T]:
     try:
-        async for line in lines_of(response.content.iter_any()):
+        async for line in lines_of(response.content.iter_any(), max_bytes):
             answer = method.decode(line)
             if answer.error:
                 raise error_of_fault(at, method.path, answer.error)
@@ -280,7 +293,7 @@ async def _results(at: str, method: Streaming[T], response: aiohttp.ClientRespon
                 yield answer.result
     except (aiohttp.ClientError, OSError, TimeoutError) as error:
         raise _failure(at, method.path, error) from error
-    except msgspec.MsgspecError as error:
+    except UNREADABLE as error:
         raise EtcdError(f"expected an answer of etcd's gateway from {at}{method.path}: {error}") from error
 
 
@@ -296,7 +309,13 @@ def _failure(at: str, path: str, error: Exception) -> EtcdError:
 
 def _new_session(limit: int) -> aiohttp.ClientSession:
     connector = aiohttp.TCPConnector(limit=limit, socket_factory=_kept_alive)
-    return aiohttp.ClientSession(connector=connector, read_bufsize=_READ_BUFFER, cookie_jar=aiohttp.DummyCookieJar())
+    return aiohttp.ClientSession(
+        connector=connector,
+        read_bufsize=_READ_BUFFER,
+        cookie_jar=aiohttp.DummyCookieJar(),
+        headers={"Accept-Encoding": "identity"},
+        auto_decompress=False,  # etcd's gateway compresses nothing: what would be small on the wire alone is refused
+    )
 
 
 def _kept_alive(address: Any) -> socket.socket:

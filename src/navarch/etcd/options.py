@@ -42,7 +42,8 @@ class EtcdOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Where the members listen for clients, and how long one waits for them.
 
     Each attempt has `timeout` seconds. What was not sent, and what can be asked twice, is tried at the next endpoint,
-    all in all for `patience` seconds.
+    all in all for `patience` seconds. An answer, or a line of a stream, that is longer than `max_answer_bytes` is an error;
+    0 takes any: bound it where others choose what runs at the endpoints.
     """
 
     endpoints: tuple[str, ...]
@@ -53,6 +54,7 @@ class EtcdOptions(msgspec.Struct, frozen=True, kw_only=True):
     connect_timeout: float = 2.0
     patience: float = 10.0
     backoff: Backoff = Backoff(initial=0.05, maximum=1.0)
+    max_answer_bytes: int = 0
 
     def __post_init__(self) -> None:
         if not self.endpoints:

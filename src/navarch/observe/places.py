@@ -9,7 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Final, NamedTuple
 
-__all__ = ["Place", "culprit", "users_line"]
+__all__ = ["Place", "culprit", "split_frames", "users_line"]
 
 _STANDARD_LIBRARY: Final = str(Path(os.__file__).parent) + os.sep
 _NAVARCH: Final = str(Path(__file__).parent.parent) + os.sep
@@ -47,6 +47,14 @@ def users_line(error: BaseException) -> str:
     stack = [Place(frame.f_code.co_filename, line, frame.f_code.co_qualname) for frame, line in frames]
     place = culprit(stack[::-1])
     return f"{place.file}:{place.line}" if place is not None else ""
+
+
+def split_frames(error: BaseException) -> tuple[list[traceback.FrameSummary], list[traceback.FrameSummary]]:
+    """The frames of the runtime that led to the user's code, and all others, each outermost first."""
+    frames = traceback.extract_tb(error.__traceback__)
+    runtime = [_is_runtime(Place(frame.filename, frame.lineno or 0, frame.name)) for frame in frames]
+    first = runtime.index(False) if False in runtime else len(frames)
+    return list(frames[:first]), list(frames[first:])
 
 
 def _is_installed(place: Place) -> bool:

@@ -6,28 +6,36 @@ import json
 import logging
 import math
 import os
+import traceback
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from navarch.observe.places import split_frames
+
 __all__ = ["ConsoleFormatter", "JsonFormatter", "Words"]
 
 _OWN_NAMES: Final = ("time", "level", "logger", "event", "exception")
+_YOURS: Final = "Traceback (most recent call last), the operator's own code first:\n"
+_CALLED_BY: Final = "called by:\n"
 _CONTAINERS: Final = (list, tuple, set, frozenset)
 _GREY, _BOLD, _RESET = "\x1b[90m", "\x1b[1m", "\x1b[0m"
 _COLOURS: Final = {"DEBUG": "\x1b[90m", "INFO": "\x1b[32m", "WARNING": "\x1b[33m", "ERROR": "\x1b[31m"}
 
 
 class JsonFormatter(logging.Formatter):
-    """One JSON object per line: time, level, logger, event, the fields, and the exception with its traceback."""
+    """One JSON object per line: time, level, logger, event, why, the other fields, and the exception with its traceback."""
 
     def format(self, record: logging.LogRecord) -> str:
+        fields = _fields(record)
+        why = {"why": fields.pop("why")} if "why" in fields else {}
         line = {
             "time": _time(record),
             "level": record.levelname.lower(),
             "logger": record.name,
             "event": _event(record),
-            **_fields(record),
+            **why,
+            **fields,
         }
         if failure := _failure(self, record):
             line["exception"] = failure
@@ -64,7 +72,15 @@ def _time(record: logging.LogRecord) -> str:
 
 
 def _failure(formatter: logging.Formatter, record: logging.LogRecord) -> str:
-    return formatter.formatException(record.exc_info) if record.exc_info and record.exc_info[0] else ""
+    """The traceback. Where the runtime called the user's code, the user's frames come first."""
+    if not record.exc_info or record.exc_info[1] is None:
+        return ""
+    error = record.exc_info[1]
+    ours, theirs = split_frames(error)
+    if error.__cause__ is not None or error.__context__ is not None or not ours or not theirs:
+        return formatter.formatException(record.exc_info)
+    lines = [_YOURS, *traceback.format_list(theirs), *traceback.format_exception_only(error)]
+    return "".join([*lines, _CALLED_BY, *traceback.format_list(ours)]).rstrip("\n")
 
 
 class Words:

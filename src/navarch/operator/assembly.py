@@ -12,11 +12,12 @@ from navarch.api import Key, Kind
 from navarch.cache import Cache, Change, Collection, Namespaces, as_cached
 from navarch.client import Client
 from navarch.controller.causes import Causes
+from navarch.controller.context import Context, ThreadContext
 from navarch.controller.controller import Controller, ControllerParts
 from navarch.controller.declared import Declared
 from navarch.controller.events import Recorder
 from navarch.controller.finalizers import Finalizer, finalizer_name
-from navarch.controller.invoke import Threads
+from navarch.controller.invoke import Threads, is_plain
 from navarch.controller.looks import Looks
 from navarch.controller.lookup import Lookup
 from navarch.controller.loops import LoopDetector, LoopReport, log_loop
@@ -184,6 +185,7 @@ class Workshop:
             cleanup=None if cleanup is None else threads.awaitable(cleanup),
             finalizer=None if cleanup is None else Finalizer(name),
             until_gone=declared.options.until_gone,
+            context=ThreadContext if any(map(is_plain, filter(None, (declared.reconcile, cleanup)))) else Context,
         )
 
 

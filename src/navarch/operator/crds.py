@@ -23,8 +23,9 @@ from navarch.operator.permissions import check_permissions, crd_permissions
 
 __all__ = ["CrdPolicy", "prepare_crds"]
 
-CrdPolicy = Literal["install", "verify", "ignore"]
-"""`install` brings the CRDs and keeps them up to date, `verify` demands that somebody else has, `ignore` does not look."""
+CrdPolicy = Literal["install", "force", "verify", "ignore"]
+"""`install` brings the CRDs and keeps them up to date, but breaks no object and takes over no CRD of another manager;
+`force` does that, too. `verify` demands that the CRDs are there, `ignore` does not look."""
 
 Custom = type[Resource[Any, Any]]
 
@@ -35,15 +36,16 @@ _CRDS = Kind(
 )
 _ATTEMPTS = 10
 _PATHS_SHOWN = 5
+_CHANGES_SHOWN = 20
 
 
 async def prepare_crds(client: Client, kinds: Iterable[Custom], policy: CrdPolicy) -> None:
     """Sees to it that the cluster has the CRDs of these kinds; several classes may be versions of one kind.
 
-    `install` writes only what differs, in the name of the client's field manager, and returns when all are served.
-    `verify` writes nothing; a schema that differs is logged as a warning. Raises `CrdError` for what cannot be used or
-    must not be overwritten, `MissingPermissionsError` if the operator may not do it, `DefinitionError` for classes that
-    no CRD can be made of.
+    `install` and `force` write only what differs, in the name of the client's field manager, and return when all are
+    served. `verify` writes nothing; a schema that differs is logged as a warning. Raises `CrdError` for a CRD that cannot
+    be used or must not be overwritten, `MissingPermissionsError` if the operator may not do it, `DefinitionError` for
+    classes that no CRD can be made of.
     """
     if policy not in get_args(CrdPolicy):
         raise InvalidValueError(f"expected crds to be one of {', '.join(get_args(CrdPolicy))}, got {policy!r}")
@@ -55,7 +57,7 @@ async def prepare_crds(client: Client, kinds: Iterable[Custom], policy: CrdPolic
             await _verify(client, definitions)
             return
         for versions in definitions.values():
-            await _install(client, versions)
+            await _install(client, versions, force=policy == "force")
     except Forbidden:
         await check_permissions(client, crd_permissions(policy))
         raise
@@ -79,14 +81,17 @@ async def _read(client: Client, name: str) -> Dynamic | None:
 # Installing
 
 
-async def _install(client: Client, versions: Sequence[Custom]) -> None:
+async def _install(client: Client, versions: Sequence[Custom], *, force: bool) -> None:
     from navarch.schema import crd  # noqa: PLC0415 - takes as long as all other imports of an operator together
 
     wanted = crd(*versions)
     for attempt in range(1, _ATTEMPTS + 1):
         found = await _read(client, wanted["metadata"]["name"])
-        if found is not None and _is_up_to_date(wanted, found, client.options.manager):
+        if found is not None and _is_up_to_date(wanted, found):
             return
+        _refuse_stored_versions(wanted, found)
+        if not force:
+            _refuse_to_break(wanted, found, client.options.manager)
         try:
             await client.install(wanted, resource_version=_version(found))
         except (Conflict, AlreadyExists):  # somebody was faster: what may be written has to be judged anew
@@ -101,12 +106,14 @@ def _version(found: Dynamic | None) -> str | None:
     return None if found is None else found.metadata.get("resourceVersion")
 
 
-def _is_up_to_date(wanted: Mapping[str, Any], found: Dynamic, manager: str) -> bool:
-    """Whether nothing has to be written; raises `CrdError` where nothing may be."""
+def _is_up_to_date(wanted: Mapping[str, Any], found: Dynamic) -> bool:
+    """Whether nothing has to be written."""
     _refuse_deleted(found)
-    _refuse_to_lose_versions(wanted, found, manager)
-    same = not any(differing_paths(_comparable(found, wanted), _comparable(wanted, wanted)))
-    return same and _condition(found, "Established").get("status") == "True"
+    return _is_same(wanted, found) and _condition(found, "Established").get("status") == "True"
+
+
+def _is_same(wanted: Mapping[str, Any], found: Dynamic) -> bool:
+    return not any(differing_paths(_comparable(found, wanted), _comparable(wanted, wanted)))
 
 
 def _comparable(definition: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
@@ -138,8 +145,10 @@ def _refuse_deleted(found: Dynamic) -> None:
         )
 
 
-def _refuse_to_lose_versions(wanted: Mapping[str, Any], found: Dynamic, manager: str) -> None:
-    """An apply replaces the whole list of versions. Objects and clients may need those that we do not know."""
+def _refuse_stored_versions(wanted: Mapping[str, Any], found: Dynamic | None) -> None:
+    """An apply replaces the whole list of versions; no policy may drop one in which objects are stored."""
+    if found is None:
+        return
     ours = {version["name"] for version in wanted["spec"]["versions"]}
     stored = set((found.get("status") or {}).get("storedVersions") or ()) - ours
     if stored:
@@ -148,23 +157,57 @@ def _refuse_to_lose_versions(wanted: Mapping[str, Any], found: Dynamic, manager:
             f'{_listed(stored)}; apply crd(...) of the classes of all versions yourself, and set crds="verify"; once no object is '
             f"stored so, take the version out of status.storedVersions"
         )
-    served = {version["name"] for version in found["spec"]["versions"] if version["served"]} - ours
-    others = _managers_of_versions(found) - {manager}
-    if served and others:
+
+
+def _refuse_to_break(wanted: Mapping[str, Any], found: Dynamic | None, manager: str) -> None:
+    """Raises `CrdError` if objects would lose fields or be refused, or if another manager brought the CRD."""
+    from navarch.schema import compare_crds, compare_versions  # noqa: PLC0415 - as above
+
+    name = wanted["metadata"]["name"]
+    if found is not None and not _is_same(wanted, found):
+        changes = compare_crds(found, wanted)
+        others = _managers_of_spec(found) - {manager}
+        breaking = [change for change in changes if change.is_breaking and (others or change.rule != "versions")]
+        if breaking:
+            raise CrdError(
+                f"CRD {name}: expected a change that every object and client survives, got one that takes something away:\n"
+                f'{_changes(breaking)}\nkeep what is missing in the class, or accept the loss: Operator(..., crds="force")'
+            )
+        if others:
+            differences = f":\n{_changes(changes)}\n" if changes else "; "
+            raise CrdError(
+                f"CRD {name}: expected to manage it alone, but {_listed(others)} applied it, and the operator's differs"
+                f'{differences}let {_listed(others)} apply the operator\'s CRD and set crds="verify", or take it over: '
+                f'Operator(..., crds="force")'
+            )
+    lost = compare_versions(_with_conversion(wanted, found))
+    if lost:
         raise CrdError(
-            f"CRD {found.name}: expected to replace its versions by {_listed(ours)}, but {_listed(others)} brought "
-            f"{_listed(served)}, which would no longer be served; leave the CRD to {_listed(others)}, or apply crd(...) of the "
-            f'classes of all versions yourself: crds="verify"'
+            f"CRD {name}: expected versions with the same fields, since nothing converts them, got fields that are lost:\n"
+            f"{_changes(lost)}\ngive all versions these fields, apply crd(..., conversion=Webhook(...)) yourself with "
+            f'crds="verify", or accept the loss: Operator(..., crds="force")'
         )
 
 
-def _managers_of_versions(found: Dynamic) -> set[str]:
-    """Who owns the list of versions, which is owned as a whole."""
+def _with_conversion(wanted: Mapping[str, Any], found: Dynamic | None) -> Mapping[str, Any]:
+    """The definition as it will be: how versions are converted stays as the cluster has it."""
+    if found is None or "conversion" not in found["spec"]:
+        return wanted
+    return {**wanted, "spec": {**wanted["spec"], "conversion": found["spec"]["conversion"]}}
+
+
+def _managers_of_spec(found: Dynamic) -> set[str]:
+    """The field managers of names, scope and versions. Labels and the conversion may belong to others."""
     return {
         entry.get("manager", "")
         for entry in found.metadata.get("managedFields") or ()
-        if "f:versions" in entry.get("fieldsV1", {}).get("f:spec", {})
+        if {"f:versions", "f:names", "f:scope"} & entry.get("fieldsV1", {}).get("f:spec", {}).keys()
     }
+
+
+def _changes(changes: Sequence[Any]) -> str:
+    lines = [f"  {change}" for change in changes[:_CHANGES_SHOWN]]
+    return "\n".join(lines + ([f"  and {len(changes) - _CHANGES_SHOWN} more"] if len(changes) > _CHANGES_SHOWN else []))
 
 
 def _condition(found: Dynamic, kind: str) -> Mapping[str, Any]:

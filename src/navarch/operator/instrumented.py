@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from navarch.client import Request, Response, Transport, WebSocket
+from navarch.client import Request, Response, Transport
+from navarch.client.transport import WrappedTransport
 from navarch.errors import NavarchError
 from navarch.observe import traces
 from navarch.observe.metrics import RequestMetrics
@@ -12,17 +11,12 @@ from navarch.observe.metrics import RequestMetrics
 __all__ = ["InstrumentedTransport"]
 
 
-class InstrumentedTransport:
+class InstrumentedTransport(WrappedTransport):
     """Tells metrics and traces of every request."""
 
     def __init__(self, transport: Transport, metrics: RequestMetrics) -> None:
-        self._transport = transport
+        super().__init__(transport)
         self._metrics = metrics
-
-    @property
-    def origin(self) -> str:
-        """See `Transport`."""
-        return self._transport.origin
 
     async def send(self, request: Request) -> Response:
         """See `Transport`."""
@@ -35,11 +29,3 @@ class InstrumentedTransport:
             self._metrics.answered(request.method, response.status)
             span.set(code=response.status)
             return response
-
-    async def connect(self, request: Request, protocols: Sequence[str]) -> Response | WebSocket:
-        """See `Transport`."""
-        return await self._transport.connect(request, protocols)
-
-    async def close(self) -> None:
-        """See `Transport`."""
-        await self._transport.close()

@@ -43,7 +43,8 @@ _FINALIZER = ("patch",)
 _BLOCKING = ("update",)  # some clusters let only those who may finalize an owner block its deletion by a child
 _LEASE = ("create", "get", "list", "update", "watch")
 _EVENT = ("create", "patch")
-_CRD: dict[str, tuple[str, ...]] = {"install": ("create", "get", "patch"), "verify": ("get",), "ignore": ()}
+_CRD_WRITE = ("create", "get", "patch")
+_CRD: dict[str, tuple[str, ...]] = {"install": _CRD_WRITE, "force": _CRD_WRITE, "verify": ("get",), "ignore": ()}
 
 _NAMESPACES = Kind("", "v1", "Namespace", plural="namespaces", namespaced=False)
 _LEASES = Kind("coordination.k8s.io", "v1", "Lease", plural="leases")

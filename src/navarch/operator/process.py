@@ -11,25 +11,26 @@ from typing import Any
 
 from navarch._base.backoff import Backoff, Delays
 from navarch._base.tasks import cancel_and_wait, is_cancelled, within
-from navarch.api import Resource
+from navarch.api import Kind, Resource
 from navarch.cache import Cache, Informer
 from navarch.client import Client
 from navarch.controller.election import Election
 from navarch.controller.events import Recorder
 from navarch.controller.fence import FencedTransport
-from navarch.errors import DefinitionError
+from navarch.errors import DefinitionError, NavarchError, NotFound
 from navarch.observe.metrics import CacheMetrics, Kept, LeaderMetrics, LoopMetrics, Metrics, RequestMetrics, Watched
 from navarch.operator.assembly import Workshop
 from navarch.operator.crds import prepare_crds
 from navarch.operator.endpoints import Check, Endpoints, EndpointServer
 from navarch.operator.instrumented import InstrumentedTransport
 from navarch.operator.operator import Background, Operator
-from navarch.operator.permissions import check_permissions, needed_by
+from navarch.operator.permissions import Permission, check_permissions, missing_permissions, needed_by
 from navarch.operator.watchdog import Watchdog
 
 __all__ = ["Process", "serve"]
 
 _log = logging.getLogger("navarch.operator")
+_NAMESPACES = Kind("", "v1", "Namespace", plural="namespaces", namespaced=False)
 _STALE_SECONDS = 60.0
 _PATIENCE = 10.0
 _AGAIN = Backoff(initial=1.0, maximum=60.0)
@@ -42,7 +43,7 @@ async def serve(client: Client, *operators: Operator, cache: Cache | None = None
     """
     _refuse_twins(operators)
     _refuse_idle(operators)
-    requests, lag = RequestMetrics(client.origin), LoopMetrics()
+    requests, lag = RequestMetrics(client.host), LoopMetrics()
     client = client.through(lambda transport: InstrumentedTransport(transport, requests))
     cache = cache or Cache(client, client.clock, client.rng)
     processes = [Process(operator, client, cache, requests, lag) for operator in operators]
@@ -71,7 +72,9 @@ class Process:
         self._clock = client.clock
         self._cache = cache
         self._metrics = Metrics(operator.endpoints.registry if operator.endpoints else None)
-        self._election = Election(client, operator.election, client.clock, client.rng) if operator.election else None
+        self._election = (
+            Election(client, operator.election, client.clock.liveness, client.rng) if operator.election else None
+        )
         self._recorder = Recorder(client, operator.name, self._instance(), client.clock, client.rng)
         workshop = Workshop(operator, self._writing(), cache, self._recorder, self._metrics)
         self._controllers = [workshop.assemble(declared) for declared in operator.controllers]
@@ -100,6 +103,30 @@ class Process:
             )
         customs = [declared.primary for declared in operator.controllers if issubclass(declared.primary, Resource)]
         await prepare_crds(self._client.using(manager=operator.name), customs, operator.crds)
+        await self._warn_of_missing_namespaces()
+
+    async def _warn_of_missing_namespaces(self) -> None:
+        """A misspelt namespace would be watched for ever without a word. Whoever may not look at it is not warned."""
+        for name in sorted(self.operator.namespaces.names or ()):
+            if not await self._may_get_namespace(name):
+                continue
+            try:
+                await self._client.get(_NAMESPACES, name)
+            except NotFound:
+                _log.warning(
+                    "%s: namespace %s does not exist; nothing is reconciled in it until it is created. Check namespaces=",
+                    self.operator.name,
+                    name,
+                )
+            except NavarchError as error:
+                _log.debug("%s: cannot tell whether namespace %s exists: %s", self.operator.name, name, error)
+
+    async def _may_get_namespace(self, name: str) -> bool:
+        """Asked first, so that an operator without this right leaves no refusal in the audit log."""
+        try:
+            return not await missing_permissions(self._client, [Permission("get", "", "namespaces", namespace=name)])
+        except NavarchError:
+            return False
 
     async def run(self) -> None:
         """Runs until it is cancelled; then what is under way is finished, and everything that was taken is given back."""
@@ -170,6 +197,9 @@ class Process:
 
     async def _drain(self) -> None:
         """Begins nothing more, and gives what is under way its time."""
+        if under_way := ", ".join(self._unfinished()):
+            seconds = self.operator.drain_seconds
+            _log.info("%s: stops; these have up to %g s to end: %s", self.operator.name, seconds, under_way)
         try:
             await within(self._clock, self.operator.drain_seconds, self._drained())
         except TimeoutError:
@@ -217,7 +247,7 @@ def _refuse_twins(operators: tuple[Operator, ...]) -> None:
     """Two of one name would share one Lease, and one of them would never work."""
     names = [operator.name for operator in operators]
     if not names or len(set(names)) < len(names):
-        raise DefinitionError(f"expected one or more operators with different names, got {names}")
+        raise DefinitionError(f"expected one or more operators with different names, got {names}; give each its own")
 
 
 def _refuse_idle(operators: tuple[Operator, ...]) -> None:

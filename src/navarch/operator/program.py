@@ -11,7 +11,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from navarch.client import connect
-from navarch.errors import NavarchError
+from navarch.errors import DefinitionError, NavarchError
 from navarch.observe import logs
 from navarch.operator.operator import Operator
 from navarch.operator.process import serve
@@ -26,12 +26,23 @@ def run(*operators: Operator) -> None:
 
     If they cannot start, it says why in a sentence and exits with 1. Logging is set up unless it is already.
     """
+    _refuse_running_loop()
     if not logging.getLogger().handlers:
         logs.setup()
     gc.freeze()  # what was imported stays: the garbage collector need not look at it again and again
     failure = _runner()(_until_told(*operators))
     if failure:
         sys.exit(1)
+
+
+def _refuse_running_loop() -> None:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    raise DefinitionError(
+        "operator.run() is the whole program, and an event loop runs already; await operator.serve(client) inside of it"
+    )
 
 
 async def _until_told(*operators: Operator) -> bool:

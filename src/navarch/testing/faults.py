@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from navarch.client import Client, Request, Response, Transport, WebSocket
+from navarch.client.transport import WrappedTransport
 from navarch.errors import NavarchError
 
 __all__ = ["Fault", "faulty"]
@@ -21,14 +22,10 @@ def faulty(client: Client, fault: Fault) -> Client:
     return client.through(lambda transport: _Faulty(transport, fault))
 
 
-class _Faulty:
+class _Faulty(WrappedTransport):
     def __init__(self, transport: Transport, fault: Fault) -> None:
-        self._transport = transport
+        super().__init__(transport)
         self._fault = fault
-
-    @property
-    def origin(self) -> str:
-        return self._transport.origin
 
     async def send(self, request: Request) -> Response:
         self._refuse(request)
@@ -37,9 +34,6 @@ class _Faulty:
     async def connect(self, request: Request, protocols: Sequence[str]) -> Response | WebSocket:
         self._refuse(request)
         return await self._transport.connect(request, protocols)
-
-    async def close(self) -> None:
-        await self._transport.close()
 
     def _refuse(self, request: Request) -> None:
         error = self._fault(request)

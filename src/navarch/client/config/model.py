@@ -137,6 +137,11 @@ class Config(_Guarded, frozen=True, kw_only=True):
         _check_credentials(self)
         _check_headers(self)
 
+    @property
+    def host(self) -> str:
+        """The API server's host and port, as far as the address names one."""
+        return urlsplit(self.server).netloc.rpartition("@")[2]
+
     def authenticator(self, clock: Clock) -> Authenticator:
         """What the transport asks for headers and TLS; holds tokens and certificates for as long as they are valid."""
         from navarch.client.config.authenticator import Authenticator  # noqa: PLC0415 - it needs this module
