@@ -9,7 +9,7 @@ WORKERS ?= $(shell nproc)
 PYTEST = $(BIN)/python -m pytest --numprocesses=$(WORKERS) --dist=worksteal
 export PYTHONPATH := scripts:operators/etcd/src:examples/demo
 
-.PHONY: help demo demo-memcached test shake check style types imports generated format e2e bench rig clean
+.PHONY: help demo demo-memcached test oldest shake check style types imports generated format e2e bench rig clean
 
 help: ## Show the targets
 	@grep -E '^[a-z0-9-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | sort
@@ -35,6 +35,14 @@ demo-memcached: $(STAMP) ## The same with a smaller operator, the one of the REA
 test: $(STAMP) ## The fast suite: Python and pip alone
 	$(PYTEST) -m "not real"
 
+# Without the peers, which need newer libraries than Navarch.
+oldest: $(STAMP) ## The fast suite with the oldest version of each dependency that pyproject.toml allows
+	$(BIN)/python -m oldest > $(VENV)/oldest.txt
+	$(PYTHON) -m venv $(VENV)/oldest
+	$(VENV)/oldest/bin/python -m pip install --quiet --upgrade "pip>=25.1"
+	$(VENV)/oldest/bin/python -m pip install --quiet --constraint $(VENV)/oldest.txt --editable ".[cli,cluster,etcd,fast,otel,schema]" --group test-tools --group rig
+	$(VENV)/oldest/bin/python -m pytest --numprocesses=$(WORKERS) --dist=worksteal --ignore=tests/conformance/clients --ignore=tests/conformance/test_proxy.py --ignore=tests/docs/test_embedded_server.py -m "not real" $(ARGS)
+
 shake: $(STAMP) ## The fast suite while events, answers and processes come late; SEED=7 STRENGTH=2 ARGS=tests/operator
 	$(BIN)/python -m shake $(SEED:%=--seed=%) $(STRENGTH:%=--strength=%) --workers=$(WORKERS) $(ARGS)
 
@@ -57,6 +65,7 @@ generated: $(STAMP)
 	$(BIN)/python -m fresh_cluster --check
 	$(BIN)/python -m etcd_roles --check
 	$(BIN)/python -m figures --check
+	$(BIN)/python -m reference --check
 
 format: $(STAMP) ## Format the code and mend what ruff can mend
 	$(BIN)/ruff check --fix .

@@ -14,6 +14,7 @@ import uuid
 import msgspec
 
 from navarch._base.clock import ManualClock
+from navarch._base.supervisor import Supervisor
 from navarch.cluster.embedded.assembly import Assembled, Materials
 from navarch.cluster.embedded.bootstrap import bootstrap_objects
 from navarch.cluster.embedded.snapshot import FRESH, MADE_AT
@@ -46,7 +47,17 @@ async def made() -> bytes:
     clock, storage = ManualClock(MADE_AT), MemoryStorage()
     rng = random.Random(0)  # noqa: S311 - what it makes is replaced
     key, audit = SigningKey.generate(), AuditLog(clock, capacity=1)
-    server = Assembled(Materials(storage=storage, clock=clock, rng=rng, key=key, audit=audit, tokens={_TOKEN: _ITSELF}))
+    server = Assembled(
+        Materials(
+            storage=storage,
+            clock=clock,
+            rng=rng,
+            key=key,
+            audit=audit,
+            tokens={_TOKEN: _ITSELF},
+            supervisor=Supervisor(clock),
+        )
+    )
     catalog = Catalog(builtin_types(clock))
     for each in bootstrap_objects():
         await _create(server, catalog, each)

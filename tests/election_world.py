@@ -42,11 +42,16 @@ class ReplicaClock:
         await self.clock.sleep(seconds)
         await self.runs.wait()
 
+    @property
+    def liveness(self) -> ReplicaClock:
+        return self
+
 
 class Network:
     """The way from one replica to the server. What was sent arrives, even if nobody waits for the answer any more."""
 
     origin = "a replica's network"
+    host = "server.example.com:6443"
 
     def __init__(self, server: ModelServer, clock: ReplicaClock, group: asyncio.TaskGroup) -> None:
         self._server = server

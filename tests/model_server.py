@@ -59,6 +59,7 @@ class ModelServer:
     """An API server that serves the given kinds; see the module for what it can do."""
 
     origin = "a model server"
+    host = "server.example.com:6443"
 
     def __init__(self, *kinds: Kind | type[Object], clock: Clock | None = None) -> None:
         self.store = ModelStore(clock or SystemClock())

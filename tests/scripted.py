@@ -82,6 +82,7 @@ class ScriptedTransport:
     """Gives the next answer of its script to each request and keeps the requests."""
 
     origin = "a script"
+    host = "server.example.com:6443"
 
     def __init__(self, *script: Scripted | BaseException) -> None:
         self.script = list(script)

@@ -51,7 +51,8 @@ PUBLIC = {
         LOW NORMAL QueueMetrics QueueOptions Work WorkQueue
     """,
     "navarch.schema": """
-        DefinitionFault Schema Webhook check crd default definition_faults prune schema_of validate
+        CrdChange DefinitionFault Schema Verdict Webhook check compare_crds compare_versions crd default definition_faults
+        prune schema_of validate
     """,
 }
 

@@ -47,9 +47,11 @@ class Wire:
         first = line if " HTTP/" in line else f"{line} HTTP/1.1"
         return "\r\n".join([first, "Host: cluster", self.authorization, *headers, "", ""]).encode("latin-1")
 
-    def ask(self, line: str, headers: Sequence[str] = (), body: bytes = b"") -> Answer:
+    def ask(
+        self, line: str, headers: Sequence[str] = (), body: bytes = b"", media_type: str = "application/json"
+    ) -> Answer:
         """One request on a connection of its own; a server that has seen enough may answer before it was sent whole."""
-        length = [f"Content-Length: {len(body)}", "Content-Type: application/json"] if body else []
+        length = [f"Content-Length: {len(body)}", f"Content-Type: {media_type}"] if body else []
         with self.connected() as connection:
             with suppress(ConnectionError, ssl.SSLEOFError):
                 connection.sendall(self.head(line, [*length, *headers, "Connection: close"]) + body)

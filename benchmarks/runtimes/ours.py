@@ -27,6 +27,7 @@ class Confirmed:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
         self.origin = transport.origin
+        self.host = transport.host
         self.connect = transport.connect
         self.close = transport.close
 

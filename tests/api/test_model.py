@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from navarch.api import Model, OneOf, Rule, Spec, Status, decode, encode, field
 from navarch.api.model import fields_of, required_fields
 from navarch.errors import DefinitionError
+from navarch.k8s.core.v1 import ContainerPort, Service, ServiceSpec
 
 
 class Storage(Model):
@@ -221,3 +222,18 @@ def test_field_that_a_plain_class_declares_is_refused(mixin: type) -> None:
         DefinitionError, match=r"expected the field size in a Model, got it in Counting, .* Counting\(Model\)"
     ):
         types.new_class("Wrong", (mixin, Model))
+
+
+@pytest.mark.parametrize(
+    ("kind", "keyword", "told"),
+    [
+        (ServiceSpec, "clusterIP", "ServiceSpec calls it cluster_ip="),
+        (ServiceSpec, "selectors", "ServiceSpec calls it selector="),
+        (ContainerPort, "zzz", "ContainerPort has container_port, host_ip"),
+        (Service, "spek", "Service calls it spec="),
+    ],
+)
+def test_misspelt_keyword_is_told_with_the_right_one(kind: Any, keyword: str, told: str) -> None:
+    """By its name on the wire, or by one that looks like it."""
+    with pytest.raises(TypeError, match=told):
+        kind(**{keyword: None})

@@ -194,6 +194,11 @@ class FaultyTransport:
         """See `Transport.origin`."""
         return self._inner.origin
 
+    @property
+    def host(self) -> str:
+        """See `Transport.host`."""
+        return self._inner.host
+
     def inject(self, fault: Fault, *, on: Matcher = anything, times: int | None = 1) -> Rule:
         """Lets `fault` strike the next `times` matches, or all until `heal`; the rule says how often it has."""
         rule = Rule(fault, on, times)

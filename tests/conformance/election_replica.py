@@ -40,6 +40,7 @@ class Told:
         self._inner = inner
         self._election = election
         self.origin = inner.origin
+        self.host = inner.host
 
     async def send(self, request: Request) -> Response:
         if request.method == "GET":

@@ -44,6 +44,7 @@ class Heard:
     def __init__(self, inner: Transport) -> None:
         self._inner = inner
         self.origin = inner.origin
+        self.host = inner.host
         self.asked: list[str] = []
 
     async def send(self, request: Request) -> Response:

@@ -14,7 +14,7 @@ from conformance.controllers.watching import until, until_gone
 from navarch.api import Dynamic, Kind, Object, Resource, Spec, Status
 from navarch.client import ALL, Client, Config, Impersonation, MergePatch, connect
 from navarch.errors import CrdError, MissingPermissionsError
-from navarch.operator.crds import prepare_crds
+from navarch.operator.crds import CrdPolicy, prepare_crds
 from navarch.operator.permissions import (
     Needs,
     Permission,
@@ -67,28 +67,54 @@ async def writers(client: Client, name: str) -> set[str]:
     return {str(entry["manager"]) for entry in managed} - {"kube-apiserver"}
 
 
-@pytest.mark.parametrize("versions", [(kinds.Plain,), (kinds.Everything,), (kinds.OldGauge, kinds.Gauge)])
-async def test_second_start_writes_nothing(client: Client, versions: tuple[Any, ...]) -> None:
+@pytest.mark.parametrize(
+    ("versions", "policy"),
+    [((kinds.Plain,), "install"), ((kinds.Everything,), "install"), ((kinds.OldGauge, kinds.Gauge), "force")],
+)
+async def test_second_start_writes_nothing(client: Client, versions: tuple[Any, ...], policy: CrdPolicy) -> None:
     """Whatever the server made of the CRD, it is recognised; it was served when the first start went on."""
     operator = client.using(manager="boats")
     async with removing(client, *versions) as name:
-        await prepare_crds(operator, versions, "install")
+        await prepare_crds(operator, versions, policy)
         assert not await client.list(versions[-1], namespace=ALL)
-        await prepare_crds(client.using(manager="second"), versions, "install")
+        await prepare_crds(client.using(manager="second"), versions, policy)
         assert await writers(client, name) == {"boats"}
 
 
+async def properties(client: Client, name: str) -> set[str]:
+    """The fields of the spec that the cluster's definition has."""
+    schema = (await client.get(CRDS, name))["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    return set(schema["properties"]["spec"]["properties"])
+
+
 async def test_next_release_changes_the_schema(client: Client, caplog: pytest.LogCaptureFixture) -> None:
-    """To verify warns of the difference, to install takes it over from whoever brought the CRD."""
+    """To verify warns of the difference, to install brings it; the release before does not take it away again."""
+    operator = client.using(manager="boats")
     async with removing(client, Boat) as name:
-        await client.using(manager="helm").install(crd(Boat))
+        await prepare_crds(operator, [Boat], "install")
         await prepare_crds(client, [LargerBoat], "verify")
         assert [vars(record)["fields"]["differs_at"] for record in caplog.records] == [
             "properties.spec.properties.masts"
         ]
-        await prepare_crds(client.using(manager="boats"), [LargerBoat], "install")
-        schema = (await client.get(CRDS, name))["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
-        assert set(schema["properties"]["spec"]["properties"]) == {"sails", "masts"}
+        await prepare_crds(operator, [LargerBoat], "install")
+        assert await properties(client, name) == {"sails", "masts"}
+        with pytest.raises(CrdError, match=r"v1 spec.masts: the property is removed"):
+            await prepare_crds(operator, [Boat], "install")
+        assert await properties(client, name) == {"sails", "masts"}
+        await prepare_crds(operator, [Boat], "force")
+        assert await properties(client, name) == {"sails"}
+
+
+async def test_crd_of_another_manager_is_taken_over_only_by_force(client: Client) -> None:
+    """Also if it would only gain fields."""
+    operator = client.using(manager="boats")
+    async with removing(client, Boat) as name:
+        await client.using(manager="helm").install(crd(Boat))
+        with pytest.raises(CrdError, match="but helm applied it"):
+            await prepare_crds(operator, [LargerBoat], "install")
+        assert await properties(client, name) == {"sails"}
+        await prepare_crds(operator, [LargerBoat], "force")
+        assert await properties(client, name) == {"sails", "masts"}
 
 
 async def test_many_replicas_start_at_once(client: Client) -> None:
@@ -109,7 +135,7 @@ async def test_versions_that_are_needed_stay(client: Client) -> None:
     operator = client.using(manager="boats")
     async with removing(client, Boat) as name:
         await client.using(manager="helm").install(crd(OldBoat, Boat))
-        with pytest.raises(CrdError, match="but helm brought v1alpha1"):
+        with pytest.raises(CrdError, match="v1alpha1: the version is no longer served"):
             await prepare_crds(operator, [Boat], "install")
         await prepare_crds(operator, [OldBoat, Boat], "verify")
         stored = MergePatch({"status": {"storedVersions": ["v1alpha1", "v1"]}})

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import json
+from typing import Any
 
 import pytest
 
@@ -167,6 +169,41 @@ async def test_body_over_the_limit_is_refused(client: Client, wire: Wire) -> Non
         connection.sendall(wire.head(f"POST {MAPS}", ["Transfer-Encoding: chunked", "Connection: close"]))
         connection.sendall(b"%x\r\n%b\r\n0\r\n\r\n" % (len(too_large), too_large))
         assert answer_in(everything(connection)) == refused
+
+
+async def test_head_over_a_megabyte_is_refused(client: Client, wire: Wire) -> None:
+    """Also if each of its headers is short."""
+    headers = [f"X-{number}: {'y' * 50_000}" for number in range(30)]
+    assert wire.ask("GET /version", headers).status == 431
+
+
+async def test_bodies_that_stand_for_more_than_they_are_are_refused(client: Client, wire: Wire) -> None:
+    """Aliases and merge keys of YAML, and patches that copy an object into itself."""
+    made = await client.create(ConfigMap(name="copied", data={"a": "b"}))
+    name = f"/api/v1/namespaces/{made.namespace}/configmaps/copied"
+    doubling: list[dict[str, Any]] = [{"op": "add", "path": "/metadata/annotations", "value": {"a": "x" * 100}}]
+    copy: dict[str, Any] = {"op": "copy", "from": "/metadata/annotations"}
+    doubling += [{**copy, "path": f"/metadata/annotations/k{number}"} for number in range(40)]
+    rejected = Answer(422, "the server rejected our request due to an error in our request")
+    patch, apply = "application/json-patch+json", "application/apply-patch+yaml"
+    assert wire.ask(f"PATCH {name}", body=json.dumps(doubling).encode(), media_type=patch) == rejected
+    for form in ("[{0}, {0}]", "{{a: {0}, b: {0}}}", "{{<<: [{0}, {0}], a: b}}"):
+        lines = ["a0: &a0 {k: v}"] + [f"a{n}: &a{n} {form.format(f'*a{n - 1}')}" for n in range(1, 40)]
+        answer = wire.ask(f"PATCH {name}?fieldManager=m", body="\n".join(lines).encode(), media_type=apply)
+        assert (answer.status, answer.said.rpartition("yaml: ")[2]) == (400, "document contains excessive aliasing")
+
+
+async def test_warnings_are_cut_if_they_are_many(client: Client, wire: Wire) -> None:
+    """And so are strict decoding errors: a hundred of them are told."""
+    head = b'{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"x"},"data":{%b}}'
+    body = head % b",".join(b'"%0100d":"a","%0100d":"b"' % (number, number) for number in range(300))
+    with wire.connected() as connection:
+        length = ["Content-Type: application/json", f"Content-Length: {len(body)}", "Connection: close"]
+        connection.sendall(wire.head(f"POST {MAPS}?dryRun=All", length) + body)
+        received = everything(connection)
+    assert received.count(b"Warning: 299") == received.count(b"duplicate field") < 50
+    answer = wire.ask(f"POST {MAPS}?dryRun=All&fieldValidation=Strict", body=body)
+    assert (answer.status, answer.said.count("duplicate field")) == (400, 100)
 
 
 async def test_data_over_a_megabyte_is_refused(client: Client, wire: Wire) -> None:
