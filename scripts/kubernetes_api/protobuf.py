@@ -19,7 +19,7 @@ from rig import tools
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "scripts/go_types"
-DATA = ROOT / "src/navarch/cluster/server/protobuf/data"
+DATA = ROOT / "src/navarch/cluster/server/wire/protobuf/data"
 SAMPLES = ROOT / "tests/cluster/protobuf/samples.json.gz"
 OF_EVERY_KIND = {"apiVersion", "kind"}
 """What lies around the message of an object, not in it."""

@@ -19,9 +19,9 @@ from navarch.cluster.server.budget import (
 )
 from navarch.cluster.server.decoding import decode_json
 from navarch.cluster.server.duplicates import MOST_FAULTS, duplicate_paths, faults_in_order, merged_duplicates
-from navarch.cluster.server.proxying.unpacking import unpacked
+from navarch.cluster.server.pipeline.proxying.unpacking import unpacked
+from navarch.cluster.server.pipeline.streams.lane import Lane
 from navarch.cluster.server.refusal import Refusal
-from navarch.cluster.server.streams.lane import Lane
 from navarch.errors import PatchError
 
 

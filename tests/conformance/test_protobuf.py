@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from navarch.client import Client, Config
-from navarch.cluster.server.protobuf import opened
+from navarch.cluster.server.wire.protobuf import opened
 from protobufs import MARK, enveloped, field, named
 
 PROTOBUF = "application/vnd.kubernetes.protobuf"

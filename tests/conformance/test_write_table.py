@@ -9,7 +9,7 @@ import pytest
 from conformance.write_samples import SAMPLES, Sample
 from conformance.write_table import Server, prepared, recorded, verdicts
 from navarch.client import Client, Config
-from navarch.cluster.server.builtin.catalog import builtin_types
+from navarch.cluster.server.kinds.builtin.catalog import builtin_types
 from navarch.cluster.server.reset_fields import RESET_FIELDS
 
 GROUPS = sorted({sample.group for sample in SAMPLES})

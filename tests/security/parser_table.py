@@ -22,22 +22,22 @@ from navarch.api.times import parse_time
 from navarch.cluster.controllers.workloads.fractions import part_of
 from navarch.cluster.controllers.workloads.jobs.indexes import parse_indexes
 from navarch.cluster.nodes.pods.expansion import expanded
-from navarch.cluster.server.access.signing import InvalidTokenError, decode_part
 from navarch.cluster.server.budget import RequestBudget, opened
-from navarch.cluster.server.builtin.checks.common import int_or_percent
-from navarch.cluster.server.builtin.checks.networking import address_name_faults
-from navarch.cluster.server.builtin.checks.schedules import schedule_fault
-from navarch.cluster.server.builtin.go_time import micro_time_fault, time_fault
-from navarch.cluster.server.custom.jsonpath import compile_path
 from navarch.cluster.server.deadlines import duration_fault
 from navarch.cluster.server.decoding import decode_json
 from navarch.cluster.server.duplicates import duplicate_paths
-from navarch.cluster.server.fields.elements import canonical_element
+from navarch.cluster.server.kinds.builtin.checks.common import int_or_percent
+from navarch.cluster.server.kinds.builtin.checks.networking import address_name_faults
+from navarch.cluster.server.kinds.builtin.checks.schedules import schedule_fault
+from navarch.cluster.server.kinds.builtin.go_time import micro_time_fault, time_fault
+from navarch.cluster.server.kinds.custom.jsonpath import compile_path
 from navarch.cluster.server.listing import parsed_version
-from navarch.cluster.server.proxying.links import Links
+from navarch.cluster.server.objects.fields.elements import canonical_element
+from navarch.cluster.server.pipeline.access.signing import InvalidTokenError, decode_part
+from navarch.cluster.server.pipeline.proxying.links import Links
+from navarch.cluster.server.pipeline.streams.spdy.frames import Decoder, SpdyError
 from navarch.cluster.server.refusal import Refusal
 from navarch.cluster.server.selector_faults import field_selector_fault, label_selector_fault
-from navarch.cluster.server.streams.spdy.frames import Decoder, SpdyError
 from navarch.cluster.server.warnings import bounded_warnings
 from navarch.cluster.server.wire_times import read_time
 from navarch.errors import InvalidValueError, NavarchError
@@ -319,7 +319,7 @@ PARSERS: tuple[Parser, ...] = (
     Parser(
         "YAML bodies",
         _decoded("application/yaml"),
-        ("cluster/server/decoding.py", "cluster/server/fields/yaml_bodies.py", "cluster/server/fields/json_faults.py"),
+        ("cluster/server/decoding.py", "cluster/server/objects/fields/yaml_bodies.py", "cluster/server/objects/fields/json_faults.py"),
         YAML,
         (Refusal,),
         per_kilobyte=4.0,
@@ -337,7 +337,7 @@ PARSERS: tuple[Parser, ...] = (
     _texts("faults of label selectors", label_selector_fault, "cluster/server/selector_faults.py"),
     _texts("faults of field selectors", field_selector_fault, "cluster/server/selector_faults.py"),
     _texts("schedules", schedule_of, "api/schedules.py"),
-    _texts("faults of schedules", schedule_fault, "cluster/server/builtin/checks/schedules.py"),
+    _texts("faults of schedules", schedule_fault, "cluster/server/kinds/builtin/checks/schedules.py"),
     *(
         _texts(f"names: {name}", rule.faults, "api/names.py")
         for name, rule in {
@@ -349,25 +349,25 @@ PARSERS: tuple[Parser, ...] = (
     ),
     _texts("JSON pointers", parse_pointer, "api/json_patch.py", errors=(NavarchError,)),
     _texts("timeouts", duration_fault, "cluster/server/deadlines.py"),
-    _texts("faults of times", time_fault, "cluster/server/builtin/go_time.py"),
-    _texts("faults of micro times", micro_time_fault, "cluster/server/builtin/go_time.py"),
+    _texts("faults of times", time_fault, "cluster/server/kinds/builtin/go_time.py"),
+    _texts("faults of micro times", micro_time_fault, "cluster/server/kinds/builtin/go_time.py"),
     _texts("resource versions", parsed_version, "cluster/server/listing.py", errors=(Refusal,)),
-    _texts("JSON paths", compile_path, "cluster/server/custom/jsonpath.py"),
+    _texts("JSON paths", compile_path, "cluster/server/kinds/custom/jsonpath.py"),
     _texts(
         "percentages",
         lambda text: [*int_or_percent(text, "a", at_most_all=True)],
-        "cluster/server/builtin/checks/common.py",
+        "cluster/server/kinds/builtin/checks/common.py",
     ),
-    _texts("names of addresses", address_name_faults, "cluster/server/builtin/checks/networking.py"),
+    _texts("names of addresses", address_name_faults, "cluster/server/kinds/builtin/checks/networking.py"),
     _texts(
         "elements of managed fields",
         lambda text: [canonical_element(f"{form}:{text}") for form in "fikv"],
-        "cluster/server/fields/elements.py",
+        "cluster/server/objects/fields/elements.py",
         errors=(ValueError,),
     ),
-    _texts("proxied pages", _links, "cluster/server/proxying/links.py"),
-    _texts("SPDY frames", _frames, "cluster/server/streams/spdy/frames.py", errors=(SpdyError,)),
-    _texts("parts of tokens", _token_part, "cluster/server/access/signing.py", errors=(InvalidTokenError,)),
+    _texts("proxied pages", _links, "cluster/server/pipeline/proxying/links.py"),
+    _texts("SPDY frames", _frames, "cluster/server/pipeline/streams/spdy/frames.py", errors=(SpdyError,)),
+    _texts("parts of tokens", _token_part, "cluster/server/pipeline/access/signing.py", errors=(InvalidTokenError,)),
     _texts("references in commands", lambda text: expanded(text, {}), "cluster/nodes/pods/expansion.py"),
     _texts("parts of a number", lambda text: part_of(text, 10, up=True), "cluster/controllers/workloads/fractions.py"),
     _texts("indexes of jobs", lambda text: parse_indexes(text, 100), "cluster/controllers/workloads/jobs/indexes.py"),

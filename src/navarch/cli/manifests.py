@@ -13,7 +13,7 @@ from typing import Any, Final
 import yaml
 
 from navarch.api import Dynamic
-from navarch.cluster.server.fields.yaml_bodies import read_yaml
+from navarch.cluster.server.objects.fields.yaml_bodies import read_yaml
 from navarch.cluster.server.refusal import Refusal
 from navarch.errors import ConfigError
 

@@ -9,8 +9,8 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from navarch.cluster.server.access import SigningKey
-from navarch.cluster.server.access.signing import decode_part
+from navarch.cluster.server.pipeline.access import SigningKey
+from navarch.cluster.server.pipeline.access.signing import decode_part
 
 Json = dict[str, Any]
 Answer = tuple[int, Any]

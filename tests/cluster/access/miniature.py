@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from cluster.access.asking import Answer, Json, Step
 from navarch._base.clock import ManualClock
 from navarch.api.merge_patch import apply_merge_patch
-from navarch.cluster.server.access import (
+from navarch.cluster.server.pipeline.access import (
     REVIEWS,
     Authenticator,
     Authorizer,

@@ -17,7 +17,7 @@ from cryptography.x509.oid import NameOID
 from hypothesis import given
 
 from cluster.access.miniature import ADMIN, Miniature
-from navarch.cluster.server.access import (
+from navarch.cluster.server.pipeline.access import (
     ANONYMOUS,
     ISSUER,
     Authenticator,

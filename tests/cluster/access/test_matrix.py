@@ -13,7 +13,7 @@ from cluster.access.matrix import USERS, Question, objects, questions
 from cluster.access.real import RealServer
 from cluster.access.record import decisions, prepare
 from navarch._base.clock import SystemClock
-from navarch.cluster.server.access import Authorizer, bootstrap_roles
+from navarch.cluster.server.pipeline.access import Authorizer, bootstrap_roles
 from navarch.cluster.server.request import RequestInfo, User
 
 RECORDED: dict[str, str] = json.loads((Path(__file__).parent / "data/decisions.json").read_bytes())

@@ -11,7 +11,7 @@ from hypothesis import given
 
 from cluster.access.miniature import Miniature
 from cluster.access.wording import binding, person, role
-from navarch.cluster.server.access import REVIEWS, attributes_of, check_escalation, request_token
+from navarch.cluster.server.pipeline.access import REVIEWS, attributes_of, check_escalation, request_token
 from navarch.cluster.server.refusal import Refusal
 from navarch.cluster.server.request import ApiRequest, Json, RequestInfo, User, request_info
 

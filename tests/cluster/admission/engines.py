@@ -13,13 +13,13 @@ import aiohttp
 
 import rig
 from navarch._base.clock import Clock, SystemClock
-from navarch.cluster.server.access import Authorizer
-from navarch.cluster.server.admission.standard import StandardAdmission, Surroundings
-from navarch.cluster.server.admission.webhooks.places import ResolveService
 from navarch.cluster.server.audit import AuditLog
-from navarch.cluster.server.builtin import builtin_types
-from navarch.cluster.server.endpoints.call import Kernel
 from navarch.cluster.server.following import Follower
+from navarch.cluster.server.kinds.builtin import builtin_types
+from navarch.cluster.server.pipeline.access import Authorizer
+from navarch.cluster.server.pipeline.admission.standard import StandardAdmission, Surroundings
+from navarch.cluster.server.pipeline.admission.webhooks.places import ResolveService
+from navarch.cluster.server.pipeline.endpoints.call import Kernel
 from navarch.cluster.server.refusal import Refusal
 from navarch.cluster.server.registry import Registry
 from navarch.cluster.server.request import ApiRequest, Reply, User

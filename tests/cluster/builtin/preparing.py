@@ -11,8 +11,8 @@ from typing import Any
 from cluster.builtin.recording import NAMESPACE, updated
 from navarch._base.clock import ManualClock
 from navarch.api.times import parse_time
-from navarch.cluster.server.builtin import builtin_types
-from navarch.cluster.server.builtin.addresses import ServiceAddresses
+from navarch.cluster.server.kinds.builtin import builtin_types
+from navarch.cluster.server.kinds.builtin.addresses import ServiceAddresses
 from navarch.cluster.server.metadata import version_faults
 from navarch.cluster.server.request import User
 from navarch.cluster.server.types import Catalog, Operation, ResourceType

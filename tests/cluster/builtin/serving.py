@@ -11,11 +11,11 @@ from typing import Any
 from cluster.open_server import Anybody, NoAdmission, request
 from navarch._base.background import Background
 from navarch._base.clock import ManualClock
-from navarch.cluster.server.builtin import builtin_types
-from navarch.cluster.server.builtin.addresses import ServiceAddresses
-from navarch.cluster.server.builtin.endpoints import BUILTIN_ENDPOINTS
-from navarch.cluster.server.endpoints.call import Kernel
 from navarch.cluster.server.following import Follower
+from navarch.cluster.server.kinds.builtin import builtin_types
+from navarch.cluster.server.kinds.builtin.addresses import ServiceAddresses
+from navarch.cluster.server.kinds.builtin.endpoints import BUILTIN_ENDPOINTS
+from navarch.cluster.server.pipeline.endpoints.call import Kernel
 from navarch.cluster.server.registry import Registry
 from navarch.cluster.server.request import ApiRequest, Reply
 from navarch.cluster.server.server import ApiServer, Parts

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from navarch.cluster.server.builtin import builtin_types
+from navarch.cluster.server.kinds.builtin import builtin_types
 from navarch.cluster.server.types import Catalog
 from navarch.k8s.published import published
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from cluster.builtin.preparing import OPERATION
 from k8s.samples import full
-from navarch.cluster.server.builtin import builtin_types
-from navarch.cluster.server.builtin.catalog import _schema_names
+from navarch.cluster.server.kinds.builtin import builtin_types
+from navarch.cluster.server.kinds.builtin.catalog import _schema_names
 from navarch.cluster.server.types import ResourceType
 
 Json = dict[str, Any]

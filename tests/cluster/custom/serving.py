@@ -11,13 +11,13 @@ from typing import Any
 from cluster.open_server import Anybody, NoAdmission, request
 from navarch._base.background import Background
 from navarch._base.clock import SystemClock
-from navarch.cluster.server.builtin import builtin_types
-from navarch.cluster.server.custom import Conversion, CustomKinds, scale
-from navarch.cluster.server.endpoints.call import Kernel
-from navarch.cluster.server.publishing.discovery import Discovery
-from navarch.cluster.server.publishing.health import HealthReport
-from navarch.cluster.server.publishing.openapi import OpenApi
-from navarch.cluster.server.publishing.pages import Pages
+from navarch.cluster.server.kinds.builtin import builtin_types
+from navarch.cluster.server.kinds.custom import Conversion, CustomKinds, scale
+from navarch.cluster.server.pipeline.endpoints.call import Kernel
+from navarch.cluster.server.pipeline.publishing.discovery import Discovery
+from navarch.cluster.server.pipeline.publishing.health import HealthReport
+from navarch.cluster.server.pipeline.publishing.openapi import OpenApi
+from navarch.cluster.server.pipeline.publishing.pages import Pages
 from navarch.cluster.server.registry import Registry
 from navarch.cluster.server.request import Reply
 from navarch.cluster.server.server import ApiServer, Parts

@@ -10,9 +10,9 @@ from typing import Any
 import msgspec
 
 from cluster.fields import widgets
-from navarch.cluster.server import fields
-from navarch.cluster.server.builtin.schema import struct_of
-from navarch.cluster.server.fields.kinds import KindShape
+from navarch.cluster.server.kinds.builtin.schema import struct_of
+from navarch.cluster.server.objects import fields
+from navarch.cluster.server.objects.fields.kinds import KindShape
 from navarch.cluster.server.refusal import Refusal
 from navarch.cluster.server.types import Catalog, ResourceType
 from navarch.k8s.published import published

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cluster.fields.replay import MEDIA_TYPES, Json, resource, shape
-from navarch.cluster.server import fields
+from navarch.cluster.server.objects import fields
 from navarch.cluster.server.refusal import Refusal
 
 _WORDS = """

@@ -11,7 +11,7 @@ from cluster.fields.conversation import Patch, patches
 from cluster.fields.record import DATA
 from cluster.fields.replay import Json, compared_patch, resource
 from navarch.api import apply_json_patch
-from navarch.cluster.server import fields
+from navarch.cluster.server.objects import fields
 from navarch.cluster.server.refusal import Refusal
 
 _RECORDED: Json = msgspec.json.decode((DATA / "patches.json").read_bytes())

@@ -12,7 +12,7 @@ from cluster.fields.record import DATA
 from cluster.fields.replay import Json
 from cluster.fields.scales import WRITES, ScaleWrite, body_of, performed_scales
 from cluster.fields.sequences import Server
-from navarch.cluster.server import fields
+from navarch.cluster.server.objects import fields
 from navarch.cluster.server.refusal import Refusal
 from navarch.k8s.published import published
 

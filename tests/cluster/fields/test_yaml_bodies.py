@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from navarch.cluster.server import fields
+from navarch.cluster.server.objects import fields
 from navarch.cluster.server.refusal import Refusal
 
 _NO_OBJECT = "error decoding YAML: error unmarshaling JSON: while decoding JSON: "

@@ -15,9 +15,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from navarch.cluster.server.protobuf import MalformedError, opened
-from navarch.cluster.server.protobuf import enveloped as written
-from navarch.cluster.server.protobuf.messages import DEEPEST
+from navarch.cluster.server.wire.protobuf import MalformedError, opened
+from navarch.cluster.server.wire.protobuf import enveloped as written
+from navarch.cluster.server.wire.protobuf.messages import DEEPEST
 from protobufs import MARK, enveloped, field, named, varint
 
 Json = dict[str, Any]
@@ -58,7 +58,7 @@ def _filled(value: Any) -> Any:
 def test_samples_have_every_kind_and_every_field() -> None:
     """What is not in a sample would not be tested."""
     table = json.loads(
-        (Path(__file__).parents[3] / "src/navarch/cluster/server/protobuf/data/messages.json").read_text()
+        (Path(__file__).parents[3] / "src/navarch/cluster/server/wire/protobuf/data/messages.json").read_text()
     )
     kinds = {(api_version, kind) for api_version, kinds in table["kinds"].items() for kind in kinds}
     assert {(found["apiVersion"], found["kind"]) for _, found in samples()} == kinds

@@ -32,7 +32,7 @@ def test_who_takes_protobuf_alone_gets_it_where_there_is_some() -> None:
 
 def test_a_server_starts_without_it() -> None:
     """Nobody waits for what Go clients alone need."""
-    code = "import sys, navarch.cluster.embedded.cluster; print('navarch.cluster.server.protobuf' in sys.modules)"
+    code = "import sys, navarch.cluster.embedded.cluster; print('navarch.cluster.server.wire.protobuf' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout.strip() == "False"
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from navarch.cluster.server.protobuf.wire import parts
-from navarch.cluster.server.publishing.openapi_protobuf import in_protobuf
+from navarch.cluster.server.pipeline.publishing.openapi_protobuf import in_protobuf
+from navarch.cluster.server.wire.protobuf.wire import parts
 
 SCHEMA = {
     "type": "object",

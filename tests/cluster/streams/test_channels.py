@@ -8,12 +8,12 @@ import json
 import pytest
 
 from cluster.streams.wires import FakeNode, FakeProcess, FakeSocket
-from navarch.cluster.server.streams.channels import Channels, Piece
-from navarch.cluster.server.streams.command_channels import CommandChannels
-from navarch.cluster.server.streams.conversation import converse
-from navarch.cluster.server.streams.forwarding import Forwarder
-from navarch.cluster.server.streams.outcomes import exited
-from navarch.cluster.server.streams.port_channels import PortChannels
+from navarch.cluster.server.pipeline.streams.channels import Channels, Piece
+from navarch.cluster.server.pipeline.streams.command_channels import CommandChannels
+from navarch.cluster.server.pipeline.streams.conversation import converse
+from navarch.cluster.server.pipeline.streams.forwarding import Forwarder
+from navarch.cluster.server.pipeline.streams.outcomes import exited
+from navarch.cluster.server.pipeline.streams.port_channels import PortChannels
 from navarch.errors import ContainerError
 
 V5 = "v5.channel.k8s.io"

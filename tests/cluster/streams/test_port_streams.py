@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from cluster.streams.wires import FakeNode, FakeSocket, SpdyClient
-from navarch.cluster.server.streams.forwarding import Forwarder
-from navarch.cluster.server.streams.port_streams import PortStreams
+from navarch.cluster.server.pipeline.streams.forwarding import Forwarder
+from navarch.cluster.server.pipeline.streams.port_streams import PortStreams
 
 
 class Forwarded:

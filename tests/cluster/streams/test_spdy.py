@@ -13,10 +13,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cluster.streams.wires import FakeSocket, SpdyClient, control
-from navarch.cluster.server.streams.spdy import Connection, Stream
-from navarch.cluster.server.streams.spdy.connection import MOST_STREAMS
-from navarch.cluster.server.streams.spdy.dictionary import DICTIONARY
-from navarch.cluster.server.streams.spdy.frames import Data, Decoder, Encoder, GoAway, Open, Ping, Reset, SpdyError
+from navarch.cluster.server.pipeline.streams.spdy import Connection, Stream
+from navarch.cluster.server.pipeline.streams.spdy.connection import MOST_STREAMS
+from navarch.cluster.server.pipeline.streams.spdy.dictionary import DICTIONARY
+from navarch.cluster.server.pipeline.streams.spdy.frames import (
+    Data,
+    Decoder,
+    Encoder,
+    GoAway,
+    Open,
+    Ping,
+    Reset,
+    SpdyError,
+)
 
 
 class Echo:

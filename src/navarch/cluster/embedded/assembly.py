@@ -11,7 +11,14 @@ import msgspec
 from navarch._base.clock import Clock
 from navarch._base.supervisor import SupervisedTask, Supervisor
 from navarch.cluster.embedded.storage_probe import StorageProbe
-from navarch.cluster.server.access import (
+from navarch.cluster.server.audit import AuditLog
+from navarch.cluster.server.following import Followers
+from navarch.cluster.server.forgetting import EventForgetting
+from navarch.cluster.server.kinds.builtin import builtin_types
+from navarch.cluster.server.kinds.builtin.addresses import ServiceAddresses
+from navarch.cluster.server.kinds.builtin.endpoints import BUILTIN_ENDPOINTS
+from navarch.cluster.server.kinds.custom import Conversion, ConversionWebhooks, CustomKinds, scale
+from navarch.cluster.server.pipeline.access import (
     Authenticator,
     Authorizer,
     Impersonation,
@@ -19,31 +26,24 @@ from navarch.cluster.server.access import (
     ServiceAccountTokens,
     SigningKey,
 )
-from navarch.cluster.server.admission.objects import Objects
-from navarch.cluster.server.admission.standard import StandardAdmission, Surroundings
-from navarch.cluster.server.admission.webhooks.calling import Caller
-from navarch.cluster.server.admission.webhooks.places import service_addresses
-from navarch.cluster.server.audit import AuditLog
-from navarch.cluster.server.builtin import builtin_types
-from navarch.cluster.server.builtin.addresses import ServiceAddresses
-from navarch.cluster.server.builtin.endpoints import BUILTIN_ENDPOINTS
-from navarch.cluster.server.custom import Conversion, ConversionWebhooks, CustomKinds, scale
-from navarch.cluster.server.endpoints.access import access_endpoints
-from navarch.cluster.server.endpoints.call import Kernel
-from navarch.cluster.server.following import Followers
-from navarch.cluster.server.forgetting import EventForgetting
-from navarch.cluster.server.publishing.discovery import Discovery
-from navarch.cluster.server.publishing.health import STORAGE, HealthReport
-from navarch.cluster.server.publishing.metrics import RequestCounts, metrics_page
-from navarch.cluster.server.publishing.openapi import OpenApi
-from navarch.cluster.server.publishing.openid import CONFIGURATION, KEYS, OpenId
-from navarch.cluster.server.publishing.pages import Pages
-from navarch.cluster.server.publishing.task_metrics import TaskMetrics
+from navarch.cluster.server.pipeline.admission.objects import Objects
+from navarch.cluster.server.pipeline.admission.standard import StandardAdmission, Surroundings
+from navarch.cluster.server.pipeline.admission.webhooks.calling import Caller
+from navarch.cluster.server.pipeline.admission.webhooks.places import service_addresses
+from navarch.cluster.server.pipeline.endpoints.access import access_endpoints
+from navarch.cluster.server.pipeline.endpoints.call import Kernel
+from navarch.cluster.server.pipeline.publishing.discovery import Discovery
+from navarch.cluster.server.pipeline.publishing.health import STORAGE, HealthReport
+from navarch.cluster.server.pipeline.publishing.metrics import RequestCounts, metrics_page
+from navarch.cluster.server.pipeline.publishing.openapi import OpenApi
+from navarch.cluster.server.pipeline.publishing.openid import CONFIGURATION, KEYS, OpenId
+from navarch.cluster.server.pipeline.publishing.pages import Pages
+from navarch.cluster.server.pipeline.publishing.task_metrics import TaskMetrics
+from navarch.cluster.server.pipeline.streams.endpoints import stream_endpoints
+from navarch.cluster.server.pipeline.streams.nodes import NO_NODES, Nodes
 from navarch.cluster.server.registry import Registry
 from navarch.cluster.server.request import ApiRequest, Json, User
 from navarch.cluster.server.server import ApiServer, Page, Parts
-from navarch.cluster.server.streams.endpoints import stream_endpoints
-from navarch.cluster.server.streams.nodes import NO_NODES, Nodes
 from navarch.cluster.server.types import Catalog
 from navarch.cluster.server.watching import Watches
 from navarch.cluster.storage import Storage, StorageError

@@ -23,10 +23,10 @@ from navarch.cluster.embedded.equipment import Equipment
 from navarch.cluster.embedded.reaching import ReachableNodes
 from navarch.cluster.embedded.snapshot import fill
 from navarch.cluster.embedded.transport import InProcessTransport
-from navarch.cluster.server.access import SigningKey
-from navarch.cluster.server.access.users import service_account_groups, service_account_of
 from navarch.cluster.server.audit import AuditLog
 from navarch.cluster.server.audit_file import RotatingFile
+from navarch.cluster.server.pipeline.access import SigningKey
+from navarch.cluster.server.pipeline.access.users import service_account_groups, service_account_of
 from navarch.cluster.server.request import ApiRequest, User
 from navarch.cluster.server.server import ApiServer
 from navarch.cluster.storage import Storage

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from navarch._base.background import Background
+from navarch.cluster.server.pipeline.streams.lane import Lane
 from navarch.cluster.server.request import Upgrade
-from navarch.cluster.server.streams.lane import Lane
 from navarch.errors import ConnectionLostError
 
 __all__ = ["InProcessWebSocket"]

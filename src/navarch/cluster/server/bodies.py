@@ -103,7 +103,7 @@ def duplicate_faults(request: ApiRequest, media_type: str = "application/json") 
 
 def _repeated_in_yaml(request: ApiRequest) -> list[str]:
     """One by one as warnings, all at once in a refusal."""
-    from navarch.cluster.server.fields.yaml_bodies import repeated_keys  # noqa: PLC0415 - most bodies are JSON
+    from navarch.cluster.server.objects.fields.yaml_bodies import repeated_keys  # noqa: PLC0415 - most bodies are JSON
 
     said = repeated_keys(request.body)
     if said and request.parameter("fieldValidation") == "Strict":

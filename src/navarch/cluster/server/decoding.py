@@ -8,7 +8,7 @@ import msgspec
 
 from navarch.cluster.server import causes
 from navarch.cluster.server.budget import LIMITS, bounded_json, current_budget
-from navarch.cluster.server.fields.gotext import go_kind
+from navarch.cluster.server.objects.fields.gotext import go_kind
 from navarch.cluster.server.refusal import Refusal, bad_request, invalid
 from navarch.cluster.server.request import Json
 from navarch.cluster.server.types import ResourceType
@@ -132,19 +132,19 @@ def _from_json(body: bytes) -> Any:
     try:
         return bounded_json(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        from navarch.cluster.server.fields.json_faults import json_fault  # noqa: PLC0415 - most bodies have none
+        from navarch.cluster.server.objects.fields.json_faults import json_fault  # noqa: PLC0415 - most bodies have none
 
         raise _UnreadableError(f"couldn't get version/kind; json parse error: {json_fault(body) or error}") from None
 
 
 def _from_yaml(body: bytes) -> Any:
-    from navarch.cluster.server.fields import applied_object  # noqa: PLC0415 - most bodies are JSON
+    from navarch.cluster.server.objects.fields import applied_object  # noqa: PLC0415 - most bodies are JSON
 
     return applied_object(body)
 
 
 def _from_protobuf(body: bytes, api_version: str, kind: str) -> Json:
-    from navarch.cluster.server.protobuf import MalformedError, opened  # noqa: PLC0415 - only Go clients send it
+    from navarch.cluster.server.wire.protobuf import MalformedError, opened  # noqa: PLC0415 - only Go clients send it
 
     found_version, found_kind = "", ""
     try:
@@ -217,7 +217,7 @@ def _check_built_in(value: Json, resource: ResourceType) -> None:
     found_kind = value["kind"] = value.get("kind") or resource.kind
     if (found_version, found_kind) == (resource.api_version, resource.kind):
         return
-    from navarch.cluster.server.protobuf import message_of  # noqa: PLC0415 - most objects are of the right kind
+    from navarch.cluster.server.wire.protobuf import message_of  # noqa: PLC0415 - most objects are of the right kind
 
     version = found_version.rpartition("/")[2]
     why = f'no kind "{found_kind}" is registered for version "{found_version}" in scheme "{_SCHEME}"'

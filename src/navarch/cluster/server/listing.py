@@ -7,7 +7,7 @@ import re
 
 import msgspec
 
-from navarch.cluster.server.fields.json_faults import json_fault
+from navarch.cluster.server.objects.fields.json_faults import json_fault
 from navarch.cluster.server.refusal import Refusal, bad_request, gone
 from navarch.cluster.server.request import ApiRequest, Json
 from navarch.cluster.server.selection import Selection

@@ -13,13 +13,13 @@ import msgspec
 from msgspec.structs import replace
 
 from navarch._base.clock import Clock
-from navarch.cluster.server.access.attributes import attributes_of
 from navarch.cluster.server.budget import RequestBudget, close_budget, open_budget
 from navarch.cluster.server.deadlines import refuse_malformed_timeout
-from navarch.cluster.server.endpoints import read, removal, write
-from navarch.cluster.server.endpoints.call import Call, Kernel
-from navarch.cluster.server.endpoints.patch import patch
-from navarch.cluster.server.publishing.layout import laid_out
+from navarch.cluster.server.pipeline.access.attributes import attributes_of
+from navarch.cluster.server.pipeline.endpoints import read, removal, write
+from navarch.cluster.server.pipeline.endpoints.call import Call, Kernel
+from navarch.cluster.server.pipeline.endpoints.patch import patch
+from navarch.cluster.server.pipeline.publishing.layout import laid_out
 from navarch.cluster.server.random_ids import random_uuid
 from navarch.cluster.server.refusal import UNEXPECTED, Refusal, forbidden, unauthorized
 from navarch.cluster.server.request import ApiRequest, Reply, RequestInfo, Socket, User, request_info

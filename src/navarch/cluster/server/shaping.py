@@ -46,7 +46,7 @@ def written(value: Any, form: Form) -> bytes:
 
 
 def _as_protobuf(value: Any) -> bytes:
-    from navarch.cluster.server.protobuf import enveloped  # noqa: PLC0415 - few ask for it
+    from navarch.cluster.server.wire.protobuf import enveloped  # noqa: PLC0415 - few ask for it
 
     return enveloped(msgspec.json.decode(value) if isinstance(value, bytes) else value)
 

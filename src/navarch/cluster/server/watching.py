@@ -55,7 +55,7 @@ def _event(kind: str, data: bytes, form: Form) -> bytes:
     """The event in the form that was asked for."""
     if form.media_type != PROTOBUF:
         return _line(kind, data)
-    from navarch.cluster.server.protobuf import framed_event  # noqa: PLC0415 - few ask for it
+    from navarch.cluster.server.wire.protobuf import framed_event  # noqa: PLC0415 - few ask for it
 
     return framed_event(kind, msgspec.json.decode(data))
 

@@ -1,7 +1,0 @@
-"""The built-in kinds: everything that depends on them, behind the contracts of `server/types.py`."""
-
-from __future__ import annotations
-
-from navarch.cluster.server.builtin.catalog import builtin_types
-
-__all__ = ["builtin_types"]

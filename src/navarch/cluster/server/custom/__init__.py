@@ -1,8 +1,0 @@
-"""Custom kinds: CustomResourceDefinitions, the objects they define, and what the server publishes of them."""
-
-from navarch.cluster.server.custom.conversion import AskWebhook, Conversion
-from navarch.cluster.server.custom.kinds import CustomKinds
-from navarch.cluster.server.custom.reviews import ConversionWebhooks
-from navarch.cluster.server.custom.scale import scale
-
-__all__ = ["AskWebhook", "Conversion", "ConversionWebhooks", "CustomKinds", "scale"]

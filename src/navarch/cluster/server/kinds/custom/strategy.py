@@ -1,0 +1,158 @@
+"""The strategies of custom kinds: of the object, and of its status."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from navarch.cluster.server.kinds.custom.columns import Cells
+from navarch.cluster.server.kinds.custom.scale_paths import ScalePaths
+from navarch.cluster.server.kinds.custom.schema import CustomSchema
+from navarch.cluster.server.metadata import metadata_faults, metadata_update_faults
+from navarch.cluster.server.refusal import forbidden
+from navarch.cluster.server.request import Json
+from navarch.cluster.server.types import Operation
+from navarch.errors import Cause
+
+__all__ = ["CustomStrategy", "Form", "StatusStrategy"]
+
+_TERMINATING: Final = "create not allowed while custom resource definition is terminating"
+_NOTHING: Final = object()
+_KNOWN_FINALIZERS: Final = frozenset({"orphan", "foregroundDeletion", "kubernetes"})
+
+
+class Form:
+    """What the strategies of one version share. `is_terminating` is set when the CRD is being deleted."""
+
+    def __init__(
+        self,
+        *,
+        group: str,
+        plural: str,
+        schema: CustomSchema,
+        cells: Cells,
+        selectable: Mapping[str, Callable[[Json], list[Any]]],
+        scale: ScalePaths | None,
+        namespaced: bool,
+        has_status: bool,
+    ) -> None:
+        self.group = group
+        self.plural = plural
+        self.schema = schema
+        self.cells = cells
+        self.selectable = selectable
+        self.scale = scale
+        self.namespaced = namespaced
+        self.has_status = has_status
+        self.is_terminating = False
+        self.not_counted = frozenset({"metadata", "status"}) if has_status else frozenset({"metadata"})
+
+
+class CustomStrategy:
+    """What depends on a custom kind."""
+
+    def __init__(self, form: Form) -> None:
+        self.form = form
+        self._schema = form.schema
+
+    def default(self, value: Json) -> None:
+        """Fills in the defaults of the schema."""
+        self._schema.default(value)
+
+    def prepare_create(self, value: Json, operation: Operation) -> None:  # noqa: ARG002 - the contract's
+        """Drops the status where it is a subresource; refuses new objects of a kind that is about to go."""
+        if self.form.is_terminating:
+            raise forbidden(self.form.group, self.form.plural, value["metadata"].get("name", ""), _TERMINATING)
+        if self.form.has_status:
+            value.pop("status", None)
+        value["metadata"]["generation"] = 1
+
+    def prepare_update(self, value: Json, old: Json, operation: Operation) -> None:  # noqa: ARG002 - the contract's
+        """Keeps the status where it is a subresource, and counts the generation."""
+        if self.form.has_status:
+            _take(value, "status", old)
+        generation = old["metadata"].get("generation", 0)
+        value["metadata"]["generation"] = generation + 1 if self._differs(value, old) else generation
+
+    def _differs(self, value: Json, old: Json) -> bool:
+        names = (value.keys() | old.keys()) - self.form.not_counted
+        return any(value.get(name, _NOTHING) != old.get(name, _NOTHING) for name in names)
+
+    def validate_create(self, value: Json) -> list[Cause]:
+        """Metadata, schema, scale, then the rules."""
+        faults = metadata_faults(value, namespaced=self.form.namespaced)
+        return self._checked(value, None, faults)
+
+    def validate_update(self, value: Json, old: Json) -> list[Cause]:
+        """The same, with what was there before: unchanged faults are forgiven, transition rules asked."""
+        return self._checked(value, old, metadata_update_faults(value, old))
+
+    def _checked(self, value: Json, old: Json | None, faults: list[Cause]) -> list[Cause]:
+        faults += self._schema.shape_faults(value, old)
+        if self.form.scale is not None:
+            faults += self.form.scale.spec_faults(value)
+        return faults + self._schema.invariant_faults(value, old, faults)
+
+    def warnings(self, value: Json, old: Json | None) -> list[str]:
+        """New finalizers without a domain."""
+        finalizers = value["metadata"].get("finalizers")
+        if not finalizers:
+            return []
+        known = (old or {}).get("metadata", {}).get("finalizers", ())
+        return [
+            f'metadata.finalizers: "{name}": prefer a domain-qualified finalizer name to avoid accidental conflicts '
+            "with other finalizer writers"
+            for name in finalizers
+            if "/" not in name and name not in known and name not in _KNOWN_FINALIZERS
+        ]
+
+    def grace_seconds(self, value: Json, asked: int | None) -> int:  # noqa: ARG002 - the contract's
+        """Custom objects have nothing to wait for."""
+        return 0
+
+    def selectable_fields(self, value: Json) -> Mapping[str, str]:
+        """What the CRD says can be selected by."""
+        return {name: _selected(find(value)) for name, find in self.form.selectable.items()}
+
+    def cells(self, value: Json) -> list[Any]:
+        """The cells of its row."""
+        return self.form.cells(value)
+
+
+class StatusStrategy(CustomStrategy):
+    """The same kind through its `status`: takes the status and nothing else."""
+
+    def prepare_update(self, value: Json, old: Json, operation: Operation) -> None:  # noqa: ARG002 - the contract's
+        """Everything but the status stays as it was; managed fields are those of this write."""
+        status, managed = value.get("status"), value["metadata"].get("managedFields")
+        value.clear()
+        value.update(old)
+        value.pop("status", None)
+        if status is not None:
+            value["status"] = status
+        value["metadata"] = {**old["metadata"]}
+        value["metadata"].pop("managedFields", None)
+        if managed is not None:
+            value["metadata"]["managedFields"] = managed
+
+    def validate_update(self, value: Json, old: Json) -> list[Cause]:
+        """The status is checked on its own, the rules see the whole object."""
+        faults = metadata_update_faults(value, old) + self._schema.status_shape_faults(value, old)
+        if self.form.scale is not None:
+            faults += self.form.scale.status_faults(value)
+        return faults + self._schema.invariant_faults(value, old, faults)
+
+
+def _take(value: Json, name: str, old: Json) -> None:
+    if name in old:
+        value[name] = old[name]
+    else:
+        value.pop(name, None)
+
+
+def _selected(found: list[Any]) -> str:
+    if not found or found[0] is None:
+        return ""
+    if isinstance(found[0], bool):
+        return "true" if found[0] else "false"
+    return str(found[0])

@@ -1,0 +1,220 @@
+"""Server-side apply: an object merged into the live one, and who owns what after it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from navarch.api.json_patch import copy_json
+from navarch.cluster.server.objects.fields import lastapplied
+from navarch.cluster.server.objects.fields.conflicts import Conflict, refused
+from navarch.cluster.server.objects.fields.entries import Holder, Holders, Holding, encoded, held, holder
+from navarch.cluster.server.objects.fields.fitting import fits, misfits, said
+from navarch.cluster.server.objects.fields.kinds import KindShape
+from navarch.cluster.server.objects.fields.managers import NOBODYS, Change, converted, owned_after
+from navarch.cluster.server.objects.fields.merging import merged, with_named_members, without, without_nulls
+from navarch.cluster.server.objects.fields.reading import UnfitError, set_of
+from navarch.cluster.server.objects.fields.sets import Tree, covers, difference, intersection, paths, union
+from navarch.cluster.server.refusal import Refusal, bad_request
+from navarch.cluster.server.request import Json
+
+__all__ = ["applied"]
+
+
+def applied(
+    live: Json | None,
+    patch: Json,
+    shape: KindShape,
+    *,
+    manager: str,
+    force: bool,
+    subresource: str = "",
+    api_version: str,
+    now: str,
+) -> Json:
+    """The object after `manager` applied `patch` to it, with its managed fields; without defaults.
+
+    It shares nothing with `live`, which is None if there is no such object yet. Raises Refusal: for fields that others
+    own (409, unless `force`), a wrong kind, managed fields in the patch, or one that does not fit the schema.
+    """
+    _check_kind(patch, shape)
+    apply = _Apply(live, patch, shape, holder(manager, "Apply", api_version, subresource), api_version, now)
+    try:
+        result = apply.run(force=force, migrates=manager == lastapplied.MANAGER)
+    except RecursionError:
+        raise bad_request("exceeded max depth") from None
+    except UnfitError as error:
+        # Only what got into the store by another way than this server can be like that.
+        raise Refusal(500, "", f"failed to create typed live object ({_kind_text(shape)}): {error}") from None
+    if manager == lastapplied.MANAGER:
+        lastapplied.refresh(result, patch)
+    return result
+
+
+def _check_kind(patch: Json, shape: KindShape) -> None:
+    api_version, kind = str(patch.get("apiVersion", "")), str(patch.get("kind", ""))
+    if (api_version, kind) != (shape.api_version, shape.kind):
+        group, _, version = api_version.rpartition("/")
+        raise bad_request(f"invalid object type: {group}/{version}, Kind={kind}")
+
+
+class _Apply(msgspec.Struct):
+    """One application of a patch."""
+
+    live: Json | None
+    patch: Json
+    shape: KindShape
+    who: Holder
+    api_version: str
+    now: str
+
+    def run(self, *, force: bool, migrates: bool) -> Json:
+        before = self._holders_before()
+        self._check_patch()
+        base = self.live if self.live is not None else self._empty()
+        result = merged(base, self.patch, self.shape.root)
+        last, wanted = before.get(self.who), self._fields()
+        holders = {**before, self.who: Holding(wanted, self.api_version, None)}
+        result = _Pruning(self.shape, holders, self.who, self.api_version).pruned(result, last)
+        change = Change(self.live, result, self.shape, self.who.subresource)
+        others = {who: holding for who, holding in before.items() if who != self.who}
+        if not force:
+            self._refuse_conflicts(others, change, migrates)
+        holders = owned_after(others, change)
+        if fields := difference(wanted, NOBODYS):
+            holders[self.who] = Holding(fields, self.api_version, self._time(result, last))
+        return self._with_holders(result, holders)
+
+    def _time(self, result: Json, last: Holding | None) -> str | None:
+        """Since when the fields are owned: an apply that changes nothing leaves that as it was."""
+        if self.live is None or result != self.live:
+            return self.now
+        return last.time if last else None
+
+    def _empty(self) -> Json:
+        names = {"apiVersion": self.shape.api_version, "kind": self.shape.kind}
+        return {**names, **copy_json(self.shape.zero)}
+
+    def _holders_before(self) -> Holders:
+        """What is owned; all of an object that has no managed fields belongs to one who was there before."""
+        if self.live is None:
+            return {}
+        found = held(self.live.get("metadata") or {})
+        if found:
+            return found
+        change = Change(None, self.live, self.shape, self.who.subresource)
+        first = holder("before-first-apply", "Update", self.api_version, self.who.subresource)
+        return {first: Holding(change.came, self.api_version, self.now)} if change.came else {}
+
+    def _check_patch(self) -> None:
+        meta = self.patch.get("metadata")
+        if isinstance(meta, dict) and isinstance(meta.get("managedFields"), list):
+            raise bad_request("metadata.managedFields must be nil")
+        if not fits(self.patch, self.shape.root):
+            named = meta if isinstance(meta, dict) else {}
+            namespace, name = (_text(named.get(part)) for part in ("namespace", "name"))
+            where = f"{namespace}/{name}; {_kind_text(self.shape)}"
+            faults = said(misfits(self.patch, self.shape.root))
+            raise Refusal(500, "", f"failed to create typed patch object ({where}): {faults}")
+
+    def _fields(self) -> Tree:
+        """What is applied, with the fields that belong to nobody: they hold on to what is around them."""
+        return self.shape.reset(self.who.subresource).kept(set_of(self.patch, self.shape.root))
+
+    def _refuse_conflicts(self, others: Holders, change: Change, migrates: bool) -> None:
+        conflicts = _conflicts(others, change)
+        if conflicts and migrates and self.live is not None:
+            conflicts = lastapplied.unexpected(conflicts, self.live, self.shape)
+        if conflicts:
+            raise refused(conflicts)
+
+    def _with_holders(self, result: Json, holders: Holders) -> Json:
+        if not self.shape.is_custom:
+            result = without_nulls(result, self.shape.root)
+        meta = {
+            name: member
+            for name, member in (result.get("metadata") or {}).items()
+            if name != "managedFields" and member is not None
+        }
+        if holders:
+            meta["managedFields"] = encoded(holders)
+        return {**result, "metadata": meta}
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _kind_text(shape: KindShape) -> str:
+    return f"{shape.group}/{shape.version}, Kind={shape.kind}"
+
+
+def _conflicts(others: Holders, change: Change) -> list[Conflict]:
+    found = []
+    for who, holding in others.items():
+        if change.touched(holding.api_version) is None:
+            continue
+        wanted = intersection(holding.fields, change.came_in(holding.api_version))
+        found += [Conflict(who, holding, path) for path in paths(wanted)]
+    return found
+
+
+class _Pruning:
+    """Takes out what a manager applied before, applies no more, and nobody else owns."""
+
+    def __init__(self, shape: KindShape, holders: Holders, who: Holder, api_version: str) -> None:
+        self._shape = shape
+        self._holders = holders
+        self._who = who
+        self._api_version = api_version
+
+    def pruned(self, result: Json, last: Holding | None) -> Json:
+        """The merged object without it."""
+        if last is None or not last.fields:
+            return result
+        if last.api_version == self._api_version and covers(self._holders[self._who].fields, last.fields):
+            return result
+        shape = self._shape.in_version(last.api_version)
+        if shape is None:
+            return result
+        whole = converted(result, self._shape, last.api_version)
+        rest = self._without_last(whole, last, shape)
+        back = converted(rest, shape, self._api_version)
+        return {**result, **back} if back is not rest else back
+
+    def _without_last(self, whole: Json, last: Holding, shape: KindShape) -> Json:
+        root = shape.root
+        last_fields = with_named_members(last.fields, root)
+        everything = with_named_members(set_of(whole, root), root)
+        rest = without(whole, last_fields, root) or {}
+        owned = self._owned_in(last.api_version)
+        kept = union(with_named_members(set_of(rest, root), root), with_named_members(owned, root))
+        rest = without(whole, difference(everything, kept), root) or {}
+        rest = self._with_owned_elsewhere(whole, rest, last, shape)
+        gone = difference(everything, with_named_members(set_of(rest, root), root))
+        left: Any = without(whole, intersection(gone, last_fields), root)
+        return left or {}
+
+    def _owned_in(self, api_version: str) -> Tree:
+        owned: Tree = {}
+        for holding in self._holders.values():
+            if holding.api_version == api_version:
+                owned = union(owned, holding.fields)
+        return owned
+
+    def _with_owned_elsewhere(self, whole: Json, rest: Json, last: Holding, shape: KindShape) -> Json:
+        """Puts back what is owned in other versions of the kind."""
+        for api_version in {holding.api_version for holding in self._holders.values()} - {last.api_version}:
+            other = self._shape.in_version(api_version)
+            if other is None:
+                continue
+            there, left = converted(whole, shape, api_version), converted(rest, shape, api_version)
+            kept = union(
+                with_named_members(set_of(left, other.root), other.root),
+                with_named_members(self._owned_in(api_version), other.root),
+            )
+            everything = with_named_members(set_of(there, other.root), other.root)
+            back = without(there, difference(everything, kept), other.root) or {}
+            rest = converted(back, other, last.api_version)
+        return rest

@@ -1,0 +1,165 @@
+"""What managed fields depend on, for one kind in one version."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any, Final, Protocol
+
+import msgspec
+from msgspec.structs import replace
+
+from navarch.cluster.server.objects.fields.resets import Reset, reset_of
+from navarch.cluster.server.objects.fields.shapes import META, REFERENCE, Shape, Shapes
+from navarch.cluster.server.request import Json
+from navarch.cluster.server.types import Catalog, ResourceType
+from navarch.k8s.published import published
+
+__all__ = ["KindShape", "builtin_shape", "custom_shape", "shape_of"]
+
+_TEXT: Final = {"type": "string"}
+_ZEROS: Final = (0, "", False)
+_TIMES: Final = frozenset({f"{META}.Time", f"{META}.MicroTime"})
+
+
+class Versions(Protocol):
+    """The shapes of one kind by apiVersion: a mapping, or what looks like one."""
+
+    def get(self, api_version: str, /) -> KindShape | None:
+        """The shape; None if that version is not served."""
+        ...
+
+
+class KindShape(msgspec.Struct, kw_only=True):
+    """The shape of a kind's objects in one version.
+
+    `versions` gives the shapes of the versions that are served, by apiVersion: what is owned in others is forgotten. If
+    it is None, all versions of the group are taken to be like this one. `convert` gives an object in another version;
+    without it, versions differ in nothing but their name.
+    """
+
+    group: str
+    version: str
+    kind: str
+    root: Shape
+    zero: Json = msgspec.field(default_factory=dict)
+    """An object in which nothing is set, as the server sees it: some members are there nevertheless."""
+    is_custom: bool = False
+    has_status: bool = True
+    versions: Versions | None = None
+    convert: Callable[[Json, str], Json] | None = None
+    resets: dict[str, Reset] = msgspec.field(default_factory=dict)
+
+    @property
+    def api_version(self) -> str:
+        """`apps/v1`, or `v1`."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    def in_version(self, api_version: str) -> KindShape | None:
+        """The shape of another version; None if there is no such version."""
+        if api_version == self.api_version:
+            return self
+        if self.versions is not None:
+            return self.versions.get(api_version)
+        return self if api_version.rpartition("/")[0] == self.group else None
+
+    def reset(self, subresource: str) -> Reset:
+        """The fields that a writer of the subresource ("" for the object itself) cannot own."""
+        found = self.resets.get(subresource)
+        if found is None:
+            found = self.resets[subresource] = reset_of(
+                self.group, self.kind, subresource, is_custom=self.is_custom, has_status=self.has_status
+            )
+        return found
+
+
+@cache
+def _shapes() -> Shapes:
+    return Shapes(published().schema)
+
+
+def builtin_shape(group: str, version: str, kind: str, document: Mapping[str, Any]) -> KindShape:
+    """The shape of a built-in kind from its OpenAPI schema; what it refers to is looked up in what is published."""
+    root = _shapes().of(document)
+    return KindShape(group=group, version=version, kind=kind, root=root, zero=_zero(document))
+
+
+def custom_shape(
+    group: str, version: str, kind: str, document: Mapping[str, Any], *, has_status: bool = True
+) -> KindShape:
+    """The shape of a custom kind from its structural schema. `has_status`: whether status is a subresource."""
+    own = {"apiVersion": _TEXT, "kind": _TEXT, "metadata": {"$ref": f"{REFERENCE}{META}.ObjectMeta"}}
+    properties = {**document.get("properties", {}), **own}
+    root = Shapes(published().schema).of({**document, "type": "object", "properties": properties})
+    return KindShape(
+        group=group,
+        version=version,
+        kind=kind,
+        root=root,
+        zero={"metadata": {}},
+        is_custom=True,
+        has_status=has_status,
+    )
+
+
+def _zero(schema: Mapping[str, Any]) -> Json:
+    """The members that an object of this type has when nothing is set: what Go writes even if it is empty."""
+    zero: Json = {}
+    required = schema.get("required", ())
+    for name, member in schema.get("properties", {}).items():
+        default = member.get("default")
+        if default == {} and isinstance(default, dict):
+            zero[name] = _zero(_target(member))
+        elif default is not None and default in _ZEROS:
+            zero[name] = default
+        elif default is None and (name in required or _reference(member) in _TIMES):
+            zero[name] = None
+    return zero
+
+
+def _target(member: Mapping[str, Any]) -> Mapping[str, Any]:
+    name = _reference(member)
+    return published().schema(name) if name else member
+
+
+def _reference(member: Mapping[str, Any]) -> str:
+    reference: str = member.get("$ref") or member.get("allOf", [{}])[0].get("$ref") or ""
+    return reference.removeprefix(REFERENCE)
+
+
+_MOST_SHAPES: Final = 4096
+_known: dict[int, tuple[Mapping[str, Any], KindShape]] = {}
+
+
+class _Served:
+    """The versions of a resource that a catalog has right now."""
+
+    def __init__(self, catalog: Catalog, plural: str) -> None:
+        self._catalog = catalog
+        self._plural = plural
+
+    def get(self, api_version: str, /) -> KindShape | None:
+        group, _, version = api_version.rpartition("/")
+        found = self._catalog.find(group, version, self._plural)
+        return None if found is None else shape_of(found)
+
+
+def shape_of(resource: ResourceType, catalog: Catalog | None = None) -> KindShape:
+    """The shape of a resource's objects, compiled once for each schema document.
+
+    With the catalog it knows which other versions are served; see `KindShape`.
+    """
+    document = resource.schema.document
+    known = _known.get(id(document))
+    if known is None or known[0] is not document:
+        if len(_known) >= _MOST_SHAPES:
+            _known.clear()
+        known = _known[id(document)] = (document, _compiled(resource, document))
+    return known[1] if catalog is None else replace(known[1], versions=_Served(catalog, resource.plural))
+
+
+def _compiled(resource: ResourceType, document: Mapping[str, Any]) -> KindShape:
+    names = (resource.group, resource.version, resource.kind)
+    if resource.is_custom:
+        return custom_shape(*names, document, has_status="status" in resource.subresources)
+    return replace(builtin_shape(*names, document), zero=resource.schema.zero())

@@ -1,0 +1,1 @@
+"""The way of a request: authentication, authorization, admission, and the endpoint that answers it."""

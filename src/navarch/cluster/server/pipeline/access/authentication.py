@@ -1,0 +1,132 @@
+"""Who asks: client certificates, bearer tokens, or nobody in particular."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from navarch._base.clock import Clock
+from navarch.cluster.server.pipeline.access.client_certificates import ClientCertificates, InvalidCertificateError
+from navarch.cluster.server.pipeline.access.impersonation import Impersonation
+from navarch.cluster.server.pipeline.access.signing import InvalidTokenError
+from navarch.cluster.server.pipeline.access.tokens import Proof, ServiceAccountTokens
+from navarch.cluster.server.pipeline.access.users import ANONYMOUS, authenticated
+from navarch.cluster.server.request import ApiRequest, User
+
+__all__ = ["Authenticator"]
+
+_WEBSOCKET_TOKEN: Final = "base64url.bearer.authorization.k8s.io."  # noqa: S105 - a prefix
+_INVALID: Final = "invalid bearer token"
+
+
+class Authenticator:
+    """Finds out who asks. `tokens` are fixed bearer tokens; what is kept of them is their digests.
+
+    Who shows no credential is `system:anonymous`, unless `anonymous` is off; who shows a bad one is nobody.
+    """
+
+    def __init__(
+        self,
+        clock: Clock,
+        accounts: ServiceAccountTokens,
+        impersonation: Impersonation,
+        tokens: Mapping[str, User],
+        *,
+        anonymous: bool = True,
+    ) -> None:
+        self._certificates = ClientCertificates(clock)
+        self._accounts = accounts
+        self._impersonation = impersonation
+        self._fixed: dict[bytes, tuple[bytes, User]] = {}
+        self._anonymous = anonymous
+        for token, user in tokens.items():
+            self.believe(token, user)
+
+    def believe(self, token: str, user: User) -> None:
+        """From now on this token proves this user."""
+        digest = _digest(token)
+        self._fixed[digest] = (digest, authenticated(user))
+
+    async def authenticate(self, request: ApiRequest) -> User | None:
+        """The user, with the groups that every such user has; None: answer 401."""
+        refused = False
+        if request.certificate is not None:
+            try:
+                user = self._certificates.user(request.certificate)
+            except InvalidCertificateError:
+                refused = True
+            else:
+                if user is not None:
+                    return authenticated(user)
+        try:
+            token = _bearer_token(request.headers.get("authorization", "")) or _websocket_token(request.headers)
+            if token:
+                return (await self.prove(token, self._accounts.audiences)).user
+        except InvalidTokenError:
+            return None
+        return ANONYMOUS if self._anonymous and not refused else None
+
+    async def impersonated(self, request: ApiRequest, user: User) -> User:
+        """Whom the request acts as: the user, or whom it names and the user may act as. Raises `Refusal`."""
+        found = self._impersonation.impersonated(request, user)
+        return user if found is None else found.user
+
+    async def prove(self, token: str, audiences: Sequence[str]) -> Proof:
+        """Whom a token proves, for which of the audiences; raises `InvalidTokenError`."""
+        fixed = self._fixed_user(token)
+        if fixed is not None:
+            meant = tuple(audience for audience in self._accounts.audiences if audience in audiences)
+            if not meant:
+                raise InvalidTokenError(_INVALID)
+            return Proof(fixed, meant)
+        try:
+            proof = await self._accounts.prove(token, audiences)
+        except InvalidTokenError as error:
+            raise InvalidTokenError(f"[{_INVALID}, {error}]") from error
+        if proof is None:
+            raise InvalidTokenError(_INVALID)
+        return Proof(authenticated(proof.user), proof.audiences)
+
+    async def review(self, token: str, audiences: Sequence[str]) -> Proof:
+        """The same as for a header `Bearer <token>`, which is what a TokenReview asks; raises `InvalidTokenError`."""
+        found = _bearer_token(f"Bearer {token}")
+        if found:
+            return await self.prove(found, audiences or self._accounts.audiences)
+        if not self._anonymous:
+            raise InvalidTokenError(_INVALID)
+        return Proof(ANONYMOUS, tuple(audiences or self._accounts.audiences))
+
+    def _fixed_user(self, token: str) -> User | None:
+        digest = _digest(token)
+        known, user = self._fixed.get(digest, (b"", ANONYMOUS))
+        return user if hmac.compare_digest(known, digest) else None
+
+
+def _digest(token: str) -> bytes:
+    """What tokens are compared by: how long that takes says nothing about them."""
+    return hashlib.sha256(token.encode(errors="surrogateescape")).digest()
+
+
+def _bearer_token(header: str) -> str:
+    scheme, _, rest = header.partition("\n")[0].strip().partition(" ")
+    return rest.split(" ")[0] if scheme.lower() == "bearer" else ""
+
+
+def _websocket_token(headers: Mapping[str, str]) -> str:
+    """The token that a browser may hide among the subprotocols of a WebSocket; raises `InvalidTokenError`."""
+    if headers.get("upgrade", "").lower() != "websocket":
+        return ""
+    offered = [each.strip() for each in headers.get("sec-websocket-protocol", "").replace("\n", ",").split(",")]
+    tokens = [each.removeprefix(_WEBSOCKET_TOKEN) for each in offered if each.startswith(_WEBSOCKET_TOKEN)]
+    if not tokens:
+        return ""
+    if len(tokens) > 1 or len(offered) == 1:
+        raise InvalidTokenError("expected one token and at least one other subprotocol")
+    try:
+        return base64.b64decode(tokens[0] + "=" * (-len(tokens[0]) % 4), altchars=b"-_", validate=True).decode()
+    except (binascii.Error, UnicodeDecodeError, ValueError) as error:
+        raise InvalidTokenError("invalid base64.bearer.authorization token encoding") from error

@@ -1,0 +1,187 @@
+"""Who may do what: RBAC, compiled for each user as they come."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+from navarch.cluster.server.pipeline.access.policy import Grant, Granted, MissingRoleError, Policy
+from navarch.cluster.server.pipeline.access.rules import Rule
+from navarch.cluster.server.pipeline.access.users import MASTERS
+from navarch.cluster.server.refusal import Refusal, forbidden
+from navarch.cluster.server.request import Json, RequestInfo, User
+from navarch.schema.values.violations import go_quoted
+
+__all__ = ["Authorizer", "Decision", "UserRules", "refusal_of", "said_together"]
+
+_MOST_REMEMBERED: Final = 10_000
+_AS_TEXT: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
+
+
+class Decision(NamedTuple):
+    """Whether a request is allowed, and why, as Kubernetes says it."""
+
+    allowed: bool
+    reason: str = ""
+
+
+class UserRules(NamedTuple):
+    """The rules that somebody has in a namespace. `error` tells of roles that are bound but not there."""
+
+    rules: list[Rule]
+    error: str
+
+
+_ALLOWED: Final = Decision(allowed=True)
+_DENIED: Final = Decision(allowed=False)
+
+_Candidates = tuple[tuple[frozenset[str] | None, Decision], ...]
+
+
+class Authorizer:
+    """RBAC over all roles and bindings, which it must be told of: `changed`. Members of system:masters may do anything."""
+
+    def __init__(self, objects: Iterable[Json] = ()) -> None:
+        self.policy = Policy(objects)
+        self.policy.listen(self._forget)
+        self._of_users: dict[tuple[str, tuple[str, ...], str], _Compiled] = {}
+
+    def changed(self, kind: str, old: Json | None, new: Json | None) -> None:
+        """A role or binding was written (`old` is None if it is new) or deleted (`new` is None)."""
+        self.policy.changed(kind, old, new)
+
+    def allows(self, user: User, info: RequestInfo) -> Decision:
+        """Whether the user may make this request."""
+        return self.allows_resource(user, info) if info.resource else self.allows_path(user, info)
+
+    def why_not(self, user: User, info: RequestInfo) -> str | None:
+        """None if the user may make this request, else the sentence that says that they may not."""
+        decision = self.allows(user, info)
+        return None if decision.allowed else _sentence(user, info, decision.reason)
+
+    def allows_resource(self, user: User, info: RequestInfo) -> Decision:
+        """The same for what is about a resource, even one without a name."""
+        if MASTERS in user.groups:
+            return _ALLOWED
+        everywhere = self._compiled(user, "")
+        found = everywhere.resource(info)
+        if found is None and info.namespace:
+            found = self._compiled(user, info.namespace).resource(info)
+        return found or self._denied(user, info.namespace)
+
+    def allows_path(self, user: User, info: RequestInfo) -> Decision:
+        """The same for what is not about a resource."""
+        if MASTERS in user.groups:
+            return _ALLOWED
+        return self._compiled(user, "").path(info.verb, info.path) or self._denied(user, "")
+
+    def rules_for(self, user: User, namespace: str) -> UserRules:
+        """Every rule that counts for a user in a namespace, those of the cluster first."""
+        granted = self._granted(user, namespace)
+        rules = [grant.rule for each in granted for grant in each.grants]
+        return UserRules(rules, said_together([str(error) for error in self.missing_roles(user, namespace)]))
+
+    def missing_roles(self, user: User, namespace: str) -> list[MissingRoleError]:
+        """The roles that are bound to the user but are not there."""
+        return [error for each in self._granted(user, namespace) for error in each.missing]
+
+    def _granted(self, user: User, namespace: str) -> list[Granted]:
+        scopes = ("", namespace) if namespace else ("",)
+        return [self._compiled(user, scope).granted for scope in scopes]
+
+    def _compiled(self, user: User, namespace: str) -> _Compiled:
+        key = (user.name, user.groups, namespace)
+        found = self._of_users.get(key)
+        if found is None:
+            if len(self._of_users) >= _MOST_REMEMBERED:
+                self._of_users.clear()
+            found = self._of_users[key] = _Compiled(self.policy.granted(user, namespace))
+        return found
+
+    def _denied(self, user: User, namespace: str) -> Decision:
+        missing = self.missing_roles(user, namespace)
+        if not missing:
+            return _DENIED
+        return Decision(allowed=False, reason=f"RBAC: {said_together([str(error) for error in missing])}")
+
+    def _forget(self) -> None:
+        self._of_users.clear()
+
+
+class _Compiled:
+    """What one user may do in one scope; each question is worked out once, but for the names of objects."""
+
+    __slots__ = ("_paths", "_resources", "granted")
+
+    def __init__(self, granted: Granted) -> None:
+        self.granted = granted
+        self._resources: dict[tuple[str, str, str, str], _Candidates] = {}
+        self._paths: dict[tuple[str, str], Decision | None] = {}
+
+    def resource(self, info: RequestInfo) -> Decision | None:
+        """None if nothing allows it."""
+        key = (info.verb, info.group, info.resource, info.subresource)
+        candidates = self._resources.get(key)
+        if candidates is None:
+            candidates = self._worked_out(key)
+        for names, decision in candidates:
+            if names is None or info.name in names:
+                return decision
+        return None
+
+    def path(self, verb: str, path: str) -> Decision | None:
+        """None if nothing allows it."""
+        key = (verb, path)
+        if key not in self._paths:
+            if len(self._paths) >= _MOST_REMEMBERED:
+                self._paths.clear()
+            allowing = (grant for grant in self.granted.grants if grant.rule.allows_path(verb, path))
+            self._paths[key] = next((Decision(allowed=True, reason=grant.why) for grant in allowing), None)
+        return self._paths[key]
+
+    def _worked_out(self, key: tuple[str, str, str, str]) -> _Candidates:
+        if len(self._resources) >= _MOST_REMEMBERED:
+            self._resources.clear()
+        found = tuple(_candidate(grant) for grant in self.granted.grants if grant.rule.allows_resource(*key))
+        self._resources[key] = found
+        return found
+
+
+def _candidate(grant: Grant) -> tuple[frozenset[str] | None, Decision]:
+    names = frozenset(grant.rule.names) if grant.rule.names else None
+    return names, Decision(allowed=True, reason=grant.why)
+
+
+def said_together(errors: list[str]) -> str:
+    """Several errors as one text, none twice.
+
+    >>> said_together(["a", "b", "a"]), said_together(["a"])
+    ('[a, b]', 'a')
+    """
+    different = list(dict.fromkeys(errors))
+    return f"[{', '.join(different)}]" if len(different) > 1 else "".join(different)
+
+
+def refusal_of(user: User, info: RequestInfo, reason: str = "") -> Refusal:
+    """403: the user may not make this request."""
+    if not info.is_resource:
+        return Refusal(403, "Forbidden", f"forbidden: {_sentence(user, info, reason)}", details={})
+    return forbidden(info.group, info.resource, info.name, _sentence(user, info, reason))
+
+
+def _sentence(user: User, info: RequestInfo, reason: str) -> str:
+    said = (_cannot(user, info) if info.is_resource else _cannot_path(user, info)).translate(_AS_TEXT)
+    return f"{said}: {reason}" if reason else said
+
+
+def _cannot_path(user: User, info: RequestInfo) -> str:
+    return f"User {go_quoted(user.name)} cannot {info.verb} path {go_quoted(info.path)}"
+
+
+def _cannot(user: User, info: RequestInfo) -> str:
+    resource = f"{info.resource}/{info.subresource}" if info.subresource else info.resource
+    where = f"in the namespace {go_quoted(info.namespace)}" if info.namespace else "at the cluster scope"
+    return (
+        f"User {go_quoted(user.name)} cannot {info.verb} resource {go_quoted(resource)} "
+        f"in API group {go_quoted(info.group)} {where}"
+    )

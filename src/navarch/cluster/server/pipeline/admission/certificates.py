@@ -1,0 +1,74 @@
+"""CertificateApproval, CertificateSigning and CertificateSubjectRestriction: who may have certificates issued, and for whom."""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from typing import Final
+
+from navarch.cluster.server.pipeline.access.authorization import Authorizer
+from navarch.cluster.server.pipeline.admission.attributes import Attributes
+from navarch.cluster.server.refusal import Refusal, forbidden
+from navarch.cluster.server.request import Json, RequestInfo
+from navarch.schema.values.violations import go_quoted
+
+__all__ = ["CertificateRights"]
+
+_GROUP: Final = "certificates.k8s.io"
+_REQUESTS: Final = "certificatesigningrequests"
+_CLIENT_SIGNER: Final = "kubernetes.io/kube-apiserver-client"
+_MASTERS: Final = "system:masters"
+
+
+class CertificateRights:
+    """Whoever approves or signs a request must be allowed to for its signer, beside the request itself."""
+
+    def __init__(self, authorizer: Authorizer) -> None:
+        self._authorizer = authorizer
+
+    def check(self, attributes: Attributes) -> None:
+        """Raises Refusal."""
+        resource, value, old = attributes.resource, attributes.value, attributes.old
+        if resource.plural != _REQUESTS or resource.group != _GROUP or value is None:
+            return
+        if old is None:
+            _check_subject(attributes, value)
+        elif attributes.subresource == "approval":
+            self._check_right(attributes, old, "approve")
+        elif attributes.subresource == "status" and _issues(value, old):
+            self._check_right(attributes, old, "sign")
+
+    def _check_right(self, attributes: Attributes, request: Json, verb: str) -> None:
+        signer = request["spec"]["signerName"]
+        names = (signer, f"{signer.partition('/')[0]}/*")
+        asked = (RequestInfo(verb, "", _GROUP, "*", "", "signers", "", name) for name in names)
+        if all(self._authorizer.why_not(attributes.user, each) is not None for each in asked):
+            raise _forbidden(attributes, f"user not permitted to {verb} requests with signerName {go_quoted(signer)}")
+
+
+def _issues(value: Json, old: Json) -> bool:
+    """Whether a certificate is given out, or it is said that none will be."""
+    now, before = value.get("status") or {}, old.get("status") or {}
+    return now.get("certificate") != before.get("certificate") or _failures(now) != _failures(before)
+
+
+def _failures(status: Json) -> list[Json]:
+    return [each for each in status.get("conditions") or () if each["type"] == "Failed"]
+
+
+def _check_subject(attributes: Attributes, value: Json) -> None:
+    """Nobody becomes one of those who may do everything by a certificate."""
+    if value["spec"]["signerName"] != _CLIENT_SIGNER:
+        return
+    from cryptography import x509  # noqa: PLC0415 - few ask for certificates
+
+    try:
+        request = x509.load_pem_x509_csr(b64decode(value["spec"]["request"]))
+    except ValueError as error:
+        raise _forbidden(attributes, f"failed to parse CSR: {error}") from error
+    groups = request.subject.get_attributes_for_oid(x509.NameOID.ORGANIZATION_NAME)
+    if any(group.value == _MASTERS for group in groups):
+        raise _forbidden(attributes, f"use of {_CLIENT_SIGNER} signer with {_MASTERS} group is not allowed")
+
+
+def _forbidden(attributes: Attributes, why: str) -> Refusal:
+    return forbidden(attributes.resource.group, attributes.resource.plural, attributes.told_name, why)

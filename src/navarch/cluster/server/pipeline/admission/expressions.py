@@ -1,0 +1,168 @@
+"""CEL about requests: what expressions of webhooks and policies can speak of, and conditions made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from navarch.cluster.server.budget import cel_budget
+from navarch.cluster.server.pipeline.access.authorization import Authorizer
+from navarch.cluster.server.pipeline.access.users import service_account_groups, service_account_name
+from navarch.cluster.server.pipeline.admission.attributes import Attributes
+from navarch.cluster.server.pipeline.admission.matching import Shown
+from navarch.cluster.server.pipeline.admission.reviewing import described
+from navarch.cluster.server.request import Json, RequestInfo, User
+from navarch.schema import cel
+from navarch.schema.cel.admission_types import REQUEST_VARIABLES
+
+if TYPE_CHECKING:
+    from navarch.schema.cel.library.authorization import Question
+
+__all__ = ["REQUEST_VARIABLES", "Condition", "Conditions", "Expression", "Verdict", "judged", "variables_of"]
+
+
+def variables_of(attributes: Attributes, shown: Shown, authorizer: Authorizer) -> dict[str, object]:
+    """The values of `REQUEST_VARIABLES`."""
+    return {
+        "object": shown.value,
+        "oldObject": shown.old,
+        "request": described(attributes, shown.resource),
+        "authorizer": _authorizer(attributes, authorizer),
+    }
+
+
+def _authorizer(attributes: Attributes, authorizer: Authorizer) -> object:
+    """What may be asked is about who makes the request, unless an expression names a ServiceAccount."""
+    from navarch.schema.cel.library import authorization  # noqa: PLC0415 - most servers have no expressions
+
+    def ask(question: Question) -> authorization.Answer:
+        user = attributes.user if question.account is None else _service_account(*question.account)
+        decision = authorizer.allows(user, _info(question))
+        return authorization.Answer(decision.allowed, decision.reason)
+
+    resource = attributes.resource
+    request = authorization.Question(
+        group=resource.group,
+        resource=resource.plural,
+        subresource=attributes.subresource,
+        namespace=attributes.namespace,
+        name=attributes.name,
+    )
+    return authorization.Authorizer(ask, request)
+
+
+def _service_account(namespace: str, name: str) -> User:
+    return User(service_account_name(namespace, name), groups=service_account_groups(namespace))
+
+
+def _info(question: Question) -> RequestInfo:
+    return RequestInfo(
+        question.verb,
+        question.path,
+        group=question.group,
+        namespace=question.namespace,
+        resource=question.resource,
+        subresource=question.subresource,
+        name=question.name,
+    )
+
+
+class Expression:
+    """An expression that may turn out not to compile: evaluating it is an error then."""
+
+    __slots__ = ("_fault", "_program", "text")
+
+    def __init__(
+        self,
+        text: str,
+        environment: Mapping[str, cel.CelType],
+        result: cel.CelType | None = None,
+        *,
+        builds: bool = False,
+    ) -> None:
+        self.text = text
+        self._fault = ""
+        self._program: cel.Program | None = None
+        try:
+            self._program = cel.compile(text, environment, builds=builds)
+        except cel.CelError as error:
+            self._fault = f"compilation error: {error.told}"
+            return
+        if result is not None and self._program.result_type not in {result, cel.DYN}:
+            self._fault = f"must evaluate to {result} but got {self._program.result_type}"
+            self._program = None
+
+    @property
+    def result_type(self) -> cel.CelType:
+        """Of what type its value is, as far as that is known."""
+        return cel.DYN if self._program is None else self._program.result_type
+
+    def evaluate(self, variables: Mapping[str, object], budget: cel.CostBudget) -> object:
+        """The value, at the cost of the budget. Raises `CelEvaluationError` and `CelBudgetError`."""
+        if self._program is None:
+            raise cel.CelEvaluationError(self._fault)
+        return budget.evaluate(self._program, variables)
+
+    def error_text(self, error: cel.CelEvaluationError) -> str:
+        """What is said of its failure."""
+        return f"expression '{self.text}' resulted in error: {error}"
+
+
+class Condition(NamedTuple):
+    """Something that must be true: whether it is, or why nobody knows."""
+
+    holds: bool
+    error: str = ""
+
+
+def judged(expression: Expression, variables: Mapping[str, object], budget: cel.CostBudget) -> Condition:
+    """Whether the expression is true. Raises `CelBudgetError`."""
+    try:
+        value = expression.evaluate(variables, budget)
+    except cel.CelEvaluationError as error:
+        return Condition(holds=False, error=expression.error_text(error))
+    if not isinstance(value, bool):
+        return Condition(holds=False, error=f"expression '{expression.text}' did not give a boolean")
+    return Condition(holds=value)
+
+
+class Verdict(NamedTuple):
+    """Whether all conditions hold; with an error if that is not known."""
+
+    holds: bool
+    error: str = ""
+
+
+class Conditions:
+    """`matchConditions`: all must be true; one that is false decides, whatever errors the others have."""
+
+    __slots__ = ("_expressions",)
+
+    def __init__(self, documents: Iterable[Json], environment: Mapping[str, cel.CelType]) -> None:
+        self._expressions = tuple(Expression(each["expression"], environment, cel.BOOL) for each in documents)
+
+    def __bool__(self) -> bool:
+        """Whether there are any."""
+        return bool(self._expressions)
+
+    def verdict(self, variables: Mapping[str, object]) -> Verdict:
+        """Whether they hold for a request."""
+        if not self._expressions:
+            return Verdict(holds=True)
+        try:
+            with cel_budget(cel.MATCH_CONDITIONS_COST_BUDGET) as budget:
+                return self._verdict(variables, budget)
+        except cel.CelBudgetError as error:
+            return Verdict(holds=False, error=str(error))
+
+    def _verdict(self, variables: Mapping[str, object], budget: cel.CostBudget) -> Verdict:
+        errors: list[str] = []
+        for expression in self._expressions:
+            condition = judged(expression, variables, budget)
+            if condition.error:
+                errors.append(condition.error)
+            elif not condition.holds:
+                return Verdict(holds=False)
+        if not errors:
+            return Verdict(holds=True)
+        return Verdict(holds=False, error=errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]")

@@ -1,0 +1,216 @@
+"""LimitRanger: what containers get if they ask for nothing, and the most and least that they may ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import islice
+from typing import Any, Final
+
+from navarch.api import Quantity
+from navarch.cluster.server.budget import current_budget
+from navarch.cluster.server.pipeline.admission.attributes import Attributes
+from navarch.cluster.server.pipeline.admission.objects import Objects
+from navarch.cluster.server.pipeline.admission.plugins.pods import PODS, forbid
+from navarch.cluster.server.pipeline.admission.plugins.table import Informed
+from navarch.cluster.server.request import Json
+from navarch.errors import InvalidValueError
+
+__all__ = ["DefaultLimits", "Limits"]
+
+_ANNOTATION: Final = "kubernetes.io/limit-ranger"
+_CLAIM: Final = "PersistentVolumeClaim"
+_Amounts = dict[str, Quantity]
+_MOST_SAID: Final = 256 * 1024
+"""Characters; annotations that are longer are refused."""
+_MOST_FAULTS: Final = 100
+
+
+async def _ranges(attributes: Attributes, objects: Objects) -> list[list[Json]]:
+    """The limits of each LimitRange of the namespace."""
+    resource = objects.resource("", "v1", "limitranges")
+    found = await objects.list(resource, attributes.namespace)
+    return [each["spec"].get("limits") or [] for each in found]
+
+
+class DefaultLimits(Informed):
+    """Fills in requests and limits of a new pod's containers, and says so in an annotation."""
+
+    resources = PODS
+
+    async def change(self, attributes: Attributes, value: Json) -> None:
+        """See `Mutating.change`."""
+        if attributes.operation != "CREATE":
+            return
+        limits = [each for limits in await _ranges(attributes, self._objects) for each in limits]
+        containers = [each for each in limits if each.get("type") == "Container"]
+        if not containers:
+            return
+        defaults = {
+            "requests": {key: item for each in containers for key, item in (each.get("defaultRequest") or {}).items()},
+            "limits": {key: item for each in containers for key, item in (each.get("default") or {}).items()},
+        }
+        current_budget().charge_nodes(sum(map(len, defaults.values())) * _container_count(value))
+        said = [*_filled(value["spec"], "containers", defaults), *_filled(value["spec"], "initContainers", defaults)]
+        if said:
+            annotations = value["metadata"].get("annotations") or {}
+            text = f"LimitRanger plugin set: {_joined(said)}"
+            value["metadata"]["annotations"] = {**annotations, _ANNOTATION: text}
+
+
+def _container_count(pod: Json) -> int:
+    return sum(len(pod["spec"].get(field) or ()) for field in ("containers", "initContainers"))
+
+
+def _joined(said: list[str]) -> str:
+    """All of it, or so much that the annotation is refused for its length."""
+    length = 0
+    for index, each in enumerate(said):
+        length += len(each)
+        if length > _MOST_SAID:
+            return "; ".join(said[: index + 1])
+    return "; ".join(said)
+
+
+def _filled(spec: Json, field: str, defaults: dict[str, Json]) -> list[str]:
+    """Fills in what is missing; what was done, in words."""
+    said: list[str] = []
+    containers = []
+    what = "container" if field == "containers" else "init container"
+    for container in spec.get(field) or ():
+        resources = {**(container.get("resources") or {})}
+        for kind in ("requests", "limits"):
+            known = resources.get(kind) or {}
+            missing = sorted(key for key in defaults[kind] if key not in known)
+            if missing:
+                resources[kind] = {**known, **{key: defaults[kind][key] for key in missing}}
+                said.append(f"{', '.join(missing)} {kind[:-1]} for {what} {container.get('name', '')}")
+        containers.append({**container, "resources": resources})
+    if containers:
+        spec[field] = containers
+    return said
+
+
+class Limits(Informed):
+    """Refuses pods and claims that ask for more or less than they may."""
+
+    resources = PODS | {("", "persistentvolumeclaims")}
+
+    async def check(self, attributes: Attributes) -> None:
+        """See `Validating.check`."""
+        value = attributes.value or {}
+        is_claim = attributes.resource.kind == _CLAIM
+        if attributes.operation == "UPDATE" and not is_claim:
+            return
+        for limits in await _ranges(attributes, self._objects):
+            try:
+                found = _claim_faults(limits, value) if is_claim else _pod_faults(limits, value)
+                faults = [*islice(found, _MOST_FAULTS)]
+            except InvalidValueError:
+                continue
+            if faults:
+                raise forbid(attributes, faults[0] if len(faults) == 1 else f"[{', '.join(faults)}]")
+
+
+def _amounts(document: Any) -> _Amounts:
+    return {key: Quantity.from_wire(value) for key, value in (document or {}).items()}
+
+
+def _asked(container: Json, kind: str) -> _Amounts:
+    return _amounts((container.get("resources") or {}).get(kind))
+
+
+def _pod_faults(limits: list[Json], pod: Json) -> Iterator[str]:
+    containers, initial = pod["spec"].get("containers") or [], pod["spec"].get("initContainers") or []
+    for limit in limits:
+        if limit.get("type") not in {"Container", "Pod"}:
+            continue
+        bounds = _Bounds(limit)
+        if limit["type"] == "Container":
+            current_budget().charge_nodes(bounds.count * _container_count(pod))
+            for container in (*containers, *initial):
+                yield from _faults(bounds, _asked(container, "requests"), _asked(container, "limits"))
+        else:
+            yield from _faults(
+                bounds, _together(containers, initial, "requests"), _together(containers, initial, "limits")
+            )
+
+
+def _together(containers: list[Json], initial: list[Json], kind: str) -> _Amounts:
+    """Containers run side by side, initial ones one after the other before them."""
+    total: _Amounts = {}
+    for container in containers:
+        for key, amount in _asked(container, kind).items():
+            total[key] = total[key] + amount if key in total else amount
+    for container in initial:
+        for key, amount in _asked(container, kind).items():
+            total[key] = max(total.get(key, amount), amount)
+    return total
+
+
+def _claim_faults(limits: list[Json], claim: Json) -> Iterator[str]:
+    requests = _amounts((claim["spec"].get("resources") or {}).get("requests"))
+    for limit in limits:
+        if limit.get("type") == _CLAIM:
+            bounds = _Bounds(limit)
+            yield from bounds.each("min", partial(_too_little, requests, {}))
+            yield from bounds.each("max", partial(_claims_too_much, requests))
+
+
+class _Bounds:
+    """What one limit says, read once for all containers."""
+
+    def __init__(self, limit: Json) -> None:
+        self._kind = limit["type"]
+        self._amounts = {
+            field: sorted(_amounts(limit.get(field)).items()) for field in ("min", "max", "maxLimitRequestRatio")
+        }
+
+    @property
+    def count(self) -> int:
+        return sum(map(len, self._amounts.values()))
+
+    def each(self, field: str, fault: Callable[[str, Quantity, str], str]) -> Iterator[str]:
+        """The faults that are found with the bounds of a field."""
+        for name, bound in self._amounts[field]:
+            if said := fault(name, bound, self._kind):
+                yield said
+
+
+def _faults(bounds: _Bounds, requests: _Amounts, limits: _Amounts) -> Iterator[str]:
+    yield from bounds.each("min", partial(_too_little, requests, limits))
+    yield from bounds.each("max", partial(_too_much, requests, limits))
+    yield from bounds.each("maxLimitRequestRatio", partial(_too_far_apart, requests, limits))
+
+
+def _too_little(requests: _Amounts, limits: _Amounts, name: str, bound: Quantity, kind: str) -> str:
+    said = f"minimum {name} usage per {kind} is {bound}"
+    if name not in requests:
+        return f"{said}.  No request is specified"
+    if requests[name] < bound:
+        return f"{said}, but request is {requests[name]}"
+    return f"{said}, but limit is {limits[name]}" if name in limits and limits[name] < bound else ""
+
+
+def _too_much(requests: _Amounts, limits: _Amounts, name: str, bound: Quantity, kind: str) -> str:
+    said = f"maximum {name} usage per {kind} is {bound}"
+    if name not in limits:
+        return f"{said}.  No limit is specified"
+    if bound < limits[name]:
+        return f"{said}, but limit is {limits[name]}"
+    return f"{said}, but request is {requests[name]}" if name in requests and bound < requests[name] else ""
+
+
+def _claims_too_much(requests: _Amounts, name: str, bound: Quantity, kind: str) -> str:
+    if name not in requests or not bound < requests[name]:
+        return ""
+    return f"maximum {name} usage per {kind} is {bound}, but request is {requests[name]}"
+
+
+def _too_far_apart(requests: _Amounts, limits: _Amounts, name: str, bound: Quantity, kind: str) -> str:
+    said = f"{name} max limit to request ratio per {kind} is {bound}, but"
+    for what, amounts in (("request", requests), ("limit", limits)):
+        if not amounts.get(name):
+            return f"{said} no {what} is specified or {what} is 0"
+    ratio = limits[name].decimal / requests[name].decimal
+    return f"{said} provided ratio is {ratio:.6f}" if ratio > bound.decimal else ""

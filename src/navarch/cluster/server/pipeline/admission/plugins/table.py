@@ -1,0 +1,92 @@
+"""Built-in parts by the resources they look at."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol, TypeVar
+
+from msgspec.structs import replace
+
+from navarch.cluster.server.pipeline.admission.attributes import Attributes, Warnings
+from navarch.cluster.server.pipeline.admission.objects import Objects
+from navarch.cluster.server.request import Json
+
+__all__ = ["Informed", "Mutating", "Plugins", "Resources", "Validating"]
+
+Resources = frozenset[tuple[str, str]]
+"""Groups and plurals."""
+
+
+class Mutating(Protocol):
+    """A part that may change objects of some resources, in place."""
+
+    @property
+    def resources(self) -> Resources:
+        """Those it looks at."""
+        ...
+
+    async def change(self, attributes: Attributes, value: Json) -> None:
+        """Changes `value`, a private copy down to its `metadata` and `spec`, or raises Refusal."""
+        ...
+
+
+class Validating(Protocol):
+    """A part that may refuse what happens to objects of some resources."""
+
+    @property
+    def resources(self) -> Resources:
+        """Those it looks at."""
+        ...
+
+    async def check(self, attributes: Attributes) -> None:
+        """Raises Refusal."""
+        ...
+
+
+class Informed:
+    """What a part begins with that looks at stored objects before it decides."""
+
+    def __init__(self, objects: Objects) -> None:
+        self._objects = objects
+
+
+_Part = TypeVar("_Part", Mutating, Validating)
+
+
+class Plugins:
+    """Asks those parts that look at the resource of a request, in their order; creations and updates only."""
+
+    def __init__(self, mutating: Sequence[Mutating], validating: Sequence[Validating]) -> None:
+        self._mutating = _by_resource(mutating)
+        self._validating = _by_resource(validating)
+
+    async def mutate(self, attributes: Attributes, warnings: Warnings) -> Json | None:  # noqa: ARG002 - it has none
+        """See `Admission.mutate`."""
+        resource = attributes.resource
+        parts = self._mutating.get((resource.group, resource.plural))
+        if not parts or attributes.value is None or attributes.subresource:
+            return attributes.value
+        value = _private(attributes.value)
+        attributes = replace(attributes, value=value)
+        for part in parts:
+            await part.change(attributes, value)
+        return value
+
+    async def validate(self, attributes: Attributes, warnings: Warnings) -> None:  # noqa: ARG002 - it has none
+        """See `Admission.validate`."""
+        resource = attributes.resource
+        for part in self._validating.get((resource.group, resource.plural), ()):
+            if attributes.value is not None and not attributes.subresource:
+                await part.check(attributes)
+
+
+def _private(value: Json) -> Json:
+    return {**value, "metadata": {**value["metadata"]}, "spec": {**(value.get("spec") or {})}}
+
+
+def _by_resource(parts: Sequence[_Part]) -> dict[tuple[str, str], list[_Part]]:
+    found: dict[tuple[str, str], list[_Part]] = {}
+    for part in parts:
+        for resource in part.resources:
+            found.setdefault(resource, []).append(part)
+    return found

@@ -1,0 +1,117 @@
+"""ValidatingAdmissionPolicies and their bindings as a part of admission."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Final, NamedTuple
+
+from navarch.cluster.server.budget import current_budget
+from navarch.cluster.server.pipeline.admission.attributes import Attributes, Warnings
+from navarch.cluster.server.pipeline.admission.expressions import variables_of
+from navarch.cluster.server.pipeline.admission.kept import Compiled, Kept, Made
+from navarch.cluster.server.pipeline.admission.matching import is_exempt, shown_as
+from navarch.cluster.server.pipeline.admission.policies.bound import Binding, Judging, bound, params_for
+from navarch.cluster.server.pipeline.admission.policies.params import NoParamsError, UnknownParamKindError
+from navarch.cluster.server.pipeline.admission.policies.policy import Fault, Policy
+from navarch.cluster.server.refusal import Refusal, forbidden
+
+__all__ = ["ValidatingPolicies", "is_never_judged"]
+
+_CODES: Final = {"Unauthorized": 401, "Forbidden": 403, "Invalid": 422, "RequestEntityTooLarge": 413}
+_NEVER_JUDGED: Final = frozenset(
+    {
+        ("authentication.k8s.io", "selfsubjectreviews"),
+        ("authentication.k8s.io", "tokenreviews"),
+        ("authorization.k8s.io", "localsubjectaccessreviews"),
+        ("authorization.k8s.io", "selfsubjectaccessreviews"),
+        ("authorization.k8s.io", "selfsubjectrulesreviews"),
+        ("authorization.k8s.io", "subjectaccessreviews"),
+    }
+)
+
+
+class _Judgement(NamedTuple):
+    """A fault, and what is to follow from it. `binding` is empty if the policy itself cannot be used."""
+
+    policy: str
+    binding: str
+    fault: Fault
+    actions: tuple[str, ...] = ("Deny",)
+
+
+class ValidatingPolicies:
+    """All policies that are bound; `policies` and `bindings` are kept."""
+
+    def __init__(self, policies: Kept, bindings: Kept, judging: Judging) -> None:
+        made = Made(Policy)
+        self._bound = Compiled(lambda: bound(policies, bindings, made), policies, bindings)
+        self._judging = judging
+
+    async def validate(self, attributes: Attributes, warnings: Warnings) -> None:
+        """Refuses with the first fault, and warns of those that are only to be warned of."""
+        policies = self._bound.current()
+        if not policies or is_exempt(attributes) or is_never_judged(attributes):
+            return
+        refusal: Refusal | None = None
+        for policy, bindings in policies:
+            async for judgement in self._judgements(policy, bindings, attributes):
+                if "Deny" in judgement.actions:
+                    refusal = refusal or _refused(attributes, judgement)
+                if "Warn" in judgement.actions:
+                    warnings.append(_warning(judgement))
+        if refusal is not None:
+            raise refusal
+
+    async def _judgements(
+        self, policy: Policy, bindings: list[Binding], attributes: Attributes
+    ) -> AsyncIterator[_Judgement]:
+        judging = self._judging
+        resource = await policy.matcher.match(attributes, judging.equivalents, judging.find_namespace)
+        if resource is None:
+            return
+        variables = variables_of(attributes, await shown_as(attributes, resource), judging.authorizer)
+        variables["namespaceObject"] = await judging.namespace_of(attributes)
+        for binding in bindings:
+            if await binding.matcher.match(attributes, judging.equivalents, judging.find_namespace) is None:
+                continue
+            try:
+                async for judgement in self._bound_judgements(policy, binding, attributes, variables):
+                    yield judgement
+            except UnknownParamKindError as error:
+                if policy.fails:
+                    yield _Judgement(policy.name, "", Fault(f"failed to configure policy: {error}"))
+                return
+            except NoParamsError as error:
+                if policy.fails:
+                    yield _Judgement(policy.name, binding.name, Fault(f"failed to configure binding: {error}"))
+
+    async def _bound_judgements(
+        self, policy: Policy, binding: Binding, attributes: Attributes, variables: dict[str, object]
+    ) -> AsyncIterator[_Judgement]:
+        for param in await params_for(policy.param_kind, binding, attributes, self._judging):
+            known = variables if policy.param_kind is None else {**variables, "params": param}
+            for fault in policy.faults(known):
+                yield _Judgement(policy.name, binding.name, fault, binding.actions)
+            for fault in policy.annotation_faults(known):
+                yield _Judgement(policy.name, binding.name, fault)
+            await current_budget().yield_loop()
+
+
+def is_never_judged(attributes: Attributes) -> bool:
+    """Whether policies have nothing to say, since judging would ask the same question again."""
+    return (attributes.resource.group, attributes.resource.plural) in _NEVER_JUDGED
+
+
+def _refused(attributes: Attributes, judgement: _Judgement) -> Refusal:
+    bound = f" with binding '{judgement.binding}'" if judgement.binding else ""
+    said = f"ValidatingAdmissionPolicy '{judgement.policy}'{bound} denied request: {judgement.fault.message}"
+    refusal = forbidden(attributes.resource.group, attributes.resource.plural, attributes.told_name, said)
+    refusal.reason = judgement.fault.reason
+    refusal.code = _CODES.get(judgement.fault.reason, 422)
+    refusal.details = {**(refusal.details or {}), "causes": [{"message": said}]}
+    return refusal
+
+
+def _warning(judgement: _Judgement) -> str:
+    said = f"ValidatingAdmissionPolicy '{judgement.policy}' with binding '{judgement.binding}'"
+    return f"Validation failed for {said}: {judgement.fault.message}"

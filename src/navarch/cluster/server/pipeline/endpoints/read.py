@@ -1,0 +1,87 @@
+"""get, list and watch."""
+
+from __future__ import annotations
+
+from navarch.cluster.server.listing import asked_limit, list_page, parsed_integer, parsed_version, refuse_future
+from navarch.cluster.server.negotiation import PROTOBUF
+from navarch.cluster.server.pipeline.endpoints.call import Call
+from navarch.cluster.server.pipeline.endpoints.options import refuse_list_options, refuse_watch_options
+from navarch.cluster.server.refusal import Refusal
+from navarch.cluster.server.request import Reply
+from navarch.cluster.server.selection import refuse_malformed, selection_of
+from navarch.cluster.server.shaping import list_reply
+from navarch.cluster.server.views import seen_all
+from navarch.cluster.server.watching import WatchRequest
+
+__all__ = ["check_read_version", "get", "list_all", "watch"]
+
+_LEAST_SECONDS = 1800.0
+
+
+async def get(call: Call) -> Reply:
+    """One object."""
+    await check_read_version(call)
+    found = await call.kernel.registry.get(call.resource, call.info.namespace, call.info.name)
+    return await call.answer(found.stored)
+
+
+async def check_read_version(call: Call) -> None:
+    """Refuses a version that is none with 500, as the real server does, and one that has not come yet with 504.
+
+    Of events it keeps no cache, and tells it as for lists.
+    """
+    try:
+        wanted = parsed_version(call.request.parameter("resourceVersion"))
+    except Refusal as refusal:
+        if call.resource.plural == "events":
+            raise
+        raise Refusal(500, "", refusal.message.removeprefix("invalid resource version: ")) from None
+    if wanted:
+        await refuse_future(call.kernel.registry.storage, wanted)
+
+
+async def list_all(call: Call) -> Reply:
+    """The objects that are meant, or a page of them."""
+    asked_limit(call.request)
+    parsed_integer(call.request, "timeoutSeconds")
+    refuse_malformed(call.request)
+    refuse_list_options(call.request)
+    selection, form = selection_of(call.request, call.resource), call.form()
+    storage = call.kernel.registry.storage
+    listed = await list_page(storage, call.resource, call.request, selection, call.info.namespace)
+    items = await seen_all(call.resource, listed.items)
+    body = list_reply(items, listed.metadata, call.resource, form, call.request)
+    return Reply(200, body, content_type=form.media_type, warnings=call.warnings)
+
+
+async def watch(call: Call) -> Reply:
+    """What happens to the objects that are meant, from a revision on, or beginning with what is there."""
+    asked = _watch_request(call)
+    lines = call.kernel.watches.lines_of(asked)
+    content_type = f"{PROTOBUF};stream=watch" if asked.form.media_type == PROTOBUF else asked.form.media_type
+    return Reply(200, content_type=content_type, warnings=call.warnings, stream=lines)
+
+
+def _watch_request(call: Call) -> WatchRequest:
+    request = call.request
+    version, initial = request.parameter("resourceVersion"), request.flag("sendInitialEvents")
+    refuse_watch_options(request)
+    after = parsed_version(version)
+    bookmarks = request.flag("allowWatchBookmarks")
+    return WatchRequest(
+        resource=call.resource,
+        namespace=call.info.namespace,
+        selection=selection_of(request, call.resource),
+        form=call.form(),
+        request=request,
+        after=None if initial or (not after and not request.parameter("sendInitialEvents")) else after,
+        bookmarks=bookmarks,
+        marks_initial_end=initial and bookmarks,
+        seconds=_seconds(call),
+    )
+
+
+def _seconds(call: Call) -> float:
+    """As long as was asked for; else some time between half an hour and an hour, so that not all end at once."""
+    seconds = parsed_integer(call.request, "timeoutSeconds")
+    return float(seconds) if seconds > 0 else _LEAST_SECONDS * (1 + call.kernel.rng.random())

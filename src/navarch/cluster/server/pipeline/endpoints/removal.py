@@ -1,0 +1,276 @@
+"""delete, and everything that decides when an object is really gone."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from navarch.api import format_time, truncate_to_seconds
+from navarch.cluster.server.causes import invalid, unsupported
+from navarch.cluster.server.decoding import decode_options
+from navarch.cluster.server.kinds.builtin.schema import schema_of
+from navarch.cluster.server.listing import asked_limit, list_page, parsed_integer
+from navarch.cluster.server.pipeline.endpoints.call import Call
+from navarch.cluster.server.pipeline.endpoints.options import boolean, dry_run_faults, refusal_of, refuse_list_options
+from navarch.cluster.server.refusal import Refusal, bad_request, conflict
+from navarch.cluster.server.registry import Found, decoded, encoded, retried
+from navarch.cluster.server.request import Json, Reply
+from navarch.cluster.server.selection import refuse_malformed, selection_of
+from navarch.cluster.server.shaping import list_reply
+from navarch.cluster.server.views import seen_all, stored_form, value_of
+from navarch.cluster.storage import Stored
+from navarch.k8s.published import META
+
+__all__ = ["Preconditions", "check_preconditions", "delete", "delete_all", "is_ripe", "removed"]
+
+_LONGEST_GRACE = 1000 * 365 * 86_400
+"""Seconds after which an end is as good as none; later ones have no text."""
+_ORPHAN = "orphan"
+_FOREGROUND = "foregroundDeletion"
+_DELETE_OPTIONS = f"{META}.DeleteOptions"
+_PRESERVED = (
+    "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set "
+    "propagationPolicy=Orphan to suppress this warning"
+)
+_LEAVE_PODS = frozenset({("batch", "jobs"), ("", "replicationcontrollers")})
+_WITHOUT_DEPENDENTS = "events"
+"""Nothing waits for what they own."""
+_POLICIES = {"Orphan": _ORPHAN, "Foreground": _FOREGROUND, "Background": ""}
+
+
+class Preconditions(msgspec.Struct, rename="camel"):
+    """Which object is meant, and which version of it; what is not given does not matter."""
+
+    uid: str | None = None
+    resource_version: str | None = None
+
+
+class _Options(msgspec.Struct, rename="camel"):
+    grace_period_seconds: int | None = None
+    preconditions: Preconditions | None = None
+    orphan_dependents: bool | None = None
+    propagation_policy: str | None = None
+    dry_run: list[str] | None = None
+
+
+class _Deletion(msgspec.Struct, frozen=True):
+    options: _Options
+    document: Json
+
+    @property
+    def says_propagation(self) -> bool:
+        """Whether it is said what becomes of dependents."""
+        return self.options.propagation_policy is not None or self.options.orphan_dependents is not None
+
+    @property
+    def finalizer(self) -> str | None:
+        """The finalizer that carries out how dependents are dealt with: empty for none, None to leave it as it is."""
+        if self.options.propagation_policy is not None:
+            return _POLICIES[self.options.propagation_policy]
+        if self.options.orphan_dependents is not None:
+            return _ORPHAN if self.options.orphan_dependents else ""
+        return None
+
+
+def is_ripe(value: Json) -> bool:
+    """Whether an object that was to be deleted waits for nothing any more."""
+    metadata = value["metadata"]
+    waits = metadata.get("finalizers") or metadata.get("deletionGracePeriodSeconds") or _namespace_finalizers(value)
+    return "deletionTimestamp" in metadata and not waits
+
+
+def _namespace_finalizers(value: Json) -> Any:
+    """A namespace waits in its spec, too, for whoever empties it."""
+    return value["kind"] == "Namespace" and value["apiVersion"] == "v1" and value.get("spec", {}).get("finalizers")
+
+
+async def delete(call: Call) -> Reply:
+    """Deletes an object, or marks it to be deleted when its finalizers and its grace period let it go."""
+    return await retried(partial(_delete_named, call, call.info.namespace, call.info.name, _deletion(call)))
+
+
+async def _delete_named(call: Call, namespace: str, name: str, deletion: _Deletion) -> Reply:
+    found = await call.kernel.registry.get(call.resource, namespace, name)
+    return await _delete_one(call, found.stored, deletion)
+
+
+async def delete_all(call: Call) -> Reply:
+    """Deletes every object that is meant; answered with the list of them."""
+    asked_limit(call.request)
+    refuse_malformed(call.request)
+    refuse_list_options(call.request)
+    selection = selection_of(call.request, call.resource)
+    deletion, storage = _deletion(call), call.kernel.registry.storage
+    listed = await list_page(storage, call.resource, call.request, selection, call.info.namespace)
+    for stored in listed.items:
+        await _delete_listed(call, stored, deletion)
+    form, items = call.form(), await seen_all(call.resource, listed.items)
+    body = list_reply(items, listed.metadata, call.resource, form, call.request)
+    return Reply(200, body, content_type=form.media_type, warnings=call.warnings)
+
+
+async def _delete_listed(call: Call, stored: Stored, deletion: _Deletion) -> None:
+    """As it is by now; whatever is gone already is as it should be."""
+    metadata = decoded(stored)["metadata"]
+    try:
+        await retried(partial(_delete_named, call, metadata.get("namespace", ""), metadata["name"], deletion))
+    except Refusal as refusal:
+        if refusal.code != 404:
+            raise
+
+
+async def _delete_one(call: Call, stored: Stored, deletion: _Deletion) -> Reply:
+    found = Found(await value_of(call.resource, stored), stored)
+    check_preconditions(call, found.value["metadata"], deletion.options.preconditions)
+    attributes = await call.admitted("DELETE", None, found.value, deletion.document)
+    await call.validated(attributes, None)
+    marked = _marked(call, found.value, deletion)
+    if is_ripe(marked):
+        if call.dry_run and _finalizers(marked) != _finalizers(found.value):
+            return call.answer_value(marked)  # what a real deletion would have written before the object went
+        return await _gone(call, await _ended(call, found, marked))
+    status = 202 if deletion.options.orphan_dependents is False else 200
+    if call.dry_run:
+        return call.answer_value(marked, status)
+    stored = await call.kernel.registry.update(call.resource, await stored_form(call.resource, marked), found.stored)
+    return await call.answer(stored, status)
+
+
+def _finalizers(value: Json) -> list[str]:
+    found: list[str] = value["metadata"].get("finalizers") or []
+    return found
+
+
+def _marked(call: Call, value: Json, deletion: _Deletion) -> Json:
+    """The object with its deletion mark; one that has it already keeps it, unless its time is shortened."""
+    metadata = {**value["metadata"]}
+    _set_propagation(metadata, "" if call.resource.plural == _WITHOUT_DEPENDENTS else deletion.finalizer)
+    if _orphans_by_default(call, deletion) and _FOREGROUND not in metadata.get("finalizers", ()):
+        _set_propagation(metadata, _ORPHAN)
+    grace = call.resource.strategy.grace_seconds(value, deletion.options.grace_period_seconds)
+    known = metadata.get("deletionGracePeriodSeconds")
+    if known is None or grace < known:
+        metadata["deletionGracePeriodSeconds"] = grace
+        if known is not None or "deletionTimestamp" not in metadata:
+            ends = call.kernel.clock.now() + timedelta(seconds=min(grace, _LONGEST_GRACE))
+            metadata["deletionTimestamp"] = format_time(truncate_to_seconds(ends))
+        if "deletionTimestamp" not in value["metadata"] and metadata.get("generation"):
+            metadata["generation"] += 1
+    marked = {**value, "metadata": metadata}
+    if call.resource.mark_deleted is not None:
+        call.resource.mark_deleted(marked)
+    return marked
+
+
+def _set_propagation(metadata: Json, finalizer: str | None) -> None:
+    if finalizer is None:
+        return
+    others = [known for known in metadata.get("finalizers", ()) if known not in {_ORPHAN, _FOREGROUND}]
+    finalizers = [*others, finalizer] if finalizer else others
+    if finalizers:
+        metadata["finalizers"] = finalizers
+    else:
+        metadata.pop("finalizers", None)
+
+
+async def _ended(call: Call, found: Found, marked: Json) -> Found:
+    """A pod that need not wait is marked nevertheless before it goes, or that it need not: whoever watches sees both."""
+    grace = "deletionGracePeriodSeconds"
+    if call.resource.plural != "pods" or found.value["metadata"].get(grace) == marked["metadata"].get(grace):
+        return found
+    if call.dry_run:
+        return Found(marked, Stored(found.stored.key, encoded(marked), found.stored.revision))
+    stored = await call.kernel.registry.update(call.resource, marked, found.stored)
+    return Found(decoded(stored), stored)
+
+
+async def removed(call: Call, found: Found) -> Stored:
+    """Takes the object out of the store."""
+    return await call.kernel.registry.delete(call.resource, found.value["metadata"]["name"], found.stored)
+
+
+async def _gone(call: Call, found: Found) -> Reply:
+    stored = found.stored if call.dry_run else await removed(call, found)
+    if call.resource.returns_deleted:
+        return await call.answer(stored)
+    metadata = found.value["metadata"]
+    details: Json = {"name": metadata["name"], "group": call.resource.group, "kind": call.resource.plural}
+    details = {key: value for key, value in details.items() if value} | {"uid": metadata["uid"]}
+    body: Json = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
+    return Reply(200, msgspec.json.encode(body), warnings=call.warnings)
+
+
+def check_preconditions(call: Call, metadata: Json, wanted: Preconditions | None) -> None:
+    """Refuses with 409 if another object is there, or another version of it."""
+    if wanted is None:
+        return
+    for what, field, asked, since in (
+        ("UID", "uid", wanted.uid, "deleted and then recreated"),
+        ("ResourceVersion", "resourceVersion", wanted.resource_version, "modified"),
+    ):
+        if asked is not None and asked != metadata[field]:
+            record = f"the {what} in record ({metadata[field]}). The object might have been {since}"
+            why = f"the {what} in the precondition ({asked}) does not match {record}"
+            if _is_namespace(call):
+                why = f"Precondition failed: {what} in precondition: {asked}, {what} in object meta: {metadata[field]}"
+                raise conflict("", call.resource.plural, metadata["name"], why)
+            raise conflict(call.resource.group, call.resource.kind, metadata["name"], why)
+
+
+def _orphans_by_default(call: Call, deletion: _Deletion) -> bool:
+    """Jobs and ReplicationControllers leave their pods behind unless something else is asked for."""
+    return (call.resource.group, call.resource.plural) in _LEAVE_PODS and not deletion.says_propagation
+
+
+def _is_namespace(call: Call) -> bool:
+    return call.resource.plural == "namespaces" and not call.resource.group
+
+
+def _deletion(call: Call) -> _Deletion:
+    """The options of the body, and where there is none, of the query."""
+    document: Json = {"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/v1"}
+    given = _from_body(call) if call.request.body else _from_query(call)
+    document.update({key: value for key, value in given.items() if key not in document})
+    if faults := schema_of(_DELETE_OPTIONS).faults(document):
+        raise bad_request(faults[0].message)
+    try:
+        options = msgspec.convert(document, _Options)
+    except msgspec.ValidationError as error:
+        raise bad_request(f"cannot be handled as a DeleteOptions: {error}") from None
+    _refuse_options(options)
+    call.dry_run = "All" in (options.dry_run or ())
+    deletion = _Deletion(options, document)
+    if _orphans_by_default(call, deletion) and call.resource.plural == "jobs":
+        call.warnings.append(_PRESERVED)
+    return deletion
+
+
+def _from_body(call: Call) -> Json:
+    return decode_options(call.request.body, call.request.headers.get("content-type", ""), "DeleteOptions")
+
+
+def _from_query(call: Call) -> Json:
+    found: Json = {}
+    if call.request.parameter("gracePeriodSeconds"):
+        found["gracePeriodSeconds"] = parsed_integer(call.request, "gracePeriodSeconds")
+    if policy := call.request.parameter("propagationPolicy"):
+        found["propagationPolicy"] = policy
+    if text := call.request.parameter("orphanDependents"):
+        found["orphanDependents"] = boolean(text)
+    if dry_run := call.request.query.get("dryRun"):
+        found["dryRun"] = list(dry_run)
+    return found
+
+
+def _refuse_options(options: _Options) -> None:
+    faults, policy = [], options.propagation_policy
+    if policy is not None and options.orphan_dependents is not None:
+        why = "orphanDependents and deletionPropagation cannot be both set"
+        faults.append(invalid("propagationPolicy", policy, why))
+    if policy is not None and policy not in _POLICIES:
+        faults.append(unsupported("propagationPolicy", policy, ["Foreground", "Background", "Orphan", "nil"]))
+    if faults := [*faults, *dry_run_faults(options.dry_run or ())]:
+        raise refusal_of("DeleteOptions", faults)

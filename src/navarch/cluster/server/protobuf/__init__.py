@@ -1,8 +1,0 @@
-"""Bodies in protobuf, which Go clients send for built-in kinds: read into the JSON that they stand for, and written."""
-
-from navarch.cluster.server.protobuf.envelope import Envelope, opened
-from navarch.cluster.server.protobuf.messages import message_of
-from navarch.cluster.server.protobuf.wire import MalformedError
-from navarch.cluster.server.protobuf.writing import enveloped, framed_event
-
-__all__ = ["Envelope", "MalformedError", "enveloped", "framed_event", "message_of", "opened"]

@@ -1,0 +1,1 @@
+"""The wire: requests, bodies, protobuf and errors as the API has them."""

@@ -1,0 +1,142 @@
+"""The messages of Kubernetes' API, made from a table when they are first needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from navarch.cluster.server.budget import current_budget
+from navarch.cluster.server.request import Json
+from navarch.cluster.server.wire.protobuf.fields import SHAPES, Field, Inline, Type
+from navarch.cluster.server.wire.protobuf.values import VALUES
+from navarch.cluster.server.wire.protobuf.wire import BYTES, MalformedError, parts
+
+__all__ = ["DEEPEST", "Message", "fields_of", "message_of", "name_of"]
+
+DEEPEST: Final = 100
+"""How many messages may lie in each other: a schema could go on without end, but nobody could read it."""
+_EMPTY: Final = frozenset({"string", "bytes", "bool", "int32", "int64", "double", "strings"})
+"""The types of values that can be empty in Go."""
+_TABLE: Final = Path(__file__).parent / "data" / "messages.json"
+
+
+class _Table(msgspec.Struct):
+    """As it lies in the file; what the text of a field means is said in scripts/go_types/protobuf/messages.go."""
+
+    kinds: dict[str, dict[str, str]]
+    messages: dict[str, dict[int, str]]
+
+
+@cache
+def _table() -> _Table:
+    return msgspec.json.decode(_TABLE.read_bytes(), type=_Table)
+
+
+def message_of(api_version: str, kind: str) -> Message | None:
+    """The message of a kind; None for one that has none. Each version of each group has options of a deletion."""
+    name = name_of("meta.k8s.io/v1" if kind == "DeleteOptions" else api_version, kind)
+    return None if name is None else _message(name)
+
+
+def name_of(api_version: str, kind: str) -> str | None:
+    """What the message of a kind is called; None for a kind that has none."""
+    return _table().kinds.get(api_version, {}).get(kind)
+
+
+def fields_of(name: str) -> dict[int, str]:
+    """The fields of a message by their numbers, each as the table has it."""
+    return _table().messages[name]
+
+
+class Message:
+    """Reads objects of one type."""
+
+    wire: Final = BYTES
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._short = name.rpartition(".")[2]
+
+    @cached_property
+    def _fields(self) -> dict[int, Field]:
+        """Made late, since messages may contain themselves."""
+        return {number: _field(text) for number, text in _table().messages[self.name].items()}
+
+    @cached_property
+    def _constant(self) -> dict[int, Field]:
+        """The fields that JSON has even if there is nothing in them."""
+        return {number: field for number, field in self._fields.items() if not field.omitted}
+
+    def read(self, part: bytes, depth: int = 0) -> Json:
+        """The object as JSON; raises MalformedError. An empty part of two bytes may be an object with many fields."""
+        if depth > DEEPEST:
+            raise MalformedError("exceeded max depth")
+        found: Json = {}
+        seen, fields = set(), self._fields
+        for number, wire, content in parts(part, self._short):
+            field = fields.get(number)
+            if field is not None:
+                field.take(found, wire, content, depth + 1)
+                seen.add(number)
+        for number, field in self._constant.items():
+            if number not in seen:
+                field.fill(found)
+        current_budget().charge_nodes(1 + len(found))
+        return found
+
+    def absent(self) -> Json:
+        """The object with nothing in it."""
+        return self.read(b"")
+
+
+class _Choice:
+    """A message that stands for one of the things in it."""
+
+    wire: Final = BYTES
+
+    def __init__(self, name: str, chosen: Callable[[Json], Any]) -> None:
+        self._message = Message(name)
+        self._chosen = chosen
+
+    def read(self, part: bytes, depth: int) -> Any:
+        return self._chosen(self._message.read(part, depth))
+
+    def absent(self) -> Any:
+        return self.read(b"", 0)
+
+
+_CHOICES: Final[dict[str, Callable[[Json], Any]]] = {
+    "apiextensions/v1.JSONSchemaPropsOrArray": lambda found: found["jSONSchemas"] or found["schema"],
+    "apiextensions/v1.JSONSchemaPropsOrBool": lambda found: (
+        found["allows"] if found["schema"] is None else found["schema"]
+    ),
+    "apiextensions/v1.JSONSchemaPropsOrStringArray": lambda found: found["property"] or found["schema"],
+}
+
+
+@cache
+def _message(name: str) -> Message:
+    return Message(name)
+
+
+def _field(text: str) -> Field:
+    name, flags, shape, type_name = text.split(" ")
+    if name == "-":
+        return Inline(name, omitted=False, type=_type(type_name))
+    return SHAPES[shape](name, _is_omitted(flags, shape, type_name), _type(type_name))
+
+
+def _is_omitted(flags: str, shape: str, type_name: str) -> bool:
+    """Go's omitempty leaves out no struct, whatever is in it; its omitzero does."""
+    return flags == "z" or (flags == "o" and (shape != "value" or type_name in _EMPTY))
+
+
+def _type(name: str) -> Type:
+    if (value := VALUES.get(name)) is not None:
+        return value
+    chosen = _CHOICES.get(name)
+    return _message(name) if chosen is None else _Choice(name, chosen)
