@@ -23,7 +23,7 @@ from navarch.cluster.embedded.certificates import Authority, Pair
 from navarch.cluster.embedded.own_etcd import find_etcd
 from navarch.cluster.embedded.starting import start
 from navarch.cluster.embedded.state import ClusterFolder, Running, Store
-from navarch.cluster.server.request import User
+from navarch.cluster.server.wire.request import User
 from navarch.errors import ConfigError, NavarchError
 from navarch.etcd import EtcdClient, EtcdOptions, EtcdTls
 from navarch.k8s.core.v1 import ConfigMap

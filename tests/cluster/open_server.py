@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from navarch.cluster.server.pipeline.admission.attributes import Attributes, Warnings
-from navarch.cluster.server.request import ApiRequest, Json, User
+from navarch.cluster.server.wire.request import ApiRequest, Json, User
 
 __all__ = ["Anybody", "NoAdmission", "request"]
 

@@ -12,9 +12,9 @@ import pytest
 
 from navarch._base.clock import ManualClock
 from navarch._base.tasks import cancel_and_wait
-from navarch.cluster.server.audit import AuditLog, is_long_running
-from navarch.cluster.server.audit_file import RotatingFile
-from navarch.cluster.server.request import ApiRequest, RequestInfo, User, request_info
+from navarch.cluster.server.pipeline.audit.log import AuditLog, is_long_running
+from navarch.cluster.server.pipeline.audit.rotating_file import RotatingFile
+from navarch.cluster.server.wire.request import ApiRequest, RequestInfo, User, request_info
 
 ANN = User("ann", "u-1", ("system:authenticated",))
 CREATE = ApiRequest(

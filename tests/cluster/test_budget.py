@@ -8,7 +8,10 @@ from typing import Any
 
 import pytest
 
-from navarch.cluster.server.budget import (
+from navarch.cluster.server.objects.decoding import decode_json
+from navarch.cluster.server.pipeline.proxying.unpacking import unpacked
+from navarch.cluster.server.pipeline.streams.lane import Lane
+from navarch.cluster.server.wire.budget import (
     DEEPEST,
     Limits,
     RequestBudget,
@@ -17,11 +20,13 @@ from navarch.cluster.server.budget import (
     current_budget,
     opened,
 )
-from navarch.cluster.server.decoding import decode_json
-from navarch.cluster.server.duplicates import MOST_FAULTS, duplicate_paths, faults_in_order, merged_duplicates
-from navarch.cluster.server.pipeline.proxying.unpacking import unpacked
-from navarch.cluster.server.pipeline.streams.lane import Lane
-from navarch.cluster.server.refusal import Refusal
+from navarch.cluster.server.wire.duplicate_fields import (
+    MOST_FAULTS,
+    duplicate_paths,
+    faults_in_order,
+    merged_duplicates,
+)
+from navarch.cluster.server.wire.status_errors import StatusError
 from navarch.errors import PatchError
 
 
@@ -47,7 +52,7 @@ def test_budget_is_that_of_the_present_request() -> None:
 @pytest.mark.parametrize("body", [b"[1,2,3,4,5,6,7,8,9]", b'{"a":{"b":{"c":{"d":{"e":{"f":{}}}}}}}'])
 def test_more_values_than_a_request_may_have_are_refused(body: bytes) -> None:
     """However they are nested."""
-    with opened(RequestBudget(Limits(nodes=5))), pytest.raises(Refusal) as caught:
+    with opened(RequestBudget(Limits(nodes=5))), pytest.raises(StatusError) as caught:
         bounded_json(body)
     assert (caught.value.code, caught.value.reason) == (413, "RequestEntityTooLarge")
 

@@ -16,7 +16,7 @@ from yarl import URL
 import rig
 from differential.steps import JSON, Step
 from navarch.cluster.embedded.cluster import EmbeddedCluster
-from navarch.cluster.server.request import ApiRequest
+from navarch.cluster.server.wire.request import ApiRequest
 
 USER_AGENT = "fuzzer/1"
 _PATIENCE = aiohttp.ClientTimeout(total=60)

@@ -22,24 +22,24 @@ from navarch.api.times import parse_time
 from navarch.cluster.controllers.workloads.fractions import part_of
 from navarch.cluster.controllers.workloads.jobs.indexes import parse_indexes
 from navarch.cluster.nodes.pods.expansion import expanded
-from navarch.cluster.server.budget import RequestBudget, opened
-from navarch.cluster.server.deadlines import duration_fault
-from navarch.cluster.server.decoding import decode_json
-from navarch.cluster.server.duplicates import duplicate_paths
 from navarch.cluster.server.kinds.builtin.checks.common import int_or_percent
 from navarch.cluster.server.kinds.builtin.checks.networking import address_name_faults
 from navarch.cluster.server.kinds.builtin.checks.schedules import schedule_fault
 from navarch.cluster.server.kinds.builtin.go_time import micro_time_fault, time_fault
 from navarch.cluster.server.kinds.custom.jsonpath import compile_path
-from navarch.cluster.server.listing import parsed_version
+from navarch.cluster.server.objects.decoding import decode_json
 from navarch.cluster.server.objects.fields.elements import canonical_element
+from navarch.cluster.server.objects.list_pages import parsed_version
+from navarch.cluster.server.objects.selector_errors import field_selector_fault, label_selector_fault
 from navarch.cluster.server.pipeline.access.signing import InvalidTokenError, decode_part
 from navarch.cluster.server.pipeline.proxying.links import Links
 from navarch.cluster.server.pipeline.streams.spdy.frames import Decoder, SpdyError
-from navarch.cluster.server.refusal import Refusal
-from navarch.cluster.server.selector_faults import field_selector_fault, label_selector_fault
-from navarch.cluster.server.warnings import bounded_warnings
-from navarch.cluster.server.wire_times import read_time
+from navarch.cluster.server.wire.budget import RequestBudget, opened
+from navarch.cluster.server.wire.deadlines import duration_fault
+from navarch.cluster.server.wire.duplicate_fields import duplicate_paths
+from navarch.cluster.server.wire.status_errors import StatusError
+from navarch.cluster.server.wire.times import read_time
+from navarch.cluster.server.wire.warnings import bounded_warnings
 from navarch.errors import InvalidValueError, NavarchError
 from navarch.schema import cel
 from navarch.schema.cel.spans import counted_units
@@ -315,13 +315,17 @@ def _texts(
 
 
 PARSERS: tuple[Parser, ...] = (
-    Parser("JSON bodies", _decoded("application/json"), ("cluster/server/decoding.py",), BODIES, (Refusal,)),
+    Parser("JSON bodies", _decoded("application/json"), ("cluster/server/decoding.py",), BODIES, (StatusError,)),
     Parser(
         "YAML bodies",
         _decoded("application/yaml"),
-        ("cluster/server/decoding.py", "cluster/server/objects/fields/yaml_bodies.py", "cluster/server/objects/fields/json_faults.py"),
+        (
+            "cluster/server/decoding.py",
+            "cluster/server/objects/fields/yaml_bodies.py",
+            "cluster/server/objects/fields/json_faults.py",
+        ),
         YAML,
-        (Refusal,),
+        (StatusError,),
         per_kilobyte=4.0,
     ),
     Parser("duplicate keys", duplicate_paths, ("cluster/server/duplicates.py",), BODIES, (ValueError, RecursionError)),
@@ -351,7 +355,7 @@ PARSERS: tuple[Parser, ...] = (
     _texts("timeouts", duration_fault, "cluster/server/deadlines.py"),
     _texts("faults of times", time_fault, "cluster/server/kinds/builtin/go_time.py"),
     _texts("faults of micro times", micro_time_fault, "cluster/server/kinds/builtin/go_time.py"),
-    _texts("resource versions", parsed_version, "cluster/server/listing.py", errors=(Refusal,)),
+    _texts("resource versions", parsed_version, "cluster/server/listing.py", errors=(StatusError,)),
     _texts("JSON paths", compile_path, "cluster/server/kinds/custom/jsonpath.py"),
     _texts(
         "percentages",

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from navarch.cluster.embedded.cluster import EmbeddedCluster
-from navarch.cluster.server.request import ApiRequest
+from navarch.cluster.server.wire.request import ApiRequest
 from navarch.cluster.storage.memory import MemoryStorage
 
 MAPS = "/api/v1/namespaces/default/configmaps"

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from navarch.cluster.embedded.cluster import EmbeddedCluster
-from navarch.cluster.server.request import ApiRequest
+from navarch.cluster.server.wire.request import ApiRequest
 from navarch.cluster.storage.memory import MemoryStorage
 from security.parser_table import BODIES, TEXTS, YAML
 

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 import navarch
-from navarch.cluster.server.budget import RequestBudget, opened
-from navarch.cluster.server.decoding import decode_json
-from navarch.cluster.server.refusal import Refusal
+from navarch.cluster.server.objects.decoding import decode_json
+from navarch.cluster.server.wire.budget import RequestBudget, opened
+from navarch.cluster.server.wire.status_errors import StatusError
 from security.parser_table import BODIES, PARSERS, YAML, Parser
 
 SIZE = 2048
@@ -138,7 +138,7 @@ def test_bodies_are_charged(size: int) -> None:
             with opened(RequestBudget()) as budget:
                 try:
                     decode_json(body, media_type)
-                except Refusal:
+                except StatusError:
                     continue
             assert budget.spent.body_bytes == len(body)
             assert budget.spent.nodes <= 2 * len(body) + 1

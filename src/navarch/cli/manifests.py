@@ -13,8 +13,8 @@ from typing import Any, Final
 import yaml
 
 from navarch.api import Dynamic
-from navarch.cluster.server.objects.fields.yaml_bodies import read_yaml
-from navarch.cluster.server.refusal import Refusal
+from navarch.cluster.server.wire.status_errors import StatusError
+from navarch.cluster.server.wire.yaml_bodies import read_yaml
 from navarch.errors import ConfigError
 
 __all__ = ["Document", "documents"]
@@ -107,7 +107,7 @@ def _in_yaml(file: str, line: int, text: str) -> Iterator[Document]:
         yield Document(file, line + row, None, f"expected YAML, got something else: {error.problem}")
     except yaml.YAMLError as error:
         yield Document(file, line, None, f"expected YAML, got something else: {error}")
-    except Refusal as error:
+    except StatusError as error:
         yield Document(file, line, None, str(error))
     else:
         yield from _objects(file, line, value)

@@ -24,8 +24,8 @@ from navarch.cluster.server.pipeline.access import (
     refusal_of,
     request_token,
 )
-from navarch.cluster.server.refusal import Refusal, unauthorized
-from navarch.cluster.server.request import ApiRequest, RequestInfo, User, request_info
+from navarch.cluster.server.wire.request import ApiRequest, RequestInfo, User, request_info
+from navarch.cluster.server.wire.status_errors import StatusError, unauthorized
 
 _KINDS = {
     "clusterroles": "ClusterRole",
@@ -69,7 +69,7 @@ class Miniature:
         request = ApiRequest(method=step.method, path=unquote(parts.path), query=query, headers=headers)
         try:
             return await self._answer(request, body)
-        except Refusal as refusal:
+        except StatusError as refusal:
             return refusal.code, refusal.status()
 
     async def _answer(self, request: ApiRequest, body: Json | None) -> Answer:

@@ -27,7 +27,7 @@ from navarch.cluster.server.pipeline.access import (
     ServiceAccountTokens,
     SigningKey,
 )
-from navarch.cluster.server.request import ApiRequest, Json, User
+from navarch.cluster.server.wire.request import ApiRequest, Json, User
 from navarch.errors import ConfigError
 
 ROBOT: Json = {"metadata": {"name": "robot", "namespace": "default", "uid": "u-1"}}

@@ -11,7 +11,7 @@ from cluster.access.wording import binding, person, role
 from navarch.cluster.server.pipeline.access import Authorizer, Decision, bootstrap_roles, refusal_of, stale_aggregates
 from navarch.cluster.server.pipeline.access.coverage import lacking_parts
 from navarch.cluster.server.pipeline.access.rules import Rule
-from navarch.cluster.server.request import Json, RequestInfo, User
+from navarch.cluster.server.wire.request import Json, RequestInfo, User
 
 ANN = User("ann")
 GET_PODS = RequestInfo("get", "/", "", "v1", "default", "pods", "", "a")

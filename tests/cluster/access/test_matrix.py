@@ -14,7 +14,7 @@ from cluster.access.real import RealServer
 from cluster.access.record import decisions, prepare
 from navarch._base.clock import SystemClock
 from navarch.cluster.server.pipeline.access import Authorizer, bootstrap_roles
-from navarch.cluster.server.request import RequestInfo, User
+from navarch.cluster.server.wire.request import RequestInfo, User
 
 RECORDED: dict[str, str] = json.loads((Path(__file__).parent / "data/decisions.json").read_bytes())
 PATIENCE_SECONDS = 60.0

@@ -12,8 +12,8 @@ from hypothesis import given
 from cluster.access.miniature import Miniature
 from cluster.access.wording import binding, person, role
 from navarch.cluster.server.pipeline.access import REVIEWS, attributes_of, check_escalation, request_token
-from navarch.cluster.server.refusal import Refusal
-from navarch.cluster.server.request import ApiRequest, Json, RequestInfo, User, request_info
+from navarch.cluster.server.wire.request import ApiRequest, Json, RequestInfo, User, request_info
+from navarch.cluster.server.wire.status_errors import StatusError
 
 SERVER = Miniature()
 SERVER.objects["serviceaccounts", "default", "robot"] = {
@@ -50,7 +50,7 @@ _metadata = st.none() | _fields(name=_texts, namespace=_texts, labels=st.none() 
 
 def _answered(work: Any) -> None:
     async def wait() -> None:
-        with contextlib.suppress(Refusal):
+        with contextlib.suppress(StatusError):
             await work
 
     asyncio.run(wait())

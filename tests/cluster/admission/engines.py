@@ -13,19 +13,19 @@ import aiohttp
 
 import rig
 from navarch._base.clock import Clock, SystemClock
-from navarch.cluster.server.audit import AuditLog
-from navarch.cluster.server.following import Follower
 from navarch.cluster.server.kinds.builtin import builtin_types
+from navarch.cluster.server.objects.registry import Registry
+from navarch.cluster.server.objects.storage_reflector import Follower
+from navarch.cluster.server.objects.types import Catalog
+from navarch.cluster.server.objects.watches import Watches
 from navarch.cluster.server.pipeline.access import Authorizer
 from navarch.cluster.server.pipeline.admission.standard import StandardAdmission, Surroundings
 from navarch.cluster.server.pipeline.admission.webhooks.places import ResolveService
+from navarch.cluster.server.pipeline.audit.log import AuditLog
 from navarch.cluster.server.pipeline.endpoints.call import Kernel
-from navarch.cluster.server.refusal import Refusal
-from navarch.cluster.server.registry import Registry
-from navarch.cluster.server.request import ApiRequest, Reply, User
 from navarch.cluster.server.server import ApiServer, Parts
-from navarch.cluster.server.types import Catalog
-from navarch.cluster.server.watching import Watches
+from navarch.cluster.server.wire.request import ApiRequest, Reply, User
+from navarch.cluster.server.wire.status_errors import StatusError
 from navarch.cluster.storage.memory import MemoryStorage
 
 Json = dict[str, Any]
@@ -145,7 +145,7 @@ class Ours:
 
 
 async def _no_page(request: ApiRequest) -> Reply:
-    raise Refusal(404, "NotFound", f"nothing is at {request.path}")
+    raise StatusError(404, "NotFound", f"nothing is at {request.path}")
 
 
 @asynccontextmanager

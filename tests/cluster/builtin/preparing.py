@@ -13,9 +13,9 @@ from navarch._base.clock import ManualClock
 from navarch.api.times import parse_time
 from navarch.cluster.server.kinds.builtin import builtin_types
 from navarch.cluster.server.kinds.builtin.addresses import ServiceAddresses
-from navarch.cluster.server.metadata import version_faults
-from navarch.cluster.server.request import User
-from navarch.cluster.server.types import Catalog, Operation, ResourceType
+from navarch.cluster.server.objects.metadata import version_faults
+from navarch.cluster.server.objects.types import Catalog, Operation, ResourceType
+from navarch.cluster.server.wire.request import User
 from navarch.errors import Cause
 
 Json = dict[str, Any]

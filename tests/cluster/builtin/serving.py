@@ -11,16 +11,16 @@ from typing import Any
 from cluster.open_server import Anybody, NoAdmission, request
 from navarch._base.background import Background
 from navarch._base.clock import ManualClock
-from navarch.cluster.server.following import Follower
 from navarch.cluster.server.kinds.builtin import builtin_types
 from navarch.cluster.server.kinds.builtin.addresses import ServiceAddresses
-from navarch.cluster.server.kinds.builtin.endpoints import BUILTIN_ENDPOINTS
+from navarch.cluster.server.objects.registry import Registry
+from navarch.cluster.server.objects.storage_reflector import Follower
+from navarch.cluster.server.objects.types import Catalog
+from navarch.cluster.server.objects.watches import Watches
 from navarch.cluster.server.pipeline.endpoints.call import Kernel
-from navarch.cluster.server.registry import Registry
-from navarch.cluster.server.request import ApiRequest, Reply
+from navarch.cluster.server.pipeline.subresources import BUILTIN_ENDPOINTS
 from navarch.cluster.server.server import ApiServer, Parts
-from navarch.cluster.server.types import Catalog
-from navarch.cluster.server.watching import Watches
+from navarch.cluster.server.wire.request import ApiRequest, Reply
 from navarch.cluster.storage import Storage
 from navarch.cluster.storage.memory import MemoryStorage
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from navarch.cluster.server.kinds.builtin import builtin_types
-from navarch.cluster.server.types import Catalog
+from navarch.cluster.server.objects.types import Catalog
 from navarch.k8s.published import published
 
 CATALOG = Catalog(builtin_types())

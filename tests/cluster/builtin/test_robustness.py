@@ -13,7 +13,7 @@ from cluster.builtin.preparing import OPERATION
 from k8s.samples import full
 from navarch.cluster.server.kinds.builtin import builtin_types
 from navarch.cluster.server.kinds.builtin.catalog import _schema_names
-from navarch.cluster.server.types import ResourceType
+from navarch.cluster.server.objects.types import ResourceType
 
 Json = dict[str, Any]
 STORED = [each for each in builtin_types() if "update" in each.verbs]

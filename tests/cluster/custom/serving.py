@@ -13,16 +13,16 @@ from navarch._base.background import Background
 from navarch._base.clock import SystemClock
 from navarch.cluster.server.kinds.builtin import builtin_types
 from navarch.cluster.server.kinds.custom import Conversion, CustomKinds, scale
+from navarch.cluster.server.objects.registry import Registry
+from navarch.cluster.server.objects.types import Catalog
+from navarch.cluster.server.objects.watches import Watches
 from navarch.cluster.server.pipeline.endpoints.call import Kernel
 from navarch.cluster.server.pipeline.publishing.discovery import Discovery
 from navarch.cluster.server.pipeline.publishing.health import HealthReport
 from navarch.cluster.server.pipeline.publishing.openapi import OpenApi
 from navarch.cluster.server.pipeline.publishing.pages import Pages
-from navarch.cluster.server.registry import Registry
-from navarch.cluster.server.request import Reply
 from navarch.cluster.server.server import ApiServer, Parts
-from navarch.cluster.server.types import Catalog
-from navarch.cluster.server.watching import Watches
+from navarch.cluster.server.wire.request import Reply
 from navarch.cluster.storage.memory import MemoryStorage
 from navarch.k8s.published import published
 

@@ -22,8 +22,8 @@ from navarch._base.clock import SystemClock
 from navarch.cluster.embedded.certificates import Authority, Pair
 from navarch.cluster.embedded.kubeconfig import Access
 from navarch.cluster.embedded.served import ThreadedCluster
-from navarch.cluster.server.bodies import LIMIT_BYTES
-from navarch.cluster.server.request import User
+from navarch.cluster.server.objects.request_bodies import LIMIT_BYTES
+from navarch.cluster.server.wire.request import User
 from wire import Wire
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from navarch.cluster.embedded.cluster import EmbeddedCluster
-from navarch.cluster.server.request import ApiRequest, Reply
+from navarch.cluster.server.wire.request import ApiRequest, Reply
 from navarch.cluster.storage.memory import MemoryStorage
 
 OVERLOOKED = b"an error on the server has prevented the request"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from navarch._base.background import Background
 from navarch._base.clock import ManualClock
-from navarch.cluster.server.forgetting import EventForgetting
+from navarch.cluster.server.kinds.builtin.event_expiry import EventExpiry
 from navarch.cluster.storage import Storage
 from navarch.cluster.storage.memory import MemoryStorage
 
@@ -19,7 +19,7 @@ async def _keys(storage: Storage) -> list[str]:
 async def test_event_to_which_nothing_is_added_goes_after_an_hour() -> None:
     """One that happens again has another hour; nothing else goes."""
     clock, storage, beside = ManualClock(), MemoryStorage(), Background()
-    beside.start(EventForgetting(storage, clock).run(), "old events")
+    beside.start(EventExpiry(storage, clock).run(), "old events")
     revision = await storage.put(f"{EVENTS}default/again", b"{}", expected=0)
     for key in (f"{EVENTS}default/silent", "/registry/pods/default/web"):
         await storage.put(key, b"{}", expected=0)

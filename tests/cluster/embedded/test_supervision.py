@@ -15,7 +15,7 @@ from navarch.cluster.embedded.served import serving
 from navarch.cluster.nodes.heartbeat import Heartbeat
 from navarch.cluster.nodes.network.network import Network
 from navarch.cluster.nodes.pods.home import Home
-from navarch.cluster.server.request import ApiRequest
+from navarch.cluster.server.wire.request import ApiRequest
 from navarch.k8s.core.v1 import Container, Event, Pod, PodSpec
 from navarch.testing import Cluster
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 
 from navarch._base.clock import ManualClock
 from navarch.cluster.embedded.cluster import EmbeddedCluster
-from navarch.cluster.server.request import ApiRequest
+from navarch.cluster.server.wire.request import ApiRequest
 
 
 async def test_watch_ends_when_it_was_asked_to() -> None:

@@ -13,8 +13,8 @@ from cluster.fields import widgets
 from navarch.cluster.server.kinds.builtin.schema import struct_of
 from navarch.cluster.server.objects import fields
 from navarch.cluster.server.objects.fields.kinds import KindShape
-from navarch.cluster.server.refusal import Refusal
-from navarch.cluster.server.types import Catalog, ResourceType
+from navarch.cluster.server.objects.types import Catalog, ResourceType
+from navarch.cluster.server.wire.status_errors import StatusError
 from navarch.k8s.published import published
 
 Json = dict[str, Any]
@@ -157,7 +157,7 @@ def differences(step: Step) -> Iterator[str]:
 def _differences_of_apply(step: Step) -> Iterator[str]:
     try:
         ours = _applied(step)
-    except Refusal as refusal:
+    except StatusError as refusal:
         yield from _compared("refusal", _calm(refusal.status()), _calm(step.answer))
         return
     if step.code >= 300:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from cluster.fields.replay import MEDIA_TYPES, Json, resource, shape
 from navarch.cluster.server.objects import fields
-from navarch.cluster.server.refusal import Refusal
+from navarch.cluster.server.wire.status_errors import StatusError
 
 _WORDS = """
     spec metadata name labels items ports port set managedFields $patch template containers finalizers
@@ -54,7 +54,7 @@ def test_any_object_may_be_applied_to_any_other(plural: str, old: Json, patch: J
     live["metadata"].pop("managedFields", None)
     before = msgspec.json.encode(live)
     more: Json = {"manager": "a", "force": force, "api_version": kind.api_version, "now": "2020-01-01T00:00:00Z"}
-    with contextlib.suppress(Refusal):
+    with contextlib.suppress(StatusError):
         fields.applied(live, _whole(plural, patch), kind, **more)
     assert msgspec.json.encode(live) == before
 
@@ -62,7 +62,7 @@ def test_any_object_may_be_applied_to_any_other(plural: str, old: Json, patch: J
 @given(_PLURALS, _OBJECTS, _VALUES | _OBJECTS, st.sampled_from(["json", "merge", "strategic"]))
 def test_any_patch_of_any_object_has_an_answer(plural: str, live: Json, patch: Any, kind: str) -> None:
     """An object or a refusal."""
-    with contextlib.suppress(Refusal):
+    with contextlib.suppress(StatusError):
         body = msgspec.json.encode(patch)
         assert isinstance(fields.patched(_whole(plural, live), body, MEDIA_TYPES[kind], resource(plural, "v1")), dict)
 
@@ -75,5 +75,5 @@ def test_depth_is_refused_and_no_crash() -> None:
     kind = shape("widgets", "v1")
     value = {**_whole("widgets", {}), "spec": {"free": deep}}
     assert isinstance(fields.updated(None, value, kind, manager="a", api_version=kind.api_version, now="n"), list)
-    with pytest.raises(Refusal, match="depth"):
+    with pytest.raises(StatusError, match="depth"):
         fields.applied(None, value, kind, manager="a", force=False, api_version=kind.api_version, now="n")

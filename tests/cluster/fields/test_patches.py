@@ -12,7 +12,7 @@ from cluster.fields.record import DATA
 from cluster.fields.replay import Json, compared_patch, resource
 from navarch.api import apply_json_patch
 from navarch.cluster.server.objects import fields
-from navarch.cluster.server.refusal import Refusal
+from navarch.cluster.server.wire.status_errors import StatusError
 
 _RECORDED: Json = msgspec.json.decode((DATA / "patches.json").read_bytes())
 _CASES = list(zip(patches(), _RECORDED["answers"], strict=True))
@@ -24,7 +24,7 @@ def _outcome(patch: Patch) -> tuple[int, Json]:
     try:
         body = patch.body.encode()
         return 200, fields.patched(live, body, patch.media_type, kind, field_validation=patch.field_validation)
-    except Refusal as refusal:
+    except StatusError as refusal:
         return refusal.code, refusal.status()
 
 

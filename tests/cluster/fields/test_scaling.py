@@ -13,7 +13,7 @@ from cluster.fields.replay import Json
 from cluster.fields.scales import WRITES, ScaleWrite, body_of, performed_scales
 from cluster.fields.sequences import Server
 from navarch.cluster.server.objects import fields
-from navarch.cluster.server.refusal import Refusal
+from navarch.cluster.server.wire.status_errors import StatusError
 from navarch.k8s.published import published
 
 _PATHS = {"apps/v1": ("f:spec", "f:replicas")}
@@ -28,7 +28,7 @@ def _outcome(write: ScaleWrite, told: Json) -> Any:
     if write.operation == "apply":
         try:
             new = fields.applied(live, body_of(write), _SHAPE, force=write.force, **more)
-        except Refusal as refusal:
+        except StatusError as refusal:
             return refusal.status()
         managed = new["metadata"]["managedFields"]
     else:

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from navarch.cluster.server.objects.fields.elements import canonical_element, key_element, shown, value_element
-from navarch.cluster.server.objects.fields.json_faults import json_fault
 from navarch.cluster.server.objects.fields.reading import compare_maps, set_of
 from navarch.cluster.server.objects.fields.sets import (
     Tree,
@@ -25,6 +24,7 @@ from navarch.cluster.server.objects.fields.sets import (
     union,
 )
 from navarch.cluster.server.objects.fields.shapes import DEDUCED
+from navarch.cluster.server.wire.json_errors import json_fault
 
 _ELEMENTS = st.sampled_from(["f:a", "f:b", 'k:{"n":1}', 'k:{"n":10}', 'k:{"n":2}', 'v:"x"', "v:3", "i:0"])
 _PATHS = st.lists(_ELEMENTS, min_size=1, max_size=4).map(tuple)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from navarch.cluster.server.objects import fields
-from navarch.cluster.server.refusal import Refusal
+from navarch.cluster.server.wire.status_errors import StatusError
 
 _NO_OBJECT = "error decoding YAML: error unmarshaling JSON: while decoding JSON: "
 _NO_YAML = "error decoding YAML: error converting YAML to JSON: "
@@ -77,7 +77,7 @@ def test_an_empty_body_is_an_empty_object(text: str) -> None:
 )
 def test_a_body_that_is_no_object_is_refused_in_the_words_of_the_real_server(text: str, message: str) -> None:
     """400, with what is wrong and where."""
-    with pytest.raises(Refusal) as caught:
+    with pytest.raises(StatusError) as caught:
         fields.applied_object(text.encode())
     assert (caught.value.code, caught.value.message) == (400, message)
 
@@ -86,7 +86,7 @@ def test_aliases_do_not_make_a_small_body_large() -> None:
     """A few hundred bytes that stand for a billion values are refused at once."""
     levels = ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
     levels += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 10)]
-    with pytest.raises(Refusal, match="excessive aliasing"):
+    with pytest.raises(StatusError, match="excessive aliasing"):
         fields.applied_object("\n".join(levels).encode())
 
 
@@ -102,5 +102,5 @@ def test_aliases_do_not_make_a_small_body_large() -> None:
 )
 def test_depth_is_refused_and_no_crash(text: str) -> None:
     """However deep a body is nested."""
-    with pytest.raises(Refusal):
+    with pytest.raises(StatusError):
         fields.applied_object(text.encode())

@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from navarch.cluster.server.negotiation import Form, asked_form
-from navarch.cluster.server.refusal import Refusal
+from navarch.cluster.server.wire.negotiation import Form, asked_form
+from navarch.cluster.server.wire.status_errors import StatusError
 
 PROTOBUF = "application/vnd.kubernetes.protobuf"
 
@@ -25,7 +25,7 @@ def test_who_takes_protobuf_alone_gets_it_where_there_is_some() -> None:
     """Custom kinds have none, and tables neither: 406, with what there is."""
     assert asked_form(PROTOBUF, has_protobuf=True).media_type == PROTOBUF
     for accept, has_protobuf in ((PROTOBUF, False), (f"{PROTOBUF};as=Table;g=meta.k8s.io;v=v1", True)):
-        with pytest.raises(Refusal) as refused:
+        with pytest.raises(StatusError) as refused:
             asked_form(accept, has_protobuf=has_protobuf)
         assert refused.value.code == 406
 

@@ -22,8 +22,8 @@ from navarch.client import MergePatch, Request
 from navarch.cluster.embedded.cluster import EmbeddedCluster
 from navarch.cluster.embedded.http import HttpServer
 from navarch.cluster.embedded.transport import InProcessTransport
-from navarch.cluster.server.request import ApiRequest, Reply
 from navarch.cluster.server.server import RecordedStream
+from navarch.cluster.server.wire.request import ApiRequest, Reply
 from navarch.errors import ConnectError
 from navarch.k8s.core.v1 import Pod
 

@@ -11,13 +11,14 @@ import msgspec
 from navarch._base.clock import Clock
 from navarch._base.supervisor import SupervisedTask, Supervisor
 from navarch.cluster.embedded.storage_probe import StorageProbe
-from navarch.cluster.server.audit import AuditLog
-from navarch.cluster.server.following import Followers
-from navarch.cluster.server.forgetting import EventForgetting
 from navarch.cluster.server.kinds.builtin import builtin_types
 from navarch.cluster.server.kinds.builtin.addresses import ServiceAddresses
-from navarch.cluster.server.kinds.builtin.endpoints import BUILTIN_ENDPOINTS
+from navarch.cluster.server.kinds.builtin.event_expiry import EventExpiry
 from navarch.cluster.server.kinds.custom import Conversion, ConversionWebhooks, CustomKinds, scale
+from navarch.cluster.server.objects.registry import Registry
+from navarch.cluster.server.objects.storage_reflector import Followers
+from navarch.cluster.server.objects.types import Catalog
+from navarch.cluster.server.objects.watches import Watches
 from navarch.cluster.server.pipeline.access import (
     Authenticator,
     Authorizer,
@@ -30,6 +31,7 @@ from navarch.cluster.server.pipeline.admission.objects import Objects
 from navarch.cluster.server.pipeline.admission.standard import StandardAdmission, Surroundings
 from navarch.cluster.server.pipeline.admission.webhooks.calling import Caller
 from navarch.cluster.server.pipeline.admission.webhooks.places import service_addresses
+from navarch.cluster.server.pipeline.audit.log import AuditLog
 from navarch.cluster.server.pipeline.endpoints.access import access_endpoints
 from navarch.cluster.server.pipeline.endpoints.call import Kernel
 from navarch.cluster.server.pipeline.publishing.discovery import Discovery
@@ -41,11 +43,9 @@ from navarch.cluster.server.pipeline.publishing.pages import Pages
 from navarch.cluster.server.pipeline.publishing.task_metrics import TaskMetrics
 from navarch.cluster.server.pipeline.streams.endpoints import stream_endpoints
 from navarch.cluster.server.pipeline.streams.nodes import NO_NODES, Nodes
-from navarch.cluster.server.registry import Registry
-from navarch.cluster.server.request import ApiRequest, Json, User
+from navarch.cluster.server.pipeline.subresources import BUILTIN_ENDPOINTS
 from navarch.cluster.server.server import ApiServer, Page, Parts
-from navarch.cluster.server.types import Catalog
-from navarch.cluster.server.watching import Watches
+from navarch.cluster.server.wire.request import ApiRequest, Json, User
 from navarch.cluster.storage import Storage, StorageError
 from navarch.k8s.published import published
 
@@ -84,7 +84,7 @@ class Assembled:
         self._catalog = Catalog(builtin_types(clock, addresses))
         self._registry = Registry(storage)
         self._watches = Watches(storage, clock)
-        self._forgetting = EventForgetting(storage, clock)
+        self._forgetting = EventExpiry(storage, clock)
         self._audit = materials.audit
         self._supervisor = materials.supervisor
         self._tasks: list[SupervisedTask] = []

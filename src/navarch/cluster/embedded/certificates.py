@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from navarch._base.clock import Clock
-from navarch.cluster.server.request import User
+from navarch.cluster.server.wire.request import User
 from navarch.errors import ConfigError
 
 __all__ = ["Authority", "Pair", "server_context"]

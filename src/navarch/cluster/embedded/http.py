@@ -40,10 +40,10 @@ from navarch.cluster.embedded.wire import (
     listening,
     plain_answer,
 )
-from navarch.cluster.server.bodies import LIMIT_BYTES
-from navarch.cluster.server.refusal import UNEXPECTED, Refusal
-from navarch.cluster.server.request import ApiRequest, Reply, is_passed_on, request_info
+from navarch.cluster.server.objects.request_bodies import LIMIT_BYTES
 from navarch.cluster.server.server import ApiServer, RecordedStream
+from navarch.cluster.server.wire.request import ApiRequest, Reply, is_passed_on, request_info
+from navarch.cluster.server.wire.status_errors import UNEXPECTED, StatusError
 
 __all__ = ["HttpServer"]
 
@@ -259,11 +259,11 @@ async def _read(request: BaseRequest) -> bytes:
 def _late() -> Response:
     """What Kubernetes says to a request that does not come to its end."""
     return _status_answer(
-        Refusal(504, "Timeout", "Timeout: request did not complete within the allotted timeout", details={})
+        StatusError(504, "Timeout", "Timeout: request did not complete within the allotted timeout", details={})
     )
 
 
-def _status_answer(refusal: Refusal) -> Response:
+def _status_answer(refusal: StatusError) -> Response:
     """A Status, after which the connection is closed."""
     response = Response(
         body=msgspec.json.encode(refusal.status()), status=refusal.code, content_type="application/json"

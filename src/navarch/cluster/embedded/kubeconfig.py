@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from navarch.cluster.embedded.certificates import Pair
-from navarch.cluster.server.request import Json
+from navarch.cluster.server.wire.request import Json
 
 if TYPE_CHECKING:
     from navarch.client import Config

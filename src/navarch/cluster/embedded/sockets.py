@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from navarch._base.background import Background
 from navarch.cluster.server.pipeline.streams.lane import Lane
-from navarch.cluster.server.request import Upgrade
+from navarch.cluster.server.wire.request import Upgrade
 from navarch.errors import ConnectionLostError
 
 __all__ = ["InProcessWebSocket"]

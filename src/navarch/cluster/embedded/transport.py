@@ -12,8 +12,8 @@ from multidict import CIMultiDict
 
 from navarch._base.clock import Clock
 from navarch.cluster.embedded.sockets import InProcessWebSocket
-from navarch.cluster.server.request import ApiRequest, Reply
 from navarch.cluster.server.server import ApiServer
+from navarch.cluster.server.wire.request import ApiRequest, Reply
 from navarch.errors import ClosedError, ConnectError, DeadlineError
 
 if TYPE_CHECKING:

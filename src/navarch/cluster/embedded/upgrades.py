@@ -17,7 +17,7 @@ from aiohttp.web_ws import WebSocketResponse
 from navarch._base.clock import SystemClock
 from navarch._base.tasks import unless
 from navarch.cluster.embedded.wire import plain_answer
-from navarch.cluster.server.request import Reply, Socket, Upgrade
+from navarch.cluster.server.wire.request import Reply, Socket, Upgrade
 
 __all__ = ["switched"]
 

@@ -14,7 +14,7 @@ from aiohttp.http_writer import StreamWriter
 from aiohttp.web_request import BaseRequest
 from aiohttp.web_response import StreamResponse
 
-from navarch.cluster.server.request import Reply
+from navarch.cluster.server.wire.request import Reply
 
 __all__ = ["AtOnce", "is_plain"]
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
-from navarch.cluster.server.request import Json
+from navarch.cluster.server.wire.request import Json
 
 __all__ = ["RESET_FIELDS", "ResetFields", "Written", "custom_reset_fields"]
 

@@ -13,19 +13,19 @@ import msgspec
 from msgspec.structs import replace
 
 from navarch._base.clock import Clock
-from navarch.cluster.server.budget import RequestBudget, close_budget, open_budget
-from navarch.cluster.server.deadlines import refuse_malformed_timeout
 from navarch.cluster.server.pipeline.access.attributes import attributes_of
 from navarch.cluster.server.pipeline.endpoints import read, removal, write
 from navarch.cluster.server.pipeline.endpoints.call import Call, Kernel
 from navarch.cluster.server.pipeline.endpoints.patch import patch
 from navarch.cluster.server.pipeline.publishing.layout import laid_out
-from navarch.cluster.server.random_ids import random_uuid
-from navarch.cluster.server.refusal import UNEXPECTED, Refusal, forbidden, unauthorized
-from navarch.cluster.server.request import ApiRequest, Reply, RequestInfo, Socket, User, request_info
-from navarch.cluster.server.routing import check_route, has_route, refuse_unknown_part
-from navarch.cluster.server.warnings import bounded_warnings
-from navarch.cluster.server.watch_paths import as_watch
+from navarch.cluster.server.pipeline.routing import check_route, has_route, refuse_unknown_part
+from navarch.cluster.server.wire.budget import RequestBudget, close_budget, open_budget
+from navarch.cluster.server.wire.deadlines import refuse_malformed_timeout
+from navarch.cluster.server.wire.random_ids import random_uuid
+from navarch.cluster.server.wire.request import ApiRequest, Reply, RequestInfo, Socket, User, request_info
+from navarch.cluster.server.wire.status_errors import UNEXPECTED, StatusError, forbidden, unauthorized
+from navarch.cluster.server.wire.warnings import bounded_warnings
+from navarch.cluster.server.wire.watch_paths import as_watch
 from navarch.cluster.storage import StorageError, TooLargeError, WriteError
 
 __all__ = ["ApiServer", "Endpoint", "Page", "Parts", "RecordedStream"]
@@ -138,14 +138,14 @@ class ApiServer:
             if len(request.body) > _LARGE_BODY:
                 await budget.take_turn(_PAUSE)
             reply = await self._answer(exchange)
-        except Refusal as refusal:
+        except StatusError as refusal:
             reply = exchange.refused(refusal)
         except TooLargeError as error:
-            reply = exchange.refused(Refusal(413, "RequestEntityTooLarge", str(error)))
+            reply = exchange.refused(StatusError(413, "RequestEntityTooLarge", str(error)))
         except WriteError as error:
-            reply = exchange.refused(Refusal(500, "InternalError", str(error)))
+            reply = exchange.refused(StatusError(500, "InternalError", str(error)))
         except StorageError as error:
-            reply = exchange.refused(Refusal(503, "ServiceUnavailable", f"the storage failed: {error}"))
+            reply = exchange.refused(StatusError(503, "ServiceUnavailable", f"the storage failed: {error}"))
         except Exception:  # noqa: BLE001 - whatever was overlooked must not end the server
             _log.exception("%s %r failed", request.method, request.path)
             reply = exchange.refused(UNEXPECTED)
@@ -196,10 +196,10 @@ def _placed(info: RequestInfo, namespaced: bool) -> RequestInfo:
     return replace(info, namespace="")
 
 
-def _forbidden(info: RequestInfo, why: str) -> Refusal:
+def _forbidden(info: RequestInfo, why: str) -> StatusError:
     if info.is_resource:
         return forbidden(info.group, info.resource, info.name, why)
-    return Refusal(403, "Forbidden", f"forbidden: {why}", details={})
+    return StatusError(403, "Forbidden", f"forbidden: {why}", details={})
 
 
 class _Exchange:
@@ -232,7 +232,7 @@ class _Exchange:
         self._began = clock.monotonic()
         self._reason = ""
 
-    def refused(self, refusal: Refusal) -> Reply:
+    def refused(self, refusal: StatusError) -> Reply:
         """The refusal as an answer; what the client should know goes with it."""
         self._reason = refusal.reason
         body = msgspec.json.encode(refusal.status())

@@ -10,11 +10,11 @@ from typing import Final
 from msgspec.structs import replace
 
 from navarch._base.clock import Clock
-from navarch.cluster.server.causes import invalid
 from navarch.cluster.server.kinds.builtin.defaults.core import needs_health_port
 from navarch.cluster.server.kinds.builtin.rules import Rules
-from navarch.cluster.server.request import Json
-from navarch.cluster.server.types import Operation
+from navarch.cluster.server.objects.types import Operation
+from navarch.cluster.server.wire.causes import invalid
+from navarch.cluster.server.wire.request import Json
 from navarch.errors import Cause
 
 __all__ = ["ServiceAddresses"]

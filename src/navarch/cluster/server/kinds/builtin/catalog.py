@@ -18,9 +18,9 @@ from navarch.cluster.server.kinds.builtin.parts import PARTS
 from navarch.cluster.server.kinds.builtin.prefixes import storage_prefix
 from navarch.cluster.server.kinds.builtin.schema import schema_of
 from navarch.cluster.server.kinds.builtin.strategy import BuiltinStrategy, StatusStrategy
-from navarch.cluster.server.request import Json
+from navarch.cluster.server.objects.types import Column, ResourceType, Subresource
 from navarch.cluster.server.reset_fields import RESET_FIELDS, ResetFields
-from navarch.cluster.server.types import Column, ResourceType, Subresource
+from navarch.cluster.server.wire.request import Json
 from navarch.k8s.published import published
 
 __all__ = ["builtin_types"]

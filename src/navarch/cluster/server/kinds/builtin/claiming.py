@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from navarch.cluster.server.request import Json
-from navarch.cluster.server.types import Operation
+from navarch.cluster.server.objects.types import Operation
+from navarch.cluster.server.wire.request import Json
 
 __all__ = ["create_claim", "update_claim"]
 

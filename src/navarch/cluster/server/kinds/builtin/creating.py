@@ -7,8 +7,8 @@ from typing import Final
 from navarch.api.quantity import Quantity
 from navarch.cluster.server.kinds.builtin.defaults.core import default_families, needs_health_port
 from navarch.cluster.server.kinds.builtin.defaults.pods import containers_of
-from navarch.cluster.server.request import Json
-from navarch.cluster.server.types import Operation
+from navarch.cluster.server.objects.types import Operation
+from navarch.cluster.server.wire.request import Json
 
 __all__ = [
     "begin_generation",

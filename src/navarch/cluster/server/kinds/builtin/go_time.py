@@ -6,7 +6,7 @@ import json
 import re
 from typing import Final
 
-from navarch.cluster.server.wire_times import readable_time
+from navarch.cluster.server.wire.times import readable_time
 
 __all__ = ["micro_time_fault", "time_fault"]
 

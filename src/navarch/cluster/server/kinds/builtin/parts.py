@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Final
 
-from navarch.cluster.server.causes import forbidden, invalid
 from navarch.cluster.server.kinds.builtin.checks.containers import check_ephemeral_containers
 from navarch.cluster.server.kinds.builtin.checks.pods import check_pod, removal_faults, resize_faults
 from navarch.cluster.server.kinds.builtin.creating import qos_class
 from navarch.cluster.server.kinds.builtin.signing_requests import ApprovalStrategy, SigningStrategy
 from navarch.cluster.server.kinds.builtin.strategy import BuiltinStrategy, StatusStrategy, count_generation
-from navarch.cluster.server.metadata import metadata_update_faults
-from navarch.cluster.server.request import Json
-from navarch.cluster.server.types import Operation
+from navarch.cluster.server.objects.metadata import metadata_update_faults
+from navarch.cluster.server.objects.types import Operation
+from navarch.cluster.server.wire.causes import forbidden, invalid
+from navarch.cluster.server.wire.request import Json
 from navarch.errors import Cause
 
 __all__ = ["PARTS"]

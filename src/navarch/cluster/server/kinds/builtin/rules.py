@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 
 from navarch.api.names import DNS_SUBDOMAIN
-from navarch.cluster.server.request import Json
-from navarch.cluster.server.types import Operation
+from navarch.cluster.server.objects.types import Operation
+from navarch.cluster.server.wire.request import Json
 from navarch.errors import Cause
 
 __all__ = ["Rules", "no_causes", "no_fields", "nothing", "path_segment_faults"]

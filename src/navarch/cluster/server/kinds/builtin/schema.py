@@ -11,7 +11,7 @@ import msgspec
 
 from navarch.cluster.server.kinds.builtin import shapes
 from navarch.cluster.server.kinds.builtin.shapes import Field, ListOf, MapOf, Scalar, Shape, Struct, Where
-from navarch.cluster.server.request import Json
+from navarch.cluster.server.wire.request import Json
 from navarch.errors import Cause
 from navarch.k8s.published import META, SCHEMA_REFERENCE, published
 

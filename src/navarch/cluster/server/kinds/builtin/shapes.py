@@ -16,8 +16,8 @@ import msgspec
 
 from navarch.api.quantity import Quantity
 from navarch.cluster.server.kinds.builtin.go_time import micro_time_fault, time_fault
-from navarch.cluster.server.objects.fields.gotext import go_kind
-from navarch.cluster.server.wire_times import read_time
+from navarch.cluster.server.wire.go_text import go_kind
+from navarch.cluster.server.wire.times import read_time
 from navarch.errors import InvalidValueError
 
 __all__ = ["Field", "ListOf", "MapOf", "Scalar", "Shape", "Struct", "Where"]

@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from typing import Final
 
 from navarch.api.names import DNS_LABEL, DNS_SUBDOMAIN
-from navarch.cluster.server.causes import duplicate, forbidden, invalid, quoted, required, unsupported
 from navarch.cluster.server.kinds.builtin.strategy import StatusStrategy
-from navarch.cluster.server.metadata import metadata_update_faults
-from navarch.cluster.server.request import Json
-from navarch.cluster.server.types import Operation
+from navarch.cluster.server.objects.metadata import metadata_update_faults
+from navarch.cluster.server.objects.types import Operation
+from navarch.cluster.server.wire.causes import duplicate, forbidden, invalid, quoted, required, unsupported
+from navarch.cluster.server.wire.request import Json
 from navarch.errors import Cause
 
 __all__ = ["ApprovalStrategy", "SigningStrategy", "check_signing_request"]

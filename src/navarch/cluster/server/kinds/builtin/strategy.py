@@ -10,11 +10,11 @@ from navarch.cluster.server.kinds.builtin.cells.rows import Rows
 from navarch.cluster.server.kinds.builtin.checks.common import finalizer_name
 from navarch.cluster.server.kinds.builtin.rules import Rules
 from navarch.cluster.server.kinds.builtin.schema import BuiltinSchema
-from navarch.cluster.server.metadata import immutable_faults, metadata_faults, metadata_update_faults
-from navarch.cluster.server.refusal import MOST_CAUSES
-from navarch.cluster.server.request import Json
+from navarch.cluster.server.objects.metadata import immutable_faults, metadata_faults, metadata_update_faults
+from navarch.cluster.server.objects.types import Operation
 from navarch.cluster.server.reset_fields import ResetFields
-from navarch.cluster.server.types import Operation
+from navarch.cluster.server.wire.request import Json
+from navarch.cluster.server.wire.status_errors import MOST_CAUSES
 from navarch.errors import Cause
 
 __all__ = ["BuiltinStrategy", "StatusStrategy", "count_generation"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from navarch.api.integers import parse_int64
-from navarch.cluster.server.request import Json
-from navarch.cluster.server.types import Operation
+from navarch.cluster.server.objects.types import Operation
+from navarch.cluster.server.wire.request import Json
 
 __all__ = ["begin_template_generation", "count_template_generation", "keep_template_generation", "noted"]
 

@@ -9,11 +9,11 @@ from navarch.api import format_time, truncate_to_seconds
 from navarch.cluster.server.kinds.custom.conditions import TERMINATING, condition, with_condition
 from navarch.cluster.server.kinds.custom.definitions import FINALIZER
 from navarch.cluster.server.kinds.custom.statuses import Statuses
+from navarch.cluster.server.objects.registry import decoded
+from navarch.cluster.server.objects.types import ResourceType
 from navarch.cluster.server.pipeline.endpoints.call import Kernel
-from navarch.cluster.server.refusal import Refusal
-from navarch.cluster.server.registry import decoded
-from navarch.cluster.server.request import Json
-from navarch.cluster.server.types import ResourceType
+from navarch.cluster.server.wire.request import Json
+from navarch.cluster.server.wire.status_errors import StatusError
 from navarch.cluster.storage import StorageError
 
 __all__ = ["Cleanup"]
@@ -61,7 +61,7 @@ class Cleanup:
                 await self._statuses.delete_objects(self._resource)
                 await self._none_left(self._resource)
             return await self._released()
-        except Refusal as refusal:
+        except StatusError as refusal:
             if refusal.reason != "Conflict":
                 await self._failed(refusal)
             return False
@@ -98,7 +98,7 @@ class Cleanup:
         await self._set({**definition, "metadata": {**metadata, "finalizers": left}}, _COMPLETED)
         return True
 
-    async def _failed(self, refusal: Refusal) -> None:
+    async def _failed(self, refusal: StatusError) -> None:
         definition = await self._current()
         if definition is not None:
             said = f"could not delete all CustomResources: {refusal.message}"

@@ -9,8 +9,8 @@ import msgspec
 
 from navarch.cluster.server.kinds.builtin.cells.age import Ages
 from navarch.cluster.server.kinds.custom.jsonpath import Visits, compile_path
-from navarch.cluster.server.request import Json
-from navarch.cluster.server.types import Column
+from navarch.cluster.server.objects.types import Column
+from navarch.cluster.server.wire.request import Json
 from navarch.errors import InvalidValueError
 from navarch.schema.values.violations import go_number
 

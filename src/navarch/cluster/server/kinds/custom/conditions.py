@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from navarch.cluster.server.request import Json
+from navarch.cluster.server.wire.request import Json
 
 __all__ = ["ESTABLISHED", "NAMES_ACCEPTED", "TERMINATING", "condition", "find_condition", "is_true", "with_condition"]
 

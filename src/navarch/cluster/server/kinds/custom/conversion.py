@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 import msgspec
 
 from navarch.cluster.server.kinds.custom.schema import CustomSchema
-from navarch.cluster.server.refusal import Refusal
-from navarch.cluster.server.request import Json
+from navarch.cluster.server.wire.request import Json
+from navarch.cluster.server.wire.status_errors import StatusError
 
 __all__ = ["AskWebhook", "Conversion", "Converter"]
 
@@ -43,7 +43,7 @@ class Conversion(msgspec.Struct, frozen=True):
             return [{**value, "apiVersion": api_version} for value in values]
         if self.ask is None:
             kind = f"{values[0]['apiVersion']}, Kind={values[0]['kind']}"
-            raise Refusal(500, "", f"conversion webhook for {kind} failed: no webhook can be reached from here")
+            raise StatusError(500, "", f"conversion webhook for {kind} failed: no webhook can be reached from here")
         return await self.ask(definition, conversion["webhook"], values, api_version)
 
 
@@ -51,4 +51,4 @@ def _refuse_unknown(values: Sequence[Json], group: str, schemas: Mapping[str, Cu
     for value in values:
         found, _, version = str(value["apiVersion"]).rpartition("/")
         if found != group or version not in schemas:
-            raise Refusal(500, "", f"request to convert CR from an invalid group/version: {value['apiVersion']}")
+            raise StatusError(500, "", f"request to convert CR from an invalid group/version: {value['apiVersion']}")

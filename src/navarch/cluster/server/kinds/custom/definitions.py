@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec.structs import replace
 
-from navarch.cluster.server.budget import current_budget
-from navarch.cluster.server.causes import forbidden, invalid, required
 from navarch.cluster.server.kinds.custom.conditions import ESTABLISHED, TERMINATING, condition, is_true, with_condition
-from navarch.cluster.server.metadata import immutable_faults, metadata_faults, metadata_update_faults
-from navarch.cluster.server.request import Json
-from navarch.cluster.server.types import Operation, ResourceType, Strategy
+from navarch.cluster.server.objects.metadata import immutable_faults, metadata_faults, metadata_update_faults
+from navarch.cluster.server.objects.types import Operation, ResourceType, Strategy
+from navarch.cluster.server.wire.budget import current_budget
+from navarch.cluster.server.wire.causes import forbidden, invalid, required
+from navarch.cluster.server.wire.request import Json
 from navarch.errors import Cause
 
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
-from navarch.cluster.server.described import described
-from navarch.cluster.server.request import Json
-from navarch.cluster.server.types import ResourceType
+from navarch.cluster.server.objects.descriptions import described
+from navarch.cluster.server.objects.types import ResourceType
+from navarch.cluster.server.wire.request import Json
 from navarch.k8s.published import META, SCHEMA_REFERENCE, published, references_in
 
 __all__ = ["document_of"]

@@ -25,11 +25,11 @@ from navarch.cluster.server.kinds.custom.documents import document_of
 from navarch.cluster.server.kinds.custom.naming import named_status
 from navarch.cluster.server.kinds.custom.statuses import Statuses
 from navarch.cluster.server.kinds.custom.strategy import CustomStrategy
+from navarch.cluster.server.objects.registry import decoded
+from navarch.cluster.server.objects.types import ResourceType
 from navarch.cluster.server.pipeline.endpoints.call import Kernel
-from navarch.cluster.server.refusal import Refusal
-from navarch.cluster.server.registry import decoded
-from navarch.cluster.server.request import Json
-from navarch.cluster.server.types import ResourceType
+from navarch.cluster.server.wire.request import Json
+from navarch.cluster.server.wire.status_errors import StatusError
 from navarch.cluster.storage import CompactedError, StorageError, Stored, Watcher
 
 __all__ = ["CustomKinds"]
@@ -132,7 +132,7 @@ class CustomKinds:
             for key in list(self._of_group(group)):
                 try:
                     await self._settle(key)
-                except Refusal as refusal:
+                except StatusError as refusal:
                     if refusal.reason not in {"Conflict", "NotFound"}:
                         _log.warning("the status of a CustomResourceDefinition was refused: %s", refusal.message)
                 except StorageError:  # which concerns all of them

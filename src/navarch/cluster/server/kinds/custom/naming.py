@@ -13,7 +13,7 @@ from navarch.cluster.server.kinds.custom.conditions import (
     is_true,
     with_condition,
 )
-from navarch.cluster.server.request import Json
+from navarch.cluster.server.wire.request import Json
 
 __all__ = ["named_status"]
 

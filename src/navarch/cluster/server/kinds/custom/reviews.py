@@ -12,8 +12,8 @@ import msgspec
 from navarch.cluster.server.pipeline.admission.webhooks.calling import Caller, HttpAnswer
 from navarch.cluster.server.pipeline.admission.webhooks.errors import CallError
 from navarch.cluster.server.pipeline.admission.webhooks.places import place_of
-from navarch.cluster.server.refusal import Refusal
-from navarch.cluster.server.request import Json
+from navarch.cluster.server.wire.request import Json
+from navarch.cluster.server.wire.status_errors import StatusError
 
 __all__ = ["ConversionWebhooks"]
 
@@ -45,8 +45,8 @@ class ConversionWebhooks:
         return [_checked(who, index, pair, api_version) for index, pair in enumerate(zip(values, found, strict=True))]
 
 
-def _refused(message: str) -> Refusal:
-    return Refusal(500, "", message)
+def _refused(message: str) -> StatusError:
+    return StatusError(500, "", message)
 
 
 def _review(webhook: Json, uid: str, values: Sequence[Json], api_version: str) -> Json:

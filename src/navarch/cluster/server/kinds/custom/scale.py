@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from navarch.cluster.server.bodies import decode_json
 from navarch.cluster.server.kinds.custom.scale_paths import AccessError, ScalePaths, integer_at, put_at, text_at
 from navarch.cluster.server.kinds.custom.strategy import CustomStrategy
+from navarch.cluster.server.objects.registry import CHANGED
+from navarch.cluster.server.objects.request_bodies import decode_json
 from navarch.cluster.server.pipeline.endpoints.call import Call
 from navarch.cluster.server.pipeline.endpoints.scaling import (
     API_VERSION,
@@ -20,9 +21,8 @@ from navarch.cluster.server.pipeline.endpoints.scaling import (
     warn_of_fields,
 )
 from navarch.cluster.server.pipeline.endpoints.write import check_name, check_version, metadata_of
-from navarch.cluster.server.refusal import Refusal, bad_request, conflict, not_found
-from navarch.cluster.server.registry import CHANGED
-from navarch.cluster.server.request import Json, Reply
+from navarch.cluster.server.wire.request import Json, Reply
+from navarch.cluster.server.wire.status_errors import StatusError, bad_request, conflict, not_found
 
 __all__ = ["scale"]
 
@@ -33,7 +33,7 @@ async def scale(call: Call) -> Reply:
     """Reads or writes how many replicas a custom object wants."""
     strategy = call.resource.strategy
     if not isinstance(strategy, CustomStrategy) or strategy.form.scale is None:
-        raise Refusal(404, "NotFound", "the server could not find the requested resource", details={})
+        raise StatusError(404, "NotFound", "the server could not find the requested resource", details={})
     paths, is_read = strategy.form.scale, call.info.verb == "get"
     options = {} if is_read else scale_options(call)
     sent = _sent(call) if call.info.verb == "update" else None
@@ -121,6 +121,6 @@ def _scale_of(value: Json, paths: ScalePaths) -> Json:
     return scale_of(value, wanted, actual, selector)
 
 
-def _internal(said: str) -> Refusal:
+def _internal(said: str) -> StatusError:
     details = {"causes": [{"message": said}]}
-    return Refusal(500, "InternalError", f"Internal error occurred: {said}", details=details)
+    return StatusError(500, "InternalError", f"Internal error occurred: {said}", details=details)

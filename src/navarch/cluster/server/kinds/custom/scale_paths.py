@@ -6,8 +6,8 @@ from typing import Any, Final
 
 import msgspec
 
-from navarch.cluster.server.causes import invalid
-from navarch.cluster.server.request import Json
+from navarch.cluster.server.wire.causes import invalid
+from navarch.cluster.server.wire.request import Json
 from navarch.errors import Cause
 from navarch.schema.values.violations import go_number, shown
 

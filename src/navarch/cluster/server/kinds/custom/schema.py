@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
-from navarch.cluster.server.budget import RequestBudget, cel_budget, opened
 from navarch.cluster.server.kinds.builtin.schema import struct_of
 from navarch.cluster.server.kinds.builtin.shapes import Where
 from navarch.cluster.server.kinds.custom.shaping import compile_filling, compile_knowing
-from navarch.cluster.server.objects.fields.gotext import go_kind
-from navarch.cluster.server.refusal import Refusal
-from navarch.cluster.server.request import Json
+from navarch.cluster.server.wire.budget import RequestBudget, cel_budget, opened
+from navarch.cluster.server.wire.go_text import go_kind
+from navarch.cluster.server.wire.request import Json
+from navarch.cluster.server.wire.status_errors import StatusError
 from navarch.errors import Cause
 from navarch.k8s.published import META
 from navarch.schema import cel
@@ -101,7 +101,7 @@ class CustomSchema:
         """
         prune_unknown(value, self._document)
         if self._fill is not None:
-            with suppress(Refusal), opened(RequestBudget()):
+            with suppress(StatusError), opened(RequestBudget()):
                 self._fill(value)
 
     def shape_faults(self, value: Json, old: Json | None) -> list[Cause]:

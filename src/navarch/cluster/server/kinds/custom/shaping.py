@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final, NamedTuple
 
 from navarch.api.json_patch import copy_json
-from navarch.cluster.server.budget import current_budget
-from navarch.cluster.server.request import Json
+from navarch.cluster.server.wire.budget import current_budget
+from navarch.cluster.server.wire.request import Json
 
 __all__ = ["compile_filling", "compile_knowing"]
 

@@ -6,11 +6,11 @@ from typing import Final
 
 import msgspec
 
+from navarch.cluster.server.objects.types import ResourceType
 from navarch.cluster.server.pipeline.endpoints.call import Call, Kernel
 from navarch.cluster.server.pipeline.endpoints.removal import delete_all
 from navarch.cluster.server.pipeline.endpoints.write import update
-from navarch.cluster.server.request import ApiRequest, Json, RequestInfo, User
-from navarch.cluster.server.types import ResourceType
+from navarch.cluster.server.wire.request import ApiRequest, Json, RequestInfo, User
 
 __all__ = ["Statuses"]
 

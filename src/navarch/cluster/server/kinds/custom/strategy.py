@@ -8,10 +8,10 @@ from typing import Any, Final
 from navarch.cluster.server.kinds.custom.columns import Cells
 from navarch.cluster.server.kinds.custom.scale_paths import ScalePaths
 from navarch.cluster.server.kinds.custom.schema import CustomSchema
-from navarch.cluster.server.metadata import metadata_faults, metadata_update_faults
-from navarch.cluster.server.refusal import forbidden
-from navarch.cluster.server.request import Json
-from navarch.cluster.server.types import Operation
+from navarch.cluster.server.objects.metadata import metadata_faults, metadata_update_faults
+from navarch.cluster.server.objects.types import Operation
+from navarch.cluster.server.wire.request import Json
+from navarch.cluster.server.wire.status_errors import forbidden
 from navarch.errors import Cause
 
 __all__ = ["CustomStrategy", "Form", "StatusStrategy"]

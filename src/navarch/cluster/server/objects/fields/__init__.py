@@ -1,6 +1,5 @@
 """Managed fields: who owns which field of an object, server-side apply, and patches."""
 
-from navarch.cluster.server.objects.fields.applied_bodies import applied_object
 from navarch.cluster.server.objects.fields.applying import applied
 from navarch.cluster.server.objects.fields.kinds import KindShape, builtin_shape, custom_shape, shape_of
 from navarch.cluster.server.objects.fields.managers import settled, updated
@@ -12,6 +11,7 @@ from navarch.cluster.server.objects.fields.scaling import (
     entries_of_scale,
     updated_scale,
 )
+from navarch.cluster.server.wire.apply_bodies import applied_object
 
 __all__ = [
     "KindShape",

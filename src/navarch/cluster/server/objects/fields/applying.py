@@ -16,8 +16,8 @@ from navarch.cluster.server.objects.fields.managers import NOBODYS, Change, conv
 from navarch.cluster.server.objects.fields.merging import merged, with_named_members, without, without_nulls
 from navarch.cluster.server.objects.fields.reading import UnfitError, set_of
 from navarch.cluster.server.objects.fields.sets import Tree, covers, difference, intersection, paths, union
-from navarch.cluster.server.refusal import Refusal, bad_request
-from navarch.cluster.server.request import Json
+from navarch.cluster.server.wire.request import Json
+from navarch.cluster.server.wire.status_errors import StatusError, bad_request
 
 __all__ = ["applied"]
 
@@ -35,7 +35,7 @@ def applied(
 ) -> Json:
     """The object after `manager` applied `patch` to it, with its managed fields; without defaults.
 
-    It shares nothing with `live`, which is None if there is no such object yet. Raises Refusal: for fields that others
+    It shares nothing with `live`, which is None if there is no such object yet. Raises StatusError: for fields that others
     own (409, unless `force`), a wrong kind, managed fields in the patch, or one that does not fit the schema.
     """
     _check_kind(patch, shape)
@@ -46,7 +46,7 @@ def applied(
         raise bad_request("exceeded max depth") from None
     except UnfitError as error:
         # Only what got into the store by another way than this server can be like that.
-        raise Refusal(500, "", f"failed to create typed live object ({_kind_text(shape)}): {error}") from None
+        raise StatusError(500, "", f"failed to create typed live object ({_kind_text(shape)}): {error}") from None
     if manager == lastapplied.MANAGER:
         lastapplied.refresh(result, patch)
     return result
@@ -116,7 +116,7 @@ class _Apply(msgspec.Struct):
             namespace, name = (_text(named.get(part)) for part in ("namespace", "name"))
             where = f"{namespace}/{name}; {_kind_text(self.shape)}"
             faults = said(misfits(self.patch, self.shape.root))
-            raise Refusal(500, "", f"failed to create typed patch object ({where}): {faults}")
+            raise StatusError(500, "", f"failed to create typed patch object ({where}): {faults}")
 
     def _fields(self) -> Tree:
         """What is applied, with the fields that belong to nobody: they hold on to what is around them."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from navarch.cluster.server.objects.fields.gotext import go_text, go_type
+from navarch.cluster.server.wire.go_text import go_text, go_type
 
 __all__ = ["StrategicError", "arranged", "check_order", "deduplicated", "element_type", "identity", "key_of"]
 

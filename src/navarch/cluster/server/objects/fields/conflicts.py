@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from navarch.cluster.server.objects.fields.elements import shown
 from navarch.cluster.server.objects.fields.entries import Holder, Holding
-from navarch.cluster.server.objects.fields.gotext import go_quoted
-from navarch.cluster.server.refusal import Refusal
+from navarch.cluster.server.wire.go_text import go_quoted
+from navarch.cluster.server.wire.status_errors import StatusError
 
 __all__ = ["Conflict", "refused"]
 
@@ -20,7 +20,7 @@ class Conflict(NamedTuple):
     path: tuple[str, ...]
 
 
-def refused(conflicts: list[Conflict]) -> Refusal:
+def refused(conflicts: list[Conflict]) -> StatusError:
     """409, with every field."""
     causes = [
         {
@@ -30,7 +30,7 @@ def refused(conflicts: list[Conflict]) -> Refusal:
         }
         for conflict in conflicts
     ]
-    return Refusal(409, "Conflict", _message(conflicts), details={"causes": causes})
+    return StatusError(409, "Conflict", _message(conflicts), details={"causes": causes})
 
 
 def _message(conflicts: list[Conflict]) -> str:

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from navarch.api.integers import parse_int64
-from navarch.cluster.server.objects.fields.gotext import go_number, go_quoted
+from navarch.cluster.server.wire.go_text import go_number, go_quoted
 
 __all__ = ["canonical_element", "key_element", "order", "quoted", "shown", "value_element", "written"]
 

@@ -8,8 +8,8 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from navarch.cluster.server.objects.fields.sets import Tree, decoded, union
-from navarch.cluster.server.request import Json
-from navarch.cluster.server.wire_times import read_time
+from navarch.cluster.server.wire.request import Json
+from navarch.cluster.server.wire.times import read_time
 
 __all__ = ["Holder", "Holders", "Holding", "capped", "decoded_entries", "encoded", "held", "holder"]
 

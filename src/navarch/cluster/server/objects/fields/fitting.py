@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from navarch.cluster.server.objects.fields.elements import shown
-from navarch.cluster.server.objects.fields.gotext import go_literal, go_text, go_type
 from navarch.cluster.server.objects.fields.reading import UnfitError, by_element, item_element
 from navarch.cluster.server.objects.fields.shapes import Form, Shape
+from navarch.cluster.server.wire.go_text import go_literal, go_text, go_type
 
 __all__ = ["fits", "misfits"]
 

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from navarch.cluster.server.objects.fields.resets import Reset, reset_of
 from navarch.cluster.server.objects.fields.shapes import META, REFERENCE, Shape, Shapes
-from navarch.cluster.server.request import Json
-from navarch.cluster.server.types import Catalog, ResourceType
+from navarch.cluster.server.objects.types import Catalog, ResourceType
+from navarch.cluster.server.wire.request import Json
 from navarch.k8s.published import published
 
 __all__ = ["KindShape", "builtin_shape", "custom_shape", "shape_of"]

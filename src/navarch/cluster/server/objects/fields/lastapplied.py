@@ -11,7 +11,7 @@ from navarch.cluster.server.objects.fields.fitting import fits
 from navarch.cluster.server.objects.fields.kinds import KindShape
 from navarch.cluster.server.objects.fields.reading import compare_maps, set_of
 from navarch.cluster.server.objects.fields.sets import Tree, difference, has
-from navarch.cluster.server.request import Json
+from navarch.cluster.server.wire.request import Json
 
 __all__ = ["MANAGER", "refresh", "unexpected"]
 

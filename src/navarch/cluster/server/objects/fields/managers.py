@@ -20,7 +20,7 @@ from navarch.cluster.server.objects.fields.reading import UnfitError, compare_ma
 from navarch.cluster.server.objects.fields.resets import NO_RESET, Reset
 from navarch.cluster.server.objects.fields.sets import LEAF, SELF, Tree, difference, union
 from navarch.cluster.server.objects.fields.shapes import DEDUCED, Form, Shape
-from navarch.cluster.server.request import Json
+from navarch.cluster.server.wire.request import Json
 
 __all__ = ["Change", "owned_after", "settled", "updated"]
 

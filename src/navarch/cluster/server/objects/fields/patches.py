@@ -7,13 +7,13 @@ from typing import Any, Final
 import msgspec
 
 from navarch.api import apply_json_patch, apply_merge_patch
-from navarch.cluster.server.budget import bounded_json, current_budget
-from navarch.cluster.server.objects.fields.gotext import go_kind, go_quoted, go_text
-from navarch.cluster.server.objects.fields.json_faults import json_fault
 from navarch.cluster.server.objects.fields.strategic import StrategicError, strategic_merge
-from navarch.cluster.server.refusal import Refusal, bad_request
-from navarch.cluster.server.request import Json
-from navarch.cluster.server.types import ResourceType
+from navarch.cluster.server.objects.types import ResourceType
+from navarch.cluster.server.wire.budget import bounded_json, current_budget
+from navarch.cluster.server.wire.go_text import go_kind, go_quoted, go_text
+from navarch.cluster.server.wire.json_errors import json_fault
+from navarch.cluster.server.wire.request import Json
+from navarch.cluster.server.wire.status_errors import StatusError, bad_request
 from navarch.errors import PatchError
 
 __all__ = ["patched", "unfit_patch", "unknown_in_operations", "unsupported"]
@@ -32,7 +32,7 @@ def patched(
 ) -> Json:
     """The live object after a JSON, merge or strategic merge patch; `live` is not changed.
 
-    What the result looks like is not checked; see `unfit_patch`. Raises Refusal.
+    What the result looks like is not checked; see `unfit_patch`. Raises StatusError.
     """
     try:
         return _patched(live, body, media_type, resource, field_validation)
@@ -50,13 +50,13 @@ def _patched(live: Json, body: bytes, media_type: str, resource: ResourceType, f
     raise unsupported(resource)
 
 
-def unsupported(resource: ResourceType) -> Refusal:
+def unsupported(resource: ResourceType) -> StatusError:
     """415: no patch is of that media type."""
     if not resource.is_custom:
-        return Refusal(415, "UnsupportedMediaType", "415: Unsupported Media Type", details={})
+        return StatusError(415, "UnsupportedMediaType", "415: Unsupported Media Type", details={})
     accepted = f"{JSON_PATCH}, {MERGE_PATCH}, {APPLY}"
     message = f"the body of the request was in an unknown format - accepted media types include: {accepted}"
-    return Refusal(415, "UnsupportedMediaType", message)
+    return StatusError(415, "UnsupportedMediaType", message)
 
 
 def _json_patched(live: Json, body: bytes, field_validation: str) -> Any:
@@ -114,14 +114,14 @@ def _rooted(operation: Any) -> Any:
     return {**operation, **{name: path[path.index("/") :] for name, path in paths.items() if "/" in path}}
 
 
-def _too_many(count: int) -> Refusal:
+def _too_many(count: int) -> StatusError:
     message = f"The allowed maximum operations in a JSON patch is {_MOST_OPERATIONS}, got {count}"
-    return Refusal(413, "RequestEntityTooLarge", f"Request entity too large: {message}")
+    return StatusError(413, "RequestEntityTooLarge", f"Request entity too large: {message}")
 
 
-def rejected() -> Refusal:
+def rejected() -> StatusError:
     """422, without a word about what is wrong."""
-    return Refusal(422, "Invalid", "the server rejected our request due to an error in our request", details={})
+    return StatusError(422, "Invalid", "the server rejected our request due to an error in our request", details={})
 
 
 def _merge_patched(live: Json, body: bytes, field_validation: str) -> Any:
@@ -150,7 +150,7 @@ def _strategic_patched(live: Json, body: bytes, resource: ResourceType) -> Json:
     except StrategicError as error:
         if error.code == 400:
             raise bad_request(str(error)) from None
-        raise rejected() if error.code == 422 else Refusal(500, "", str(error)) from None
+        raise rejected() if error.code == 422 else StatusError(500, "", str(error)) from None
 
 
 def _decoded(body: bytes, prefix: str) -> Any:
@@ -174,9 +174,9 @@ def _as_object(result: Any, resource: ResourceType) -> Json:
     return result
 
 
-def unfit_patch(result: Any, why: str, *, strategic: bytes | None = None) -> Refusal:
+def unfit_patch(result: Any, why: str, *, strategic: bytes | None = None) -> StatusError:
     """422: what a patch made cannot be read. `strategic` is the patch, if it is a strategic merge patch."""
     shown = go_text(msgspec.json.decode(strategic)) if strategic else msgspec.json.encode(result).decode()
     message = f"Invalid value: {go_quoted(shown)}: {why}"
     causes = [{"reason": "FieldValueInvalid", "message": message, "field": "patch"}]
-    return Refusal(422, "Invalid", f' "" is invalid: patch: {message}', details={"causes": causes})
+    return StatusError(422, "Invalid", f' "" is invalid: patch: {message}', details={"causes": causes})

@@ -13,7 +13,7 @@ from navarch.cluster.server.objects.fields.entries import Holders, Holding, enco
 from navarch.cluster.server.objects.fields.kinds import KindShape, builtin_shape
 from navarch.cluster.server.objects.fields.managers import updated
 from navarch.cluster.server.objects.fields.sets import LEAF, Tree, difference, has
-from navarch.cluster.server.request import Json
+from navarch.cluster.server.wire.request import Json
 from navarch.k8s.published import published
 
 __all__ = ["ScaleApply", "applied_scale", "entries_from_scale", "entries_of_scale", "updated_scale"]

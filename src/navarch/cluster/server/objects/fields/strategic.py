@@ -11,9 +11,9 @@ from typing import Any, Final
 
 from navarch.cluster.server.objects.fields import arranging
 from navarch.cluster.server.objects.fields.arranging import StrategicError, identity
-from navarch.cluster.server.objects.fields.gotext import go_text, go_type
 from navarch.cluster.server.objects.fields.shapes import REFERENCE
-from navarch.cluster.server.request import Json
+from navarch.cluster.server.wire.go_text import go_text, go_type
+from navarch.cluster.server.wire.request import Json
 from navarch.k8s.published import published
 
 __all__ = ["StrategicError", "strategic_merge"]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from navarch.api.selectors import Labels
-from navarch.cluster.server.request import Json
+from navarch.cluster.server.wire.request import Json
 from navarch.errors import InvalidValueError
 
 __all__ = ["aggregated_rules", "stale_aggregates"]

@@ -7,7 +7,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from navarch.api.selectors import Fields, Operator
-from navarch.cluster.server.request import ApiRequest, RequestInfo
+from navarch.cluster.server.wire.request import ApiRequest, RequestInfo
 from navarch.errors import InvalidValueError
 
 __all__ = ["attributes_of"]

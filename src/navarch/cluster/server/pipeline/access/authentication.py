@@ -15,7 +15,7 @@ from navarch.cluster.server.pipeline.access.impersonation import Impersonation
 from navarch.cluster.server.pipeline.access.signing import InvalidTokenError
 from navarch.cluster.server.pipeline.access.tokens import Proof, ServiceAccountTokens
 from navarch.cluster.server.pipeline.access.users import ANONYMOUS, authenticated
-from navarch.cluster.server.request import ApiRequest, User
+from navarch.cluster.server.wire.request import ApiRequest, User
 
 __all__ = ["Authenticator"]
 
@@ -71,7 +71,7 @@ class Authenticator:
         return ANONYMOUS if self._anonymous and not refused else None
 
     async def impersonated(self, request: ApiRequest, user: User) -> User:
-        """Whom the request acts as: the user, or whom it names and the user may act as. Raises `Refusal`."""
+        """Whom the request acts as: the user, or whom it names and the user may act as. Raises `StatusError`."""
         found = self._impersonation.impersonated(request, user)
         return user if found is None else found.user
 

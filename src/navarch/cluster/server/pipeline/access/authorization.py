@@ -8,8 +8,8 @@ from typing import Final, NamedTuple
 from navarch.cluster.server.pipeline.access.policy import Grant, Granted, MissingRoleError, Policy
 from navarch.cluster.server.pipeline.access.rules import Rule
 from navarch.cluster.server.pipeline.access.users import MASTERS
-from navarch.cluster.server.refusal import Refusal, forbidden
-from navarch.cluster.server.request import Json, RequestInfo, User
+from navarch.cluster.server.wire.request import Json, RequestInfo, User
+from navarch.cluster.server.wire.status_errors import StatusError, forbidden
 from navarch.schema.values.violations import go_quoted
 
 __all__ = ["Authorizer", "Decision", "UserRules", "refusal_of", "said_together"]
@@ -162,10 +162,10 @@ def said_together(errors: list[str]) -> str:
     return f"[{', '.join(different)}]" if len(different) > 1 else "".join(different)
 
 
-def refusal_of(user: User, info: RequestInfo, reason: str = "") -> Refusal:
+def refusal_of(user: User, info: RequestInfo, reason: str = "") -> StatusError:
     """403: the user may not make this request."""
     if not info.is_resource:
-        return Refusal(403, "Forbidden", f"forbidden: {_sentence(user, info, reason)}", details={})
+        return StatusError(403, "Forbidden", f"forbidden: {_sentence(user, info, reason)}", details={})
     return forbidden(info.group, info.resource, info.name, _sentence(user, info, reason))
 
 

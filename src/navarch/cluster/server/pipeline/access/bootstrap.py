@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from navarch.cluster.server.pipeline.access.policy import RBAC_GROUP
-from navarch.cluster.server.request import Json
+from navarch.cluster.server.wire.request import Json
 
 __all__ = ["bootstrap_roles"]
 

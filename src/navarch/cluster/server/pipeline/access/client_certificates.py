@@ -11,7 +11,7 @@ from cryptography.x509.oid import NameOID
 
 from navarch._base.clock import Clock
 from navarch.cluster.server.pipeline.access.users import CREDENTIAL_ID
-from navarch.cluster.server.request import User
+from navarch.cluster.server.wire.request import User
 
 __all__ = ["ClientCertificates", "InvalidCertificateError"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from navarch.cluster.server.budget import current_budget
 from navarch.cluster.server.pipeline.access.rules import Rule
+from navarch.cluster.server.wire.budget import current_budget
 
 __all__ = ["lacking_parts"]
 

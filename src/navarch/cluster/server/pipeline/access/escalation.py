@@ -12,8 +12,8 @@ from navarch.cluster.server.pipeline.access.coverage import lacking_parts
 from navarch.cluster.server.pipeline.access.policy import RBAC_GROUP, MissingRoleError
 from navarch.cluster.server.pipeline.access.rules import Rule
 from navarch.cluster.server.pipeline.access.users import MASTERS
-from navarch.cluster.server.refusal import Refusal, forbidden, not_found
-from navarch.cluster.server.request import Json, RequestInfo, User
+from navarch.cluster.server.wire.request import Json, RequestInfo, User
+from navarch.cluster.server.wire.status_errors import StatusError, forbidden, not_found
 from navarch.schema.values.violations import go_quoted
 
 __all__ = ["check_escalation"]
@@ -25,7 +25,7 @@ _OF_THE_COLLECTOR: Final = ("ownerReferences", "finalizers", "selfLink", "manage
 
 
 def check_escalation(authorizer: Authorizer, user: User, info: RequestInfo, value: Json, old: Json | None) -> None:
-    """Raises `Refusal` if writing this role or binding would give away rights that the user does not have.
+    """Raises `StatusError` if writing this role or binding would give away rights that the user does not have.
 
     To be asked before `value` is created (`old` is None) or replaces `old`; other resources than those of RBAC pass.
     """
@@ -95,7 +95,7 @@ class _Check:
         together = f"[{', '.join(dict.fromkeys(texts))}]"
         return f"; resolution errors: {together if len(set(texts)) == 1 else f'[{together}]'}" if texts else ""
 
-    def _forbidden(self, why: str) -> Refusal:
+    def _forbidden(self, why: str) -> StatusError:
         return forbidden(RBAC_GROUP, self._info.resource, self._name, why)
 
 

@@ -28,8 +28,8 @@ from navarch.cluster.server.pipeline.access.users import (
     service_account_of,
     with_group,
 )
-from navarch.cluster.server.refusal import Refusal, bad_request
-from navarch.cluster.server.request import ApiRequest, RequestInfo, User, request_info
+from navarch.cluster.server.wire.request import ApiRequest, RequestInfo, User, request_info
+from navarch.cluster.server.wire.status_errors import StatusError, bad_request
 from navarch.schema.values.violations import go_quoted
 
 __all__ = ["Impersonated", "Impersonation"]
@@ -74,7 +74,7 @@ class Impersonation:
         self._last: dict[str, _Mode] = {}
 
     def impersonated(self, request: ApiRequest, user: User) -> Impersonated | None:
-        """Whom the request acts as; None if it wishes nothing of the kind. Raises `Refusal`."""
+        """Whom the request acts as; None if it wishes nothing of the kind. Raises `StatusError`."""
         if not any(name.startswith(_PREFIX) for name in request.headers):
             return None
         wanted = _wanted(request.headers)
@@ -83,13 +83,13 @@ class Impersonation:
     def _checked(self, wanted: User, user: User, info: RequestInfo) -> Impersonated:
         """The way that worked last for this requester comes first; of all refusals the first counts."""
         last = self._last.get(user.name)
-        first: Refusal | None = None
+        first: StatusError | None = None
         for mode in sorted(_MODES, key=lambda mode: mode is not last):
             if not mode.applies(wanted, user):
                 continue
             try:
                 found = _Check(self._authorizer, mode, user).impersonated(wanted, info)
-            except Refusal as refusal:
+            except StatusError as refusal:
                 first = first or refusal
                 continue
             self._remember(user.name, mode)
@@ -112,7 +112,7 @@ class _Check:
         self._user = user
 
     def impersonated(self, wanted: User, info: RequestInfo) -> Impersonated:
-        """Raises `Refusal` unless every part of the wish is allowed."""
+        """Raises `StatusError` unless every part of the wish is allowed."""
         if self._mode.name:
             self._require(replace(info, verb=f"impersonate-on:{self._mode.name}:{info.verb}"))
         self._require(self._about_name(wanted.name))
@@ -165,7 +165,7 @@ class _Check:
         if not decision.allowed:
             raise self._refusal(info, decision.reason)
 
-    def _refusal(self, info: RequestInfo, reason: str) -> Refusal:
+    def _refusal(self, info: RequestInfo, reason: str) -> StatusError:
         return refusal_of(self._user, info, reason)
 
 

@@ -10,7 +10,7 @@ import msgspec
 from navarch.cluster.server.pipeline.access.aggregation import aggregated_rules
 from navarch.cluster.server.pipeline.access.rules import Rule
 from navarch.cluster.server.pipeline.access.users import service_account_name
-from navarch.cluster.server.request import Json, User
+from navarch.cluster.server.wire.request import Json, User
 from navarch.schema.values.violations import go_quoted
 
 __all__ = ["RBAC_GROUP", "Grant", "Granted", "MissingRoleError", "Policy"]

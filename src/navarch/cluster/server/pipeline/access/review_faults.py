@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from navarch.api.names import LABEL_KEY, LABEL_VALUE
 from navarch.api.selectors import Fields, Labels
-from navarch.cluster.server.request import Json
+from navarch.cluster.server.wire.request import Json
 from navarch.errors import Cause, InvalidValueError
 from navarch.schema.values.violations import go_quoted
 

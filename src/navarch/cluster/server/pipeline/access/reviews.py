@@ -18,8 +18,8 @@ from navarch.cluster.server.pipeline.access.review_faults import (
 from navarch.cluster.server.pipeline.access.rules import Rule
 from navarch.cluster.server.pipeline.access.signing import InvalidTokenError
 from navarch.cluster.server.pipeline.access.users import user_info
-from navarch.cluster.server.refusal import bad_request, invalid
-from navarch.cluster.server.request import Json, RequestInfo, User
+from navarch.cluster.server.wire.request import Json, RequestInfo, User
+from navarch.cluster.server.wire.status_errors import bad_request, invalid
 from navarch.errors import Cause
 
 __all__ = ["REVIEWS", "Reviews"]
@@ -51,7 +51,7 @@ class Reviews:
         self._clock = clock
 
     async def review(self, kind: str, body: Json, user: User, namespace: str = "") -> Json:
-        """The review of one of the kinds of `REVIEWS` with its status; `user` asks. Raises `Refusal`.
+        """The review of one of the kinds of `REVIEWS` with its status; `user` asks. Raises `StatusError`.
 
         `body` fits the kind's schema. It is not changed.
         """

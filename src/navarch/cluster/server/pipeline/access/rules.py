@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import msgspec
 
-from navarch.cluster.server.request import Json
+from navarch.cluster.server.wire.request import Json
 
 __all__ = ["Rule"]
 

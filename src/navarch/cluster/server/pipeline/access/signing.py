@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature, encode_dss_signature
 
-from navarch.cluster.server.request import Json
+from navarch.cluster.server.wire.request import Json
 from navarch.errors import ConfigError
 
 __all__ = ["InvalidTokenError", "SigningKey", "decode_part"]

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from navarch.api.times import format_time
 from navarch.cluster.server.pipeline.access.tokens import Bound, ServiceAccountTokens
-from navarch.cluster.server.refusal import bad_request, conflict, invalid, not_found
-from navarch.cluster.server.request import Json
+from navarch.cluster.server.wire.request import Json
+from navarch.cluster.server.wire.status_errors import bad_request, conflict, invalid, not_found
 from navarch.errors import Cause
 from navarch.schema.values.violations import go_quoted
 
@@ -27,7 +27,7 @@ _RESOURCES: Final = {"Pod": "pods", "Node": "nodes", "Secret": "secrets"}
 
 
 async def request_token(tokens: ServiceAccountTokens, namespace: str, name: str, body: Json) -> Json:
-    """The TokenRequest with its token, for the ServiceAccount of the path; raises `Refusal`."""
+    """The TokenRequest with its token, for the ServiceAccount of the path; raises `StatusError`."""
     metadata: Json = {**(body.get("metadata") or {})}
     _check_identity(metadata, namespace, name)
     account = await tokens.objects.get("", "serviceaccounts", namespace, name)

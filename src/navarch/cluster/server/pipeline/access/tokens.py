@@ -20,7 +20,7 @@ from navarch.cluster.server.pipeline.access.users import (
     service_account_name,
     service_account_of,
 )
-from navarch.cluster.server.request import Json, User
+from navarch.cluster.server.wire.request import Json, User
 from navarch.schema.values.violations import go_quoted
 
 __all__ = ["ISSUER", "Bound", "Objects", "Proof", "ServiceAccountTokens"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from navarch.api.names import DNS_LABEL, DNS_SUBDOMAIN
-from navarch.cluster.server.request import Json, User
+from navarch.cluster.server.wire.request import Json, User
 
 __all__ = [
     "ALL_AUTHENTICATED",

@@ -6,8 +6,8 @@ from typing import Protocol
 
 import msgspec
 
-from navarch.cluster.server.request import Json, User
-from navarch.cluster.server.types import ResourceType
+from navarch.cluster.server.objects.types import ResourceType
+from navarch.cluster.server.wire.request import Json, User
 
 __all__ = ["Admission", "Attributes", "Warnings"]
 
@@ -42,7 +42,7 @@ class Attributes(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Admission(Protocol):
-    """Everything between authorization and storage that may change or refuse a request. Raises `Refusal`."""
+    """Everything between authorization and storage that may change or refuse a request. Raises `StatusError`."""
 
     async def mutate(self, attributes: Attributes, warnings: Warnings) -> Json | None:
         """The object as admission wants it: the same if it has nothing to say. Adds to `warnings`."""

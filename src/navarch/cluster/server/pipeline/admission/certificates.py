@@ -7,8 +7,8 @@ from typing import Final
 
 from navarch.cluster.server.pipeline.access.authorization import Authorizer
 from navarch.cluster.server.pipeline.admission.attributes import Attributes
-from navarch.cluster.server.refusal import Refusal, forbidden
-from navarch.cluster.server.request import Json, RequestInfo
+from navarch.cluster.server.wire.request import Json, RequestInfo
+from navarch.cluster.server.wire.status_errors import StatusError, forbidden
 from navarch.schema.values.violations import go_quoted
 
 __all__ = ["CertificateRights"]
@@ -26,7 +26,7 @@ class CertificateRights:
         self._authorizer = authorizer
 
     def check(self, attributes: Attributes) -> None:
-        """Raises Refusal."""
+        """Raises StatusError."""
         resource, value, old = attributes.resource, attributes.value, attributes.old
         if resource.plural != _REQUESTS or resource.group != _GROUP or value is None:
             return
@@ -70,5 +70,5 @@ def _check_subject(attributes: Attributes, value: Json) -> None:
         raise _forbidden(attributes, f"use of {_CLIENT_SIGNER} signer with {_MASTERS} group is not allowed")
 
 
-def _forbidden(attributes: Attributes, why: str) -> Refusal:
+def _forbidden(attributes: Attributes, why: str) -> StatusError:
     return forbidden(attributes.resource.group, attributes.resource.plural, attributes.told_name, why)

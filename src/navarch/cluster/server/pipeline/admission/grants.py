@@ -8,7 +8,7 @@ from navarch.cluster.server.pipeline.access.authorization import Authorizer
 from navarch.cluster.server.pipeline.access.escalation import check_escalation
 from navarch.cluster.server.pipeline.access.policy import RBAC_GROUP
 from navarch.cluster.server.pipeline.admission.attributes import Attributes, Warnings
-from navarch.cluster.server.request import Json, RequestInfo
+from navarch.cluster.server.wire.request import Json, RequestInfo
 
 __all__ = ["Grants"]
 

@@ -8,10 +8,10 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from navarch.api.selectors import Labels
+from navarch.cluster.server.objects.types import Catalog, ResourceType
 from navarch.cluster.server.pipeline.admission.attributes import Attributes
-from navarch.cluster.server.refusal import Refusal
-from navarch.cluster.server.request import Json
-from navarch.cluster.server.types import Catalog, ResourceType
+from navarch.cluster.server.wire.request import Json
+from navarch.cluster.server.wire.status_errors import StatusError
 from navarch.errors import InvalidValueError
 
 __all__ = ["Equivalents", "FindNamespace", "Matcher", "Shown", "internal_error", "is_exempt", "shown_as"]
@@ -37,10 +37,10 @@ def is_exempt(attributes: Attributes) -> bool:
     return attributes.resource.group == "admissionregistration.k8s.io" and attributes.resource.plural in _EXEMPT
 
 
-def internal_error(why: str) -> Refusal:
+def internal_error(why: str) -> StatusError:
     """500: the server could not find out whether the request may pass."""
     details = {"causes": [{"message": why}]}
-    return Refusal(500, "InternalError", f"Internal error occurred: {why}", details=details)
+    return StatusError(500, "InternalError", f"Internal error occurred: {why}", details=details)
 
 
 class Equivalents:
@@ -134,7 +134,7 @@ class Matcher:
     async def match(
         self, attributes: Attributes, equivalents: Equivalents, find_namespace: FindNamespace
     ) -> ResourceType | None:
-        """The resource as which the request is to be shown; None if it is none of these. Raises Refusal."""
+        """The resource as which the request is to be shown; None if it is none of these. Raises StatusError."""
         resource = self._covered(attributes, equivalents)
         if resource is None:
             return None

@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from navarch.cluster.server.pipeline.admission.attributes import Attributes, Warnings
-from navarch.cluster.server.refusal import Refusal, forbidden, not_found
-from navarch.cluster.server.request import Json
+from navarch.cluster.server.wire.request import Json
+from navarch.cluster.server.wire.status_errors import StatusError, forbidden, not_found
 
 __all__ = ["FindNamespace", "NamespaceLifecycle"]
 
@@ -57,7 +57,7 @@ def _refuse_end_of_immortal(attributes: Attributes) -> None:
         raise forbidden("", "namespaces", attributes.name, "this namespace may not be deleted")
 
 
-def _terminating(attributes: Attributes) -> Refusal:
+def _terminating(attributes: Attributes) -> StatusError:
     resource, namespace = attributes.resource, attributes.namespace
     why = f"unable to create new content in namespace {namespace} because it is being terminated"
     refusal = forbidden(resource.group, resource.plural, _said_name(attributes), why)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from navarch.cluster.server.registry import Registry
-from navarch.cluster.server.request import Json
-from navarch.cluster.server.types import Catalog, ResourceType
-from navarch.cluster.server.views import value_of
+from navarch.cluster.server.objects.registry import Registry
+from navarch.cluster.server.objects.types import Catalog, ResourceType
+from navarch.cluster.server.objects.views import value_of
+from navarch.cluster.server.wire.request import Json
 
 __all__ = ["Objects"]
 

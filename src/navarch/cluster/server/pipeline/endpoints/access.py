@@ -7,14 +7,14 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from navarch.cluster.server.bodies import decode_object
-from navarch.cluster.server.kinds.builtin.endpoints.bodies import sent
 from navarch.cluster.server.objects.fields import builtin_shape, updated
+from navarch.cluster.server.objects.request_bodies import decode_object
 from navarch.cluster.server.pipeline.access import REVIEWS, Reviews, ServiceAccountTokens, request_token
 from navarch.cluster.server.pipeline.endpoints.call import Call
 from navarch.cluster.server.pipeline.endpoints.options import write_options
 from navarch.cluster.server.pipeline.endpoints.write import metadata_of, own
-from navarch.cluster.server.request import Json, Reply
+from navarch.cluster.server.pipeline.subresources.bodies import sent
+from navarch.cluster.server.wire.request import Json, Reply
 from navarch.k8s.published import published
 
 __all__ = ["access_endpoints"]

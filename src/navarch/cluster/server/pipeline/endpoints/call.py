@@ -10,16 +10,16 @@ from msgspec.structs import replace
 
 from navarch._base.clock import Clock
 from navarch.api import format_time, truncate_to_seconds
-from navarch.cluster.server.budget import current_budget
-from navarch.cluster.server.negotiation import Form, asked_form
+from navarch.cluster.server.objects.registry import Registry
+from navarch.cluster.server.objects.response_bodies import shaped
+from navarch.cluster.server.objects.types import Catalog, Operation, ResourceType
+from navarch.cluster.server.objects.views import seen
+from navarch.cluster.server.objects.watches import Watches
 from navarch.cluster.server.pipeline.admission.attributes import Admission, Attributes
-from navarch.cluster.server.refusal import forbidden
-from navarch.cluster.server.registry import Registry
-from navarch.cluster.server.request import ApiRequest, Json, Reply, RequestInfo, User
-from navarch.cluster.server.shaping import shaped
-from navarch.cluster.server.types import Catalog, Operation, ResourceType
-from navarch.cluster.server.views import seen
-from navarch.cluster.server.watching import Watches
+from navarch.cluster.server.wire.budget import current_budget
+from navarch.cluster.server.wire.negotiation import Form, asked_form
+from navarch.cluster.server.wire.request import ApiRequest, Json, Reply, RequestInfo, User
+from navarch.cluster.server.wire.status_errors import forbidden
 from navarch.cluster.storage import Stored
 
 __all__ = ["Authorizer", "Call", "Kernel"]

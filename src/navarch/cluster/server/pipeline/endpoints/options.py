@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import Final
 
-from navarch.cluster.server.causes import forbidden, invalid, required, too_long, unsupported
-from navarch.cluster.server.refusal import Refusal, bad_request
-from navarch.cluster.server.refusal import invalid as refused
-from navarch.cluster.server.request import ApiRequest, Json
+from navarch.cluster.server.wire.causes import forbidden, invalid, required, too_long, unsupported
+from navarch.cluster.server.wire.request import ApiRequest, Json
+from navarch.cluster.server.wire.status_errors import StatusError, bad_request
+from navarch.cluster.server.wire.status_errors import invalid as refused
 from navarch.errors import Cause
 
 __all__ = [
@@ -71,7 +71,7 @@ def _checked(kind: str, options: Json, faults: list[Cause]) -> Json:
     return options
 
 
-def refusal_of(kind: str, faults: Sequence[Cause]) -> Refusal:
+def refusal_of(kind: str, faults: Sequence[Cause]) -> StatusError:
     """422 about options."""
     return refused(_GROUP, kind, "", faults)
 

@@ -7,7 +7,6 @@ from functools import partial
 import msgspec
 
 from navarch.api.json_patch import copy_json
-from navarch.cluster.server.bodies import decode_json, duplicate_faults, refuse_too_large, strict_faults
 from navarch.cluster.server.objects.fields import (
     applied,
     patched,
@@ -16,6 +15,10 @@ from navarch.cluster.server.objects.fields import (
     unknown_in_operations,
     unsupported,
 )
+from navarch.cluster.server.objects.registry import CHANGED, Found
+from navarch.cluster.server.objects.request_bodies import decode_json, duplicate_faults, refuse_too_large, strict_faults
+from navarch.cluster.server.objects.types import ResourceType, Schema
+from navarch.cluster.server.objects.views import value_of
 from navarch.cluster.server.pipeline.endpoints.call import Call
 from navarch.cluster.server.pipeline.endpoints.options import create_options, patch_options
 from navarch.cluster.server.pipeline.endpoints.write import (
@@ -26,11 +29,8 @@ from navarch.cluster.server.pipeline.endpoints.write import (
     store_new,
     store_update,
 )
-from navarch.cluster.server.refusal import Refusal, bad_request, conflict, not_found
-from navarch.cluster.server.registry import CHANGED, Found
-from navarch.cluster.server.request import Json, Reply
-from navarch.cluster.server.types import ResourceType, Schema
-from navarch.cluster.server.views import value_of
+from navarch.cluster.server.wire.request import Json, Reply
+from navarch.cluster.server.wire.status_errors import StatusError, bad_request, conflict, not_found
 
 __all__ = ["patch", "patched_value", "repeated_keys"]
 
@@ -52,7 +52,7 @@ async def patch(call: Call) -> Reply:
             if media_type == _APPLY:
                 return await _apply(call, options)
             return await _patch(call, media_type, options)
-        except Refusal as refusal:
+        except StatusError as refusal:
             if not refusal.message.endswith(CHANGED) or attempt == _TRIES - 1 or _is_tied(call):
                 raise
     raise AssertionError("unreachable: the last try returns or raises")
@@ -129,7 +129,7 @@ def repeated_keys(call: Call) -> list[str]:
     """What a body says twice, in the words of YAML."""
     if call.request.parameter("fieldValidation") == "Ignore" or _is_canonical(call.request.body):
         return []
-    from navarch.cluster.server.objects.fields.yaml_bodies import repeated_keys as repeated  # noqa: PLC0415 - few are YAML
+    from navarch.cluster.server.wire.yaml_bodies import repeated_keys as repeated  # noqa: PLC0415 - few are YAML
 
     said = repeated(call.request.body)
     if said and call.request.parameter("fieldValidation") == "Strict":
@@ -168,7 +168,7 @@ def _refuse_unfit(resource: ResourceType, value: Json, desired: Json) -> None:
         fault = faults[0].message
         said = f"error decoding from json: {fault}" if fault.startswith("illegal base64") else fault
         why = f"unable to convert unstructured object to {kind}: {said}"
-        raise Refusal(500, "", f"failed to convert new object ({which}) to proper version: {why}")
+        raise StatusError(500, "", f"failed to convert new object ({which}) to proper version: {why}")
 
 
 def _merged(call: Call, live: Json | None, desired: Json) -> Json:

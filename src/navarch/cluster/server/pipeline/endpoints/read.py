@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from navarch.cluster.server.listing import asked_limit, list_page, parsed_integer, parsed_version, refuse_future
-from navarch.cluster.server.negotiation import PROTOBUF
+from navarch.cluster.server.objects.list_pages import (
+    asked_limit,
+    list_page,
+    parsed_integer,
+    parsed_version,
+    refuse_future,
+)
+from navarch.cluster.server.objects.response_bodies import list_reply
+from navarch.cluster.server.objects.selectors import refuse_malformed, selection_of
+from navarch.cluster.server.objects.views import seen_all
+from navarch.cluster.server.objects.watches import WatchRequest
 from navarch.cluster.server.pipeline.endpoints.call import Call
 from navarch.cluster.server.pipeline.endpoints.options import refuse_list_options, refuse_watch_options
-from navarch.cluster.server.refusal import Refusal
-from navarch.cluster.server.request import Reply
-from navarch.cluster.server.selection import refuse_malformed, selection_of
-from navarch.cluster.server.shaping import list_reply
-from navarch.cluster.server.views import seen_all
-from navarch.cluster.server.watching import WatchRequest
+from navarch.cluster.server.wire.negotiation import PROTOBUF
+from navarch.cluster.server.wire.request import Reply
+from navarch.cluster.server.wire.status_errors import StatusError
 
 __all__ = ["check_read_version", "get", "list_all", "watch"]
 
@@ -32,10 +38,10 @@ async def check_read_version(call: Call) -> None:
     """
     try:
         wanted = parsed_version(call.request.parameter("resourceVersion"))
-    except Refusal as refusal:
+    except StatusError as refusal:
         if call.resource.plural == "events":
             raise
-        raise Refusal(500, "", refusal.message.removeprefix("invalid resource version: ")) from None
+        raise StatusError(500, "", refusal.message.removeprefix("invalid resource version: ")) from None
     if wanted:
         await refuse_future(call.kernel.registry.storage, wanted)
 

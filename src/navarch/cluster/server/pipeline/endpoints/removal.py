@@ -9,18 +9,18 @@ from typing import Any
 import msgspec
 
 from navarch.api import format_time, truncate_to_seconds
-from navarch.cluster.server.causes import invalid, unsupported
-from navarch.cluster.server.decoding import decode_options
 from navarch.cluster.server.kinds.builtin.schema import schema_of
-from navarch.cluster.server.listing import asked_limit, list_page, parsed_integer
+from navarch.cluster.server.objects.decoding import decode_options
+from navarch.cluster.server.objects.list_pages import asked_limit, list_page, parsed_integer
+from navarch.cluster.server.objects.registry import Found, decoded, encoded, retry_on_conflict
+from navarch.cluster.server.objects.response_bodies import list_reply
+from navarch.cluster.server.objects.selectors import refuse_malformed, selection_of
+from navarch.cluster.server.objects.views import seen_all, stored_form, value_of
 from navarch.cluster.server.pipeline.endpoints.call import Call
 from navarch.cluster.server.pipeline.endpoints.options import boolean, dry_run_faults, refusal_of, refuse_list_options
-from navarch.cluster.server.refusal import Refusal, bad_request, conflict
-from navarch.cluster.server.registry import Found, decoded, encoded, retried
-from navarch.cluster.server.request import Json, Reply
-from navarch.cluster.server.selection import refuse_malformed, selection_of
-from navarch.cluster.server.shaping import list_reply
-from navarch.cluster.server.views import seen_all, stored_form, value_of
+from navarch.cluster.server.wire.causes import invalid, unsupported
+from navarch.cluster.server.wire.request import Json, Reply
+from navarch.cluster.server.wire.status_errors import StatusError, bad_request, conflict
 from navarch.cluster.storage import Stored
 from navarch.k8s.published import META
 
@@ -89,7 +89,7 @@ def _namespace_finalizers(value: Json) -> Any:
 
 async def delete(call: Call) -> Reply:
     """Deletes an object, or marks it to be deleted when its finalizers and its grace period let it go."""
-    return await retried(partial(_delete_named, call, call.info.namespace, call.info.name, _deletion(call)))
+    return await retry_on_conflict(partial(_delete_named, call, call.info.namespace, call.info.name, _deletion(call)))
 
 
 async def _delete_named(call: Call, namespace: str, name: str, deletion: _Deletion) -> Reply:
@@ -116,8 +116,8 @@ async def _delete_listed(call: Call, stored: Stored, deletion: _Deletion) -> Non
     """As it is by now; whatever is gone already is as it should be."""
     metadata = decoded(stored)["metadata"]
     try:
-        await retried(partial(_delete_named, call, metadata.get("namespace", ""), metadata["name"], deletion))
-    except Refusal as refusal:
+        await retry_on_conflict(partial(_delete_named, call, metadata.get("namespace", ""), metadata["name"], deletion))
+    except StatusError as refusal:
         if refusal.code != 404:
             raise
 

@@ -8,10 +8,8 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
-from navarch.cluster.server.bodies import decode_json, duplicate_faults, strict_faults
 from navarch.cluster.server.kinds.builtin.cells.age import Ages
 from navarch.cluster.server.kinds.builtin.schema import schema_of
-from navarch.cluster.server.negotiation import asked_form
 from navarch.cluster.server.objects.fields import (
     ScaleApply,
     applied_scale,
@@ -19,17 +17,19 @@ from navarch.cluster.server.objects.fields import (
     entries_of_scale,
     updated_scale,
 )
+from navarch.cluster.server.objects.registry import Found
+from navarch.cluster.server.objects.request_bodies import decode_json, duplicate_faults, strict_faults
+from navarch.cluster.server.objects.response_bodies import shaped_part
+from navarch.cluster.server.objects.types import Column
+from navarch.cluster.server.objects.views import value_of
 from navarch.cluster.server.pipeline.endpoints.call import Call
 from navarch.cluster.server.pipeline.endpoints.options import patch_options, write_options
 from navarch.cluster.server.pipeline.endpoints.patch import patched_value, repeated_keys
 from navarch.cluster.server.pipeline.endpoints.read import check_read_version
 from navarch.cluster.server.pipeline.endpoints.write import store_update
-from navarch.cluster.server.refusal import Refusal
-from navarch.cluster.server.registry import Found
-from navarch.cluster.server.request import Json, Reply
-from navarch.cluster.server.shaping import shaped_part
-from navarch.cluster.server.types import Column
-from navarch.cluster.server.views import value_of
+from navarch.cluster.server.wire.negotiation import asked_form
+from navarch.cluster.server.wire.request import Json, Reply
+from navarch.cluster.server.wire.status_errors import StatusError
 
 __all__ = [
     "API_VERSION",
@@ -96,7 +96,7 @@ def scale_reply(call: Call, value: Json) -> Reply:
     if form.kind == "PartialObjectMetadataList":
         go_type = "*v1.Scale" if call.resource.is_custom else "*autoscaling.Scale"
         why = f"you requested {form.kind}, but the requested object is not a list ({go_type})"
-        raise Refusal(406, "NotAcceptable", why)
+        raise StatusError(406, "NotAcceptable", why)
     columns = _CUSTOM_COLUMNS if call.resource.is_custom else _COLUMNS
     body = shaped_part(value, (columns, cells), form, call.request)
     return Reply(200, body, content_type=form.media_type, warnings=call.warnings)
@@ -113,7 +113,7 @@ def scale_options(call: Call) -> Json:
     return write_options("UpdateOptions", call.request)
 
 
-def warn_of_fields(call: Call, asked: Json, refused: Callable[[str], Refusal]) -> None:
+def warn_of_fields(call: Call, asked: Json, refused: Callable[[str], StatusError]) -> None:
     """Warns of what is in a Scale that was sent twice, or that Scales do not have; or refuses it, if that is wanted."""
     doubled = duplicate_faults(call.request, _media_type(call))
     call.warnings += strict_faults(call.request, asked, schema_of(SCALE), refused, found=doubled)
@@ -142,7 +142,7 @@ class Scaled(msgspec.Struct, frozen=True):
         desired = decode_json(call.request.body, _APPLY)
         live = self.live
         if call.resource.is_custom and "managedFields" not in live["metadata"]:
-            raise Refusal(500, "", f"{_FIRST} (/; {_KIND}) to proper version: {_NO_SCALES}")
+            raise StatusError(500, "", f"{_FIRST} (/; {_KIND}) to proper version: {_NO_SCALES}")
         scale = self._applied(live, desired)
         call.warnings += repeated_keys(call)
         return scale
@@ -154,7 +154,7 @@ class Scaled(msgspec.Struct, frozen=True):
         faults = schema_of(SCALE).faults(scale)
         if faults or call.resource.is_custom:
             why = f"unable to convert unstructured object to {_KIND}: {faults[0].message}" if faults else _NO_SCALES
-            raise Refusal(500, "", f"failed to convert new object ({which}) to proper version: {why}")
+            raise StatusError(500, "", f"failed to convert new object ({which}) to proper version: {why}")
         return scale
 
     def owned(self, asked: Json) -> list[Json]:

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from navarch.api.json_patch import copy_json
-from navarch.cluster.server.bodies import decode_object, refuse_other_kind
-from navarch.cluster.server.budget import current_budget
 from navarch.cluster.server.objects.fields import settled, shape_of, updated
+from navarch.cluster.server.objects.registry import CHANGED, Found, retry_on_conflict
+from navarch.cluster.server.objects.request_bodies import decode_object, refuse_other_kind
+from navarch.cluster.server.objects.types import ResourceType, Strategy
+from navarch.cluster.server.objects.views import seen_value, stored_form
 from navarch.cluster.server.pipeline.admission.attributes import Attributes
 from navarch.cluster.server.pipeline.endpoints.call import Call
 from navarch.cluster.server.pipeline.endpoints.options import create_options, write_options
 from navarch.cluster.server.pipeline.endpoints.removal import is_ripe, removed
-from navarch.cluster.server.random_ids import random_uuid
-from navarch.cluster.server.refusal import Refusal, bad_request, conflict, invalid, not_found
-from navarch.cluster.server.registry import CHANGED, Found, retried
-from navarch.cluster.server.request import Json, Reply
-from navarch.cluster.server.types import ResourceType, Strategy
-from navarch.cluster.server.views import seen_value, stored_form
+from navarch.cluster.server.wire.budget import current_budget
+from navarch.cluster.server.wire.random_ids import random_uuid
+from navarch.cluster.server.wire.request import Json, Reply
+from navarch.cluster.server.wire.status_errors import StatusError, bad_request, conflict, invalid, not_found
 from navarch.errors import Cause
 
 __all__ = [
@@ -112,7 +112,7 @@ async def _store_generated(call: Call, value: Json, attributes: Attributes) -> R
     for _ in range(_TRIES - 1):
         try:
             return await _store_one(call, _with_made_up_name(call, value), attributes)
-        except Refusal as refusal:
+        except StatusError as refusal:
             if refusal.reason != "AlreadyExists":
                 raise
     return await _store_one(call, _with_made_up_name(call, value), attributes)
@@ -139,7 +139,7 @@ async def _store_one(call: Call, value: Json, attributes: Attributes) -> Reply:
         await _refuse_existing(call, value["metadata"])
         return call.answer_value(value, 201)
     if _is_version(value["metadata"].get("resourceVersion", "")):
-        raise Refusal(500, "", "resourceVersion should not be set on objects to be created")
+        raise StatusError(500, "", "resourceVersion should not be set on objects to be created")
     value["metadata"].pop("selfLink", None)
     stored = await call.kernel.registry.create(call.resource, await stored_form(call.resource, value))
     return await call.answer(stored, 201)
@@ -190,7 +190,7 @@ async def update(call: Call) -> Reply:
     check_identity(call, metadata_of(value))
     if value["metadata"].get("resourceVersion"):
         return await _replace(call, value, options)
-    return await retried(lambda: _replace(call, copy_json(value), options))
+    return await retry_on_conflict(lambda: _replace(call, copy_json(value), options))
 
 
 async def _replace(call: Call, value: Json, options: Json) -> Reply:
@@ -233,9 +233,9 @@ def check_version(text: str) -> None:
     if not text:
         return
     if not (text.isascii() and text.isdecimal()):
-        raise Refusal(500, "", f'strconv.ParseUint: parsing "{text}": invalid syntax')
+        raise StatusError(500, "", f'strconv.ParseUint: parsing "{text}": invalid syntax')
     if len(text.lstrip("0")) > _MOST_DIGITS or int(text) >= 2**64:
-        raise Refusal(500, "", f'strconv.ParseUint: parsing "{text}": value out of range')
+        raise StatusError(500, "", f'strconv.ParseUint: parsing "{text}": value out of range')
 
 
 def refuse_unversioned(call: Call, version: str) -> None:

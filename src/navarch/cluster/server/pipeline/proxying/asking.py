@@ -10,8 +10,8 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from navarch.cluster.server.pipeline.proxying.places import Place
-from navarch.cluster.server.request import ApiRequest
-from navarch.cluster.server.transport_faults import connection_fault
+from navarch.cluster.server.wire.request import ApiRequest
+from navarch.cluster.server.wire.transport_errors import connection_fault
 
 __all__ = ["Answer", "Resumed", "UnansweredError", "ask"]
 

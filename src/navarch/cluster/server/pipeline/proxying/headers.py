@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
-from navarch.cluster.server.request import ApiRequest
+from navarch.cluster.server.wire.request import ApiRequest
 
 __all__ = ["coming", "going", "switching"]
 

@@ -8,12 +8,12 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from navarch.cluster.server.objects.types import ResourceType
 from navarch.cluster.server.pipeline.endpoints.call import Call
 from navarch.cluster.server.pipeline.streams.nodes import Nodes
 from navarch.cluster.server.pipeline.streams.places import node_host
-from navarch.cluster.server.refusal import Refusal, bad_request, not_found
-from navarch.cluster.server.request import Json
-from navarch.cluster.server.types import ResourceType
+from navarch.cluster.server.wire.request import Json
+from navarch.cluster.server.wire.status_errors import StatusError, bad_request, not_found
 from navarch.schema.values.violations import go_quoted
 
 __all__ = ["KUBELET", "Place", "Wanted", "place_of", "unavailable", "wanted"]
@@ -46,9 +46,9 @@ class Wanted(NamedTuple):
     port: str
 
 
-def unavailable(message: str) -> Refusal:
+def unavailable(message: str) -> StatusError:
     """503: it cannot be had now."""
-    return Refusal(503, "ServiceUnavailable", message)
+    return StatusError(503, "ServiceUnavailable", message)
 
 
 def wanted(call: Call) -> Wanted:

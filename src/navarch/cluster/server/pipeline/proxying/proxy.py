@@ -20,8 +20,8 @@ from navarch.cluster.server.pipeline.streams.admitting import admit
 from navarch.cluster.server.pipeline.streams.nodes import Nodes
 from navarch.cluster.server.pipeline.streams.places import node_host
 from navarch.cluster.server.pipeline.streams.upgrades import is_upgrade
-from navarch.cluster.server.refusal import Refusal, bad_request
-from navarch.cluster.server.request import ApiRequest, Reply
+from navarch.cluster.server.wire.request import ApiRequest, Reply
+from navarch.cluster.server.wire.status_errors import StatusError, bad_request
 
 __all__ = ["proxy"]
 
@@ -67,14 +67,14 @@ async def _switched(place: Place, request: ApiRequest, way: Way) -> Reply:
     try:
         answer = await ask(place, request, escaped(way.path) or "/", switching(request))
     except UnansweredError as error:
-        raise Refusal(500, "", f"error dialing backend: {error}") from error
+        raise StatusError(500, "", f"error dialing backend: {error}") from error
     status = answer.response.status
     if status == 101:
         return Reply(101, upgrade=switched(answer))
     if status >= 400:
         return _reply(answer)
     await answer.aclose()
-    raise Refusal(500, "", f"invalid upgrade response: status code {status}")
+    raise StatusError(500, "", f"invalid upgrade response: status code {status}")
 
 
 def _led_below(request: ApiRequest, way: Way) -> Reply:
@@ -125,7 +125,7 @@ async def _page(answer: Answer, links: Links, reply: Reply) -> Reply:
     except BaseException as error:
         await answer.aclose()
         if isinstance(error, (OSError, EOFError, zlib.error)):
-            raise Refusal(500, "", f"the page cannot be read: {error}") from error
+            raise StatusError(500, "", f"the page cannot be read: {error}") from error
         raise
     await answer.aclose()
     return Reply(reply.status, rewritten, reply.content_type, reply.headers, passed_on=True)

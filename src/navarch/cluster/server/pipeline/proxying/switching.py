@@ -10,7 +10,7 @@ from aiohttp.http_writer import StreamWriter
 from aiohttp.streams import StreamReader
 
 from navarch.cluster.server.pipeline.proxying.asking import Answer
-from navarch.cluster.server.request import Socket, Upgrade
+from navarch.cluster.server.wire.request import Socket, Upgrade
 
 __all__ = ["switched"]
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import msgspec
 
-from navarch.cluster.server.request import ApiRequest, Json, Reply
-from navarch.cluster.server.types import Catalog, ResourceType, Subresource
+from navarch.cluster.server.objects.types import Catalog, ResourceType, Subresource
+from navarch.cluster.server.wire.request import ApiRequest, Json, Reply
 from navarch.k8s.published import Published
 
 __all__ = ["Discovery"]

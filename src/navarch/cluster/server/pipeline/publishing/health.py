@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from navarch._base.supervisor import TaskStatus
-from navarch.cluster.server.request import ApiRequest, Reply
+from navarch.cluster.server.wire.request import ApiRequest, Reply
 
 __all__ = ["SERVER_TASKS", "STORAGE", "Health", "HealthReport", "health_reply"]
 

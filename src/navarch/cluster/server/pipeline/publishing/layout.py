@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from navarch.cluster.server.request import ApiRequest, Reply
+from navarch.cluster.server.wire.request import ApiRequest, Reply
 
 __all__ = ["laid_out"]
 

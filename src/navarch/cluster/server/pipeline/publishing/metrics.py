@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
-from navarch.cluster.server.request import ApiRequest, Reply, RequestInfo
-from navarch.cluster.server.types import Catalog, ResourceType
+from navarch.cluster.server.objects.types import Catalog, ResourceType
+from navarch.cluster.server.wire.request import ApiRequest, Reply, RequestInfo
 from navarch.cluster.storage import Storage
 from navarch.observe.exposition import Metrics
 from navarch.observe.families import Buckets, Family, Histogram, Part, Sample

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from navarch.cluster.server.described import described
-from navarch.cluster.server.request import ApiRequest, Json, Reply
+from navarch.cluster.server.objects.descriptions import described
+from navarch.cluster.server.wire.request import ApiRequest, Json, Reply
 from navarch.k8s.published import Published
 
 __all__ = ["CustomDocuments", "OpenApi"]

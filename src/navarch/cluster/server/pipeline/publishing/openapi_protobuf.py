@@ -11,9 +11,9 @@ from typing import Any, Final
 
 import msgspec
 
-from navarch.cluster.server.request import Json
 from navarch.cluster.server.wire.protobuf.encoding import part, varint
 from navarch.cluster.server.wire.protobuf.wire import BYTES, EIGHT_BYTES, VARINT
+from navarch.cluster.server.wire.request import Json
 
 __all__ = ["in_protobuf"]
 

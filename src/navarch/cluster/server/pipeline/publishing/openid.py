@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 
 from navarch.cluster.server.pipeline.access import ISSUER, SigningKey
-from navarch.cluster.server.request import ApiRequest, Reply
+from navarch.cluster.server.wire.request import ApiRequest, Reply
 
 __all__ = ["CONFIGURATION", "KEYS", "OpenId"]
 

@@ -12,9 +12,9 @@ import msgspec
 from navarch.cluster.server.pipeline.publishing.discovery import Discovery
 from navarch.cluster.server.pipeline.publishing.health import Health, health_reply
 from navarch.cluster.server.pipeline.publishing.openapi import OpenApi
-from navarch.cluster.server.refusal import method_not_allowed
-from navarch.cluster.server.request import ApiRequest, Reply
-from navarch.cluster.server.routing import no_such_resource
+from navarch.cluster.server.pipeline.routing import no_such_resource
+from navarch.cluster.server.wire.request import ApiRequest, Reply
+from navarch.cluster.server.wire.status_errors import method_not_allowed
 from navarch.k8s.published import Published
 
 __all__ = ["Pages"]

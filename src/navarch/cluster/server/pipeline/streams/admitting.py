@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from navarch.cluster.server.pipeline.endpoints.call import Call
 from navarch.cluster.server.pipeline.streams.parameters import flag
-from navarch.cluster.server.request import ApiRequest
+from navarch.cluster.server.wire.request import ApiRequest
 
 __all__ = ["admit", "admit_command"]
 

@@ -6,7 +6,7 @@ import binascii
 from base64 import b64decode, b64encode
 from typing import Final, NamedTuple
 
-from navarch.cluster.server.request import Socket
+from navarch.cluster.server.wire.request import Socket
 
 __all__ = ["Channels", "Piece", "is_base64"]
 

@@ -8,7 +8,7 @@ import msgspec
 
 from navarch.cluster.server.pipeline.streams.channels import Channels
 from navarch.cluster.server.pipeline.streams.conversation import Input, Output
-from navarch.cluster.server.request import Json, Socket
+from navarch.cluster.server.wire.request import Json, Socket
 from navarch.cluster.streams import ProcessOptions
 
 __all__ = ["CommandChannels"]

@@ -12,7 +12,7 @@ from navarch._base.clock import Clock
 from navarch._base.tasks import unless
 from navarch.cluster.server.pipeline.streams.conversation import Input, Output
 from navarch.cluster.server.pipeline.streams.spdy import Connection, Stream
-from navarch.cluster.server.request import Json, Socket
+from navarch.cluster.server.wire.request import Json, Socket
 from navarch.cluster.streams import ProcessOptions
 
 __all__ = ["CommandStreams", "over_streams"]

@@ -8,7 +8,7 @@ from functools import partial
 from navarch.cluster.server.pipeline.endpoints.call import Call
 from navarch.cluster.server.pipeline.streams.nodes import Nodes
 from navarch.cluster.server.pipeline.streams.reaching import Authorizer, Reaching
-from navarch.cluster.server.request import Reply
+from navarch.cluster.server.wire.request import Reply
 
 __all__ = ["stream_endpoints"]
 

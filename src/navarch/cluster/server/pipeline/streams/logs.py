@@ -8,15 +8,15 @@ from functools import partial
 from typing import Final
 
 from navarch.api import parse_time
-from navarch.cluster.server import causes
 from navarch.cluster.server.kinds.builtin.go_time import time_fault
-from navarch.cluster.server.listing import parsed_integer
+from navarch.cluster.server.objects.list_pages import parsed_integer
 from navarch.cluster.server.pipeline.endpoints.call import Call
 from navarch.cluster.server.pipeline.streams.nodes import Nodes
 from navarch.cluster.server.pipeline.streams.parameters import flag
 from navarch.cluster.server.pipeline.streams.places import container_of, host_of, pod_of
-from navarch.cluster.server.refusal import Refusal, bad_request, invalid
-from navarch.cluster.server.request import Reply
+from navarch.cluster.server.wire import causes
+from navarch.cluster.server.wire.request import Reply
+from navarch.cluster.server.wire.status_errors import StatusError, bad_request, invalid
 from navarch.cluster.streams import LogOptions
 from navarch.errors import Cause, ContainerError
 
@@ -41,7 +41,7 @@ async def log(nodes: Nodes, call: Call) -> Reply:
     node = nodes.find(host.name)
     if node is None:
         place = f"https://{host.address}/containerLogs/{call.info.namespace}/{call.info.name}/{container}"
-        raise Refusal(500, "", f'Get "{place}": {host.unreachable}')
+        raise StatusError(500, "", f'Get "{place}": {host.unreachable}')
     logs = partial(node.logs, pod["metadata"]["uid"], container)
     try:
         stream = await (_followed if options.follow else _gathered)(logs, options)

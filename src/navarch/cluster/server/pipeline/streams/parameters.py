@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from navarch.cluster.server.refusal import bad_request
-from navarch.cluster.server.request import ApiRequest
+from navarch.cluster.server.wire.request import ApiRequest
+from navarch.cluster.server.wire.status_errors import bad_request
 
 __all__ = ["flag", "ports"]
 

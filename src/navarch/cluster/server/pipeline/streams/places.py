@@ -7,8 +7,8 @@ from typing import Final
 import msgspec
 
 from navarch.cluster.server.pipeline.endpoints.call import Call
-from navarch.cluster.server.refusal import Refusal, bad_request, not_found
-from navarch.cluster.server.request import Json
+from navarch.cluster.server.wire.request import Json
+from navarch.cluster.server.wire.status_errors import StatusError, bad_request, not_found
 
 __all__ = ["Host", "container_of", "host_of", "node_host", "pod_of"]
 
@@ -75,6 +75,6 @@ def _address(node: Json) -> str:
     known = {each["type"]: each["address"] for each in status.get("addresses") or ()}
     address = next((known[kind] for kind in _PREFERRED if kind in known), "")
     if not address:
-        raise Refusal(500, "", f"no preferred addresses found; known addresses: [{' '.join(known.values())}]")
+        raise StatusError(500, "", f"no preferred addresses found; known addresses: [{' '.join(known.values())}]")
     port = ((status.get("daemonEndpoints") or {}).get("kubeletEndpoint") or {}).get("Port") or _PORT
     return f"{address}:{port}"

@@ -8,7 +8,7 @@ from typing import Final
 
 from navarch.cluster.server.pipeline.streams.forwarding import Forwarder
 from navarch.cluster.server.pipeline.streams.spdy import Connection, Stream
-from navarch.cluster.server.request import Socket
+from navarch.cluster.server.wire.request import Socket
 
 __all__ = ["PortStreams"]
 

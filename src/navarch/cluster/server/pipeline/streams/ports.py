@@ -22,7 +22,7 @@ from navarch.cluster.server.pipeline.streams.upgrades import (
     stream_protocol,
     unknown,
 )
-from navarch.cluster.server.request import ApiRequest, Reply, Socket, Upgrade
+from navarch.cluster.server.wire.request import ApiRequest, Reply, Socket, Upgrade
 
 __all__ = ["forward"]
 

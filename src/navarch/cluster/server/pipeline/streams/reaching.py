@@ -12,8 +12,8 @@ from navarch.cluster.server.pipeline.endpoints.call import Call
 from navarch.cluster.server.pipeline.streams.nodes import Nodes
 from navarch.cluster.server.pipeline.streams.places import host_of
 from navarch.cluster.server.pipeline.streams.upgrades import is_upgrade
-from navarch.cluster.server.refusal import Refusal, bad_request, forbidden
-from navarch.cluster.server.request import Json, RequestInfo, User
+from navarch.cluster.server.wire.request import Json, RequestInfo, User
+from navarch.cluster.server.wire.status_errors import StatusError, bad_request, forbidden
 from navarch.cluster.streams import PodStreams
 
 __all__ = ["Reaching"]
@@ -48,5 +48,5 @@ class Reaching(msgspec.Struct, frozen=True):
             raise bad_request("Upgrade request required")
         found = self.nodes.find(host.name)
         if found is None:
-            raise Refusal(500, "", f"error dialing backend: {host.unreachable}")
+            raise StatusError(500, "", f"error dialing backend: {host.unreachable}")
         return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from navarch.cluster.server.request import ApiRequest, Reply
+from navarch.cluster.server.wire.request import ApiRequest, Reply
 
 __all__ = ["asked_protocols", "choose", "is_spdy", "is_upgrade", "is_websocket", "plain", "stream_protocol", "unknown"]
 

@@ -11,7 +11,7 @@ import msgspec
 
 from navarch.api import Duration
 from navarch.cluster.server.wire.protobuf.wire import BYTES, EIGHT_BYTES, VARINT
-from navarch.cluster.server.wire_times import read_time
+from navarch.cluster.server.wire.times import read_time
 
 __all__ = ["ENCODINGS", "Encoding", "part", "varint"]
 

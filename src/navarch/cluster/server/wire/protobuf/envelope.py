@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from navarch.cluster.server.request import Json
 from navarch.cluster.server.wire.protobuf.messages import message_of
 from navarch.cluster.server.wire.protobuf.wire import MalformedError, parts
+from navarch.cluster.server.wire.request import Json
 
 __all__ = ["Envelope", "opened"]
 

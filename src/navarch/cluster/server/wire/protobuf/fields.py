@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from navarch.cluster.server.request import Json
 from navarch.cluster.server.wire.protobuf.wire import BYTES, VARINT, MalformedError, integers, parts
+from navarch.cluster.server.wire.request import Json
 
 __all__ = ["SHAPES", "Field", "Inline", "Type"]
 

@@ -9,11 +9,11 @@ from typing import Any, Final
 
 import msgspec
 
-from navarch.cluster.server.budget import current_budget
-from navarch.cluster.server.request import Json
+from navarch.cluster.server.wire.budget import current_budget
 from navarch.cluster.server.wire.protobuf.fields import SHAPES, Field, Inline, Type
 from navarch.cluster.server.wire.protobuf.values import VALUES
 from navarch.cluster.server.wire.protobuf.wire import BYTES, MalformedError, parts
+from navarch.cluster.server.wire.request import Json
 
 __all__ = ["DEEPEST", "Message", "fields_of", "message_of", "name_of"]
 

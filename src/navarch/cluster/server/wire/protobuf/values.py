@@ -12,9 +12,9 @@ from typing import Any, Final
 import msgspec
 
 from navarch.api import Duration
-from navarch.cluster.server.budget import bounded_json
+from navarch.cluster.server.wire.budget import bounded_json
 from navarch.cluster.server.wire.protobuf.wire import BYTES, EIGHT_BYTES, VARINT, MalformedError, parts, signed
-from navarch.cluster.server.wire_times import WireTime
+from navarch.cluster.server.wire.times import WireTime
 
 __all__ = ["VALUES", "Value"]
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 from functools import cache, cached_property
 from typing import Any, Final
 
-from navarch.cluster.server.request import Json
 from navarch.cluster.server.wire.protobuf.encoding import ENCODINGS, Encoding, part
 from navarch.cluster.server.wire.protobuf.messages import fields_of, name_of
 from navarch.cluster.server.wire.protobuf.wire import BYTES
+from navarch.cluster.server.wire.request import Json
 
 __all__ = ["enveloped", "framed_event"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from navarch._base.clock import Clock
-from navarch.cluster.server.request import Json
-from navarch.cluster.server.wire_times import readable_time, wire_time
+from navarch.cluster.server.wire.request import Json
+from navarch.cluster.server.wire.times import readable_time, wire_time
 
 __all__ = ["UNKNOWN", "Ages", "human_duration"]
 

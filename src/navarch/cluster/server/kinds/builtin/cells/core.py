@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from navarch.cluster.server.kinds.builtin.cells.age import UNKNOWN, Ages
 from navarch.cluster.server.kinds.builtin.cells.texts import NONE, UNSET, joined, labels, name, some
-from navarch.cluster.server.request import Json
+from navarch.cluster.server.wire.request import Json
 
 __all__ = [
     "claim_cells",

@@ -8,7 +8,7 @@ from typing import Any, Final
 from navarch.cluster.server.kinds.builtin.cells.age import UNKNOWN, Ages, human_duration
 from navarch.cluster.server.kinds.builtin.cells.core import balancer_addresses
 from navarch.cluster.server.kinds.builtin.cells.texts import NONE, UNSET, go_selector, joined, name, some
-from navarch.cluster.server.request import Json
+from navarch.cluster.server.wire.request import Json
 
 __all__ = [
     "api_service_cells",

@@ -8,7 +8,7 @@ import msgspec
 
 from navarch.cluster.server.kinds.builtin.cells.age import Ages
 from navarch.cluster.server.kinds.builtin.cells.texts import NONE, name
-from navarch.cluster.server.request import Json
+from navarch.cluster.server.wire.request import Json
 
 __all__ = ["pod_cells"]
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from navarch.cluster.server.kinds.builtin.cells.age import Ages
 from navarch.cluster.server.kinds.builtin.cells.table import CELLS
-from navarch.cluster.server.request import Json
-from navarch.cluster.server.types import Column
+from navarch.cluster.server.objects.types import Column
+from navarch.cluster.server.wire.request import Json
 
 __all__ = ["Rows"]
 

@@ -9,7 +9,7 @@ from navarch.cluster.server.kinds.builtin.cells import core, others, pods, workl
 from navarch.cluster.server.kinds.builtin.cells.age import Ages
 from navarch.cluster.server.kinds.builtin.cells.others import row
 from navarch.cluster.server.kinds.builtin.cells.texts import joined, selector
-from navarch.cluster.server.request import Json
+from navarch.cluster.server.wire.request import Json
 
 __all__ = ["CELLS"]
 

@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from navarch.cluster.server.kinds.builtin.cells.age import UNKNOWN, Ages, human_duration
 from navarch.cluster.server.kinds.builtin.cells.texts import NONE, containers, labels, name, selector
-from navarch.cluster.server.request import Json
-from navarch.cluster.server.wire_times import readable_time
+from navarch.cluster.server.wire.request import Json
+from navarch.cluster.server.wire.times import readable_time
 
 __all__ = [
     "cron_job_cells",

@@ -7,11 +7,11 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from navarch.api.names import DNS_1035_LABEL, DNS_SUBDOMAIN, LABEL_KEY
-from navarch.cluster.server.causes import duplicate, invalid, required, unsupported
 from navarch.cluster.server.kinds.builtin.checks.common import choice, port_number, unique
 from navarch.cluster.server.kinds.builtin.checks.expressions import condition_faults
-from navarch.cluster.server.metadata import selector_faults
-from navarch.cluster.server.request import Json
+from navarch.cluster.server.objects.metadata import selector_faults
+from navarch.cluster.server.wire.causes import duplicate, invalid, required, unsupported
+from navarch.cluster.server.wire.request import Json
 from navarch.errors import Cause
 
 __all__ = ["check_mutating_webhooks", "check_webhooks"]

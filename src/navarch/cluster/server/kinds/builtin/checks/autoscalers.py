@@ -7,11 +7,11 @@ from typing import Final
 
 from navarch.api.names import DNS_LABEL
 from navarch.api.quantity import Quantity
-from navarch.cluster.server.causes import forbidden, invalid, required, unsupported
 from navarch.cluster.server.kinds.builtin.checks.common import NOT_NEGATIVE, choice, required_name
 from navarch.cluster.server.kinds.builtin.checks.statuses import not_negative
 from navarch.cluster.server.kinds.builtin.rules import path_segment_faults
-from navarch.cluster.server.request import Json
+from navarch.cluster.server.wire.causes import forbidden, invalid, required, unsupported
+from navarch.cluster.server.wire.request import Json
 from navarch.errors import Cause
 
 __all__ = ["check_autoscaler", "check_autoscaler_status"]

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from navarch.api.quantity import Quantity
-from navarch.cluster.server.causes import forbidden, invalid, quoted, required, unsupported
 from navarch.cluster.server.kinds.builtin.checks.common import choice, exactly_one, named
-from navarch.cluster.server.metadata import immutable_faults, selector_faults
-from navarch.cluster.server.request import Json
+from navarch.cluster.server.objects.metadata import immutable_faults, selector_faults
+from navarch.cluster.server.wire.causes import forbidden, invalid, quoted, required, unsupported
+from navarch.cluster.server.wire.request import Json
 from navarch.errors import Cause
 
 __all__ = [

@@ -9,9 +9,9 @@ from typing import Any, Final
 
 from navarch.api.integers import parse_int64
 from navarch.api.names import DNS_LABEL, DNS_SUBDOMAIN
-from navarch.cluster.server.causes import duplicate, forbidden, invalid, required, unsupported
-from navarch.cluster.server.metadata import key_faults
-from navarch.cluster.server.request import Json
+from navarch.cluster.server.objects.metadata import key_faults
+from navarch.cluster.server.wire.causes import duplicate, forbidden, invalid, required, unsupported
+from navarch.cluster.server.wire.request import Json
 from navarch.errors import Cause
 
 __all__ = [

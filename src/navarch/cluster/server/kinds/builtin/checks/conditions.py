@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from navarch.cluster.server.causes import invalid, required
 from navarch.cluster.server.kinds.builtin.checks.common import choice, label_name, unique
-from navarch.cluster.server.request import Json
+from navarch.cluster.server.wire.causes import invalid, required
+from navarch.cluster.server.wire.request import Json
 from navarch.errors import Cause
 
 __all__ = ["check_conditions"]

@@ -8,7 +8,6 @@ from typing import Any, Final
 
 from navarch.api.names import DNS_SUBDOMAIN
 from navarch.api.quantity import Quantity
-from navarch.cluster.server.causes import duplicate, forbidden, invalid, not_found, required
 from navarch.cluster.server.kinds.builtin.checks.common import (
     NOT_NEGATIVE,
     at_least_zero,
@@ -23,7 +22,8 @@ from navarch.cluster.server.kinds.builtin.checks.common import (
     resource_name,
     unique,
 )
-from navarch.cluster.server.request import Json
+from navarch.cluster.server.wire.causes import duplicate, forbidden, invalid, not_found, required
+from navarch.cluster.server.wire.request import Json
 from navarch.errors import Cause
 
 __all__ = ["check_containers", "check_ephemeral_containers", "check_resources"]

@@ -7,15 +7,15 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from navarch.cluster.server.causes import forbidden, invalid, required, too_long
 from navarch.cluster.server.kinds.builtin.checks.common import (
     address,
     config_key,
     finalizer_name,
     port_number,
 )
-from navarch.cluster.server.metadata import immutable_faults
-from navarch.cluster.server.request import Json
+from navarch.cluster.server.objects.metadata import immutable_faults
+from navarch.cluster.server.wire.causes import forbidden, invalid, required, too_long
+from navarch.cluster.server.wire.request import Json
 from navarch.errors import Cause
 
 __all__ = [

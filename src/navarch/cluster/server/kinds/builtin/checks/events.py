@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from navarch.cluster.server.causes import invalid, required
 from navarch.cluster.server.kinds.builtin.checks.common import label_name
-from navarch.cluster.server.metadata import immutable_faults
-from navarch.cluster.server.request import Json
+from navarch.cluster.server.objects.metadata import immutable_faults
+from navarch.cluster.server.wire.causes import invalid, required
+from navarch.cluster.server.wire.request import Json
 from navarch.errors import Cause
 
 __all__ = ["check_event"]

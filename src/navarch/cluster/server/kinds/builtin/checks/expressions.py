@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from navarch.cluster.server.budget import current_budget
-from navarch.cluster.server.causes import invalid
-from navarch.cluster.server.request import Json
+from navarch.cluster.server.wire.budget import current_budget
+from navarch.cluster.server.wire.causes import invalid
+from navarch.cluster.server.wire.request import Json
 from navarch.errors import Cause
 
 if TYPE_CHECKING:

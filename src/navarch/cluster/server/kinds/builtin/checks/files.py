@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from navarch.cluster.server.causes import invalid, required, unsupported
 from navarch.cluster.server.kinds.builtin.checks.containers import check_field_reference, check_local_path
-from navarch.cluster.server.request import Json
+from navarch.cluster.server.wire.causes import invalid, required, unsupported
+from navarch.cluster.server.wire.request import Json
 from navarch.errors import Cause
 
 __all__ = ["check_file_path", "check_files", "check_items", "check_mode"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from navarch.cluster.server.causes import duplicate
-from navarch.cluster.server.request import Json
+from navarch.cluster.server.wire.causes import duplicate
+from navarch.cluster.server.wire.request import Json
 from navarch.errors import Cause
 
 __all__ = ["check_host_ports"]

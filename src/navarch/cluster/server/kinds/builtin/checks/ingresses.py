@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from navarch.api.names import DNS_LABEL, DNS_SUBDOMAIN
-from navarch.cluster.server.causes import forbidden, invalid, required, too_long, unsupported
 from navarch.cluster.server.kinds.builtin.checks.common import address, named, node_port_or_name, required_name
 from navarch.cluster.server.kinds.builtin.rules import path_segment_faults
-from navarch.cluster.server.metadata import immutable_faults
-from navarch.cluster.server.request import Json
+from navarch.cluster.server.objects.metadata import immutable_faults
+from navarch.cluster.server.wire.causes import forbidden, invalid, required, too_long, unsupported
+from navarch.cluster.server.wire.request import Json
 from navarch.errors import Cause
 
 __all__ = [

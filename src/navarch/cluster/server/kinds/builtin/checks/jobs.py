@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from typing import Final
 
 from navarch.api.names import DNS_LABEL, DNS_SUBDOMAIN
-from navarch.cluster.server.causes import invalid, required, unsupported
 from navarch.cluster.server.kinds.builtin.checks.common import at_least_zero, choice, in_order, selects
 from navarch.cluster.server.kinds.builtin.checks.pod_spec import check_template
 from navarch.cluster.server.kinds.builtin.checks.schedules import schedule_fault
-from navarch.cluster.server.metadata import immutable_faults, selector_faults
-from navarch.cluster.server.request import Json
+from navarch.cluster.server.objects.metadata import immutable_faults, selector_faults
+from navarch.cluster.server.wire.causes import invalid, required, unsupported
+from navarch.cluster.server.wire.request import Json
 from navarch.errors import Cause
 
 __all__ = ["check_cron_job", "check_job", "check_job_update", "cron_job_name_faults"]

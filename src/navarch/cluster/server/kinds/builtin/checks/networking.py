@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from typing import Any, Final, TypeAlias
 
 from navarch.api.names import DNS_LABEL, DNS_SUBDOMAIN
-from navarch.cluster.server.causes import forbidden, invalid, required, too_many
 from navarch.cluster.server.kinds.builtin.checks.common import (
     address,
     address_range,
@@ -19,8 +18,9 @@ from navarch.cluster.server.kinds.builtin.checks.common import (
     port_number,
     unique,
 )
-from navarch.cluster.server.metadata import immutable_faults, selector_faults, value_faults
-from navarch.cluster.server.request import Json
+from navarch.cluster.server.objects.metadata import immutable_faults, selector_faults, value_faults
+from navarch.cluster.server.wire.causes import forbidden, invalid, required, too_many
+from navarch.cluster.server.wire.request import Json
 from navarch.errors import Cause
 
 __all__ = [

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from typing import Final
 
 from navarch.api.quantity import Quantity
-from navarch.cluster.server.causes import duplicate, forbidden, invalid, required
 from navarch.cluster.server.kinds.builtin.checks.common import NOT_NEGATIVE, address_range, choice, label_name
 from navarch.cluster.server.kinds.builtin.checks.pod_spec import EFFECTS
-from navarch.cluster.server.metadata import value_faults
-from navarch.cluster.server.request import Json
+from navarch.cluster.server.objects.metadata import value_faults
+from navarch.cluster.server.wire.causes import duplicate, forbidden, invalid, required
+from navarch.cluster.server.wire.request import Json
 from navarch.errors import Cause
 
 __all__ = ["check_node", "check_node_status", "check_node_update"]

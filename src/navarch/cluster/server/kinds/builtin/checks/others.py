@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from navarch.cluster.server.causes import duplicate, forbidden, invalid, required
 from navarch.cluster.server.kinds.builtin.checks.common import (
     at_least_zero,
     choice,
@@ -16,8 +15,9 @@ from navarch.cluster.server.kinds.builtin.checks.common import (
 )
 from navarch.cluster.server.kinds.builtin.checks.containers import check_resources
 from navarch.cluster.server.kinds.builtin.checks.pod_spec import check_tolerations
-from navarch.cluster.server.metadata import immutable_faults, label_faults, selector_faults
-from navarch.cluster.server.request import Json
+from navarch.cluster.server.objects.metadata import immutable_faults, label_faults, selector_faults
+from navarch.cluster.server.wire.causes import duplicate, forbidden, invalid, required
+from navarch.cluster.server.wire.request import Json
 from navarch.errors import Cause
 
 __all__ = [

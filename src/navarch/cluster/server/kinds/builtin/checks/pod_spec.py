@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from navarch.api.names import DNS_LABEL
-from navarch.cluster.server.causes import forbidden, invalid, required, unsupported
 from navarch.cluster.server.kinds.builtin.checks.common import address, choice, label_name, named
 from navarch.cluster.server.kinds.builtin.checks.containers import check_containers, check_id, check_resources
 from navarch.cluster.server.kinds.builtin.checks.host_ports import check_host_ports
 from navarch.cluster.server.kinds.builtin.checks.stop_signals import check_os, check_stop_signals
 from navarch.cluster.server.kinds.builtin.checks.volumes import check_volumes
-from navarch.cluster.server.metadata import annotation_faults, label_faults, selector_faults
-from navarch.cluster.server.request import Json
+from navarch.cluster.server.objects.metadata import annotation_faults, label_faults, selector_faults
+from navarch.cluster.server.wire.causes import forbidden, invalid, required, unsupported
+from navarch.cluster.server.wire.request import Json
 from navarch.errors import Cause
 
 __all__ = ["check_pod_spec", "check_template", "check_tolerations"]

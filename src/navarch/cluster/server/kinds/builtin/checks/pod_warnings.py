@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from navarch.api.names import DNS_LABEL
 from navarch.api.quantity import Quantity
-from navarch.cluster.server.request import Json
+from navarch.cluster.server.wire.request import Json
 
 __all__ = ["cron_job_warnings", "pod_warnings", "template_warnings", "workload_warnings"]
 

@@ -7,9 +7,9 @@ from typing import Final
 
 import msgspec
 
-from navarch.cluster.server.causes import forbidden, invalid, required
 from navarch.cluster.server.kinds.builtin.checks.pod_spec import check_pod_spec
-from navarch.cluster.server.request import Json
+from navarch.cluster.server.wire.causes import forbidden, invalid, required
+from navarch.cluster.server.wire.request import Json
 from navarch.errors import Cause
 
 __all__ = ["check_pod", "check_pod_update", "removal_faults", "resize_faults"]

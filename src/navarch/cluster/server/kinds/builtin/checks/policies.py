@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from typing import Final
 
 from navarch.api.names import DNS_1035_LABEL, DNS_SUBDOMAIN, LABEL_KEY
-from navarch.cluster.server.causes import duplicate, forbidden, invalid, required, unsupported
 from navarch.cluster.server.kinds.builtin.checks.admission import check_conditions, check_rule
 from navarch.cluster.server.kinds.builtin.checks.common import choice, unique
 from navarch.cluster.server.kinds.builtin.checks.expressions import mutating_policy_faults, validating_policy_faults
 from navarch.cluster.server.kinds.builtin.rules import path_segment_faults
-from navarch.cluster.server.metadata import selector_faults
-from navarch.cluster.server.request import Json
+from navarch.cluster.server.objects.metadata import selector_faults
+from navarch.cluster.server.wire.causes import duplicate, forbidden, invalid, required, unsupported
+from navarch.cluster.server.wire.request import Json
 from navarch.errors import Cause
 
 __all__ = ["check_mutating_binding", "check_mutating_policy", "check_validating_binding", "check_validating_policy"]

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from navarch.api.names import DNS_LABEL, DNS_SUBDOMAIN
-from navarch.cluster.server.causes import forbidden, invalid, required, too_long, unsupported
 from navarch.cluster.server.kinds.builtin.checks.common import named
 from navarch.cluster.server.kinds.builtin.checks.files import check_file_path, check_files, check_items
-from navarch.cluster.server.metadata import key_faults, selector_faults
-from navarch.cluster.server.request import Json
+from navarch.cluster.server.objects.metadata import key_faults, selector_faults
+from navarch.cluster.server.wire.causes import forbidden, invalid, required, too_long, unsupported
+from navarch.cluster.server.wire.request import Json
 from navarch.errors import Cause
 
 __all__ = ["check_projected"]

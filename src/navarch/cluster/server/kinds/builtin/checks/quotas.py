@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from navarch.api.quantity import Quantity
-from navarch.cluster.server.causes import duplicate, forbidden, invalid, required
 from navarch.cluster.server.kinds.builtin.checks.common import NOT_NEGATIVE, resource_name, standard_resource
-from navarch.cluster.server.metadata import FIELD_IS_IMMUTABLE, key_faults
-from navarch.cluster.server.request import Json
+from navarch.cluster.server.objects.metadata import FIELD_IS_IMMUTABLE, key_faults
+from navarch.cluster.server.wire.causes import duplicate, forbidden, invalid, required
+from navarch.cluster.server.wire.request import Json
 from navarch.errors import Cause
 
 __all__ = ["check_limit_range", "check_quota", "check_quota_status", "check_quota_update", "quota_warnings"]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from navarch.cluster.server.causes import invalid, required, unsupported
 from navarch.cluster.server.kinds.builtin.checks.common import named
 from navarch.cluster.server.kinds.builtin.rules import path_segment_faults
-from navarch.cluster.server.metadata import selector_faults
-from navarch.cluster.server.request import Json
+from navarch.cluster.server.objects.metadata import selector_faults
+from navarch.cluster.server.wire.causes import invalid, required, unsupported
+from navarch.cluster.server.wire.request import Json
 from navarch.errors import Cause
 
 __all__ = ["check_binding", "check_binding_update", "check_cluster_binding", "check_cluster_role", "check_role"]

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from navarch.api.names import DNS_LABEL, DNS_SUBDOMAIN
-from navarch.cluster.server.causes import duplicate, forbidden, invalid, required, unsupported
 from navarch.cluster.server.kinds.builtin.checks.common import (
     address,
     address_range,
@@ -18,8 +17,9 @@ from navarch.cluster.server.kinds.builtin.checks.common import (
 )
 from navarch.cluster.server.kinds.builtin.checks.containers import PROTOCOLS
 from navarch.cluster.server.kinds.builtin.defaults.core import needs_health_port
-from navarch.cluster.server.metadata import label_faults
-from navarch.cluster.server.request import Json
+from navarch.cluster.server.objects.metadata import label_faults
+from navarch.cluster.server.wire.causes import duplicate, forbidden, invalid, required, unsupported
+from navarch.cluster.server.wire.request import Json
 from navarch.errors import Cause
 
 __all__ = ["check_service", "check_service_update", "service_warnings"]

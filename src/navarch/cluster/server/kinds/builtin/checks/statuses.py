@@ -6,9 +6,9 @@ import ipaddress
 from collections.abc import Iterator
 
 from navarch.api.names import DNS_SUBDOMAIN
-from navarch.cluster.server.causes import forbidden, invalid, required, unsupported
 from navarch.cluster.server.kinds.builtin.checks.conditions import check_conditions
-from navarch.cluster.server.request import Json
+from navarch.cluster.server.wire.causes import forbidden, invalid, required, unsupported
+from navarch.cluster.server.wire.request import Json
 from navarch.errors import Cause
 
 __all__ = [

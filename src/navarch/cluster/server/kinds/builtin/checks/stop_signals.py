@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from navarch.cluster.server.causes import forbidden, required, unsupported
 from navarch.cluster.server.kinds.builtin.checks.common import choice
-from navarch.cluster.server.request import Json
+from navarch.cluster.server.wire.causes import forbidden, required, unsupported
+from navarch.cluster.server.wire.request import Json
 from navarch.errors import Cause
 
 __all__ = ["check_os", "check_stop_signals"]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from navarch.cluster.server.causes import invalid, required
 from navarch.cluster.server.kinds.builtin.checks.common import choice, exactly_one, required_name, unique
 from navarch.cluster.server.kinds.builtin.checks.files import check_files, check_items, check_mode
 from navarch.cluster.server.kinds.builtin.checks.projections import check_projected
-from navarch.cluster.server.request import Json
+from navarch.cluster.server.wire.causes import invalid, required
+from navarch.cluster.server.wire.request import Json
 from navarch.errors import Cause
 
 __all__ = ["check_volumes"]

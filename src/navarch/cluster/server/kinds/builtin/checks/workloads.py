@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from navarch.cluster.server.causes import forbidden, invalid, required, unsupported
 from navarch.cluster.server.kinds.builtin.checks.common import at_least_zero, choice, in_order, int_or_percent, selects
 from navarch.cluster.server.kinds.builtin.checks.pod_spec import check_template
-from navarch.cluster.server.metadata import immutable_faults, selector_faults
-from navarch.cluster.server.request import Json
+from navarch.cluster.server.objects.metadata import immutable_faults, selector_faults
+from navarch.cluster.server.wire.causes import forbidden, invalid, required, unsupported
+from navarch.cluster.server.wire.request import Json
 from navarch.errors import Cause
 
 __all__ = [

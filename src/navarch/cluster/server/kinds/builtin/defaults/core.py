@@ -7,7 +7,7 @@ import ipaddress
 from typing import Final
 
 from navarch.cluster.server.kinds.builtin.defaults.pods import default_claim_spec, default_volume_source
-from navarch.cluster.server.request import Json
+from navarch.cluster.server.wire.request import Json
 
 __all__ = [
     "default_endpoints",

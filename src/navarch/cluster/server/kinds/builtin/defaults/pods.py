@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from navarch.api.quantity import Quantity
-from navarch.cluster.server.request import Json
+from navarch.cluster.server.wire.request import Json
 
 __all__ = ["containers_of", "default_claim_spec", "default_pod", "default_pod_spec"]
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from navarch.cluster.server.kinds.builtin.defaults.pods import default_claim_spec, default_pod_spec
 from navarch.cluster.server.kinds.builtin.template_generations import noted
-from navarch.cluster.server.request import Json
+from navarch.cluster.server.wire.request import Json
 
 __all__ = [
     "default_cron_job",

@@ -8,12 +8,12 @@ from itertools import islice
 from typing import Any, Final
 
 from navarch.api import Quantity
-from navarch.cluster.server.budget import current_budget
 from navarch.cluster.server.pipeline.admission.attributes import Attributes
 from navarch.cluster.server.pipeline.admission.objects import Objects
 from navarch.cluster.server.pipeline.admission.plugins.pods import PODS, forbid
 from navarch.cluster.server.pipeline.admission.plugins.table import Informed
-from navarch.cluster.server.request import Json
+from navarch.cluster.server.wire.budget import current_budget
+from navarch.cluster.server.wire.request import Json
 from navarch.errors import InvalidValueError
 
 __all__ = ["DefaultLimits", "Limits"]

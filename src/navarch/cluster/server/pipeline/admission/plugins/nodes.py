@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from navarch.cluster.server.pipeline.admission.attributes import Attributes
-from navarch.cluster.server.request import Json
+from navarch.cluster.server.wire.request import Json
 
 __all__ = ["NodeTaint"]
 

@@ -7,7 +7,7 @@ from typing import Final
 from navarch.cluster.server.pipeline.admission.attributes import Attributes
 from navarch.cluster.server.pipeline.admission.plugins.pods import PODS, forbid
 from navarch.cluster.server.pipeline.admission.plugins.table import Informed
-from navarch.cluster.server.request import Json
+from navarch.cluster.server.wire.request import Json
 
 __all__ = ["OneDefaultPriority", "Priorities"]
 

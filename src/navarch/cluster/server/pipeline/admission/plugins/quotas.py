@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Final
 
 from navarch.api import Quantity
+from navarch.cluster.server.objects.registry import Found, Registry
+from navarch.cluster.server.objects.types import Catalog
+from navarch.cluster.server.objects.views import stored_form
 from navarch.cluster.server.pipeline.admission.attributes import Attributes
 from navarch.cluster.server.pipeline.admission.plugins.pods import forbid
-from navarch.cluster.server.refusal import Refusal
-from navarch.cluster.server.registry import Found, Registry
-from navarch.cluster.server.request import Json
-from navarch.cluster.server.types import Catalog
-from navarch.cluster.server.views import stored_form
+from navarch.cluster.server.wire.request import Json
+from navarch.cluster.server.wire.status_errors import StatusError
 from navarch.cluster.usage import Amounts, in_scope, unspecified, usage
 from navarch.errors import InvalidValueError
 
@@ -59,7 +59,7 @@ class Quotas:
         for attempt in range(_ATTEMPTS):
             try:
                 await self._charge_once(attributes, name, wanted)
-            except Refusal as refusal:
+            except StatusError as refusal:
                 if refusal.reason != "Conflict" or attempt == _ATTEMPTS - 1:
                     raise
             else:

@@ -8,7 +8,7 @@ from navarch.api import Quantity
 from navarch.cluster.server.pipeline.admission.attributes import Attributes
 from navarch.cluster.server.pipeline.admission.plugins.pods import PODS, forbid
 from navarch.cluster.server.pipeline.admission.plugins.table import Informed
-from navarch.cluster.server.request import Json
+from navarch.cluster.server.wire.request import Json
 from navarch.errors import InvalidValueError
 
 __all__ = ["RuntimeClasses"]

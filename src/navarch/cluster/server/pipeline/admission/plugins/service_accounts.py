@@ -8,7 +8,7 @@ from typing import Any, Final
 from navarch.cluster.server.pipeline.admission.attributes import Attributes
 from navarch.cluster.server.pipeline.admission.objects import Objects
 from navarch.cluster.server.pipeline.admission.plugins.pods import PODS, forbid
-from navarch.cluster.server.request import Json
+from navarch.cluster.server.wire.request import Json
 
 __all__ = ["ServiceAccounts"]
 

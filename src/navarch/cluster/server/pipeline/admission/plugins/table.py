@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from navarch.cluster.server.pipeline.admission.attributes import Attributes, Warnings
 from navarch.cluster.server.pipeline.admission.objects import Objects
-from navarch.cluster.server.request import Json
+from navarch.cluster.server.wire.request import Json
 
 __all__ = ["Informed", "Mutating", "Plugins", "Resources", "Validating"]
 
@@ -26,7 +26,7 @@ class Mutating(Protocol):
         ...
 
     async def change(self, attributes: Attributes, value: Json) -> None:
-        """Changes `value`, a private copy down to its `metadata` and `spec`, or raises Refusal."""
+        """Changes `value`, a private copy down to its `metadata` and `spec`, or raises StatusError."""
         ...
 
 
@@ -39,7 +39,7 @@ class Validating(Protocol):
         ...
 
     async def check(self, attributes: Attributes) -> None:
-        """Raises Refusal."""
+        """Raises StatusError."""
         ...
 
 

@@ -19,8 +19,8 @@ from navarch.cluster.server.pipeline.admission.pod_security.levels import (
     policy_of,
 )
 from navarch.cluster.server.pipeline.admission.pod_security.violations import told
-from navarch.cluster.server.refusal import forbidden, invalid
-from navarch.cluster.server.request import Json
+from navarch.cluster.server.wire.request import Json
+from navarch.cluster.server.wire.status_errors import forbidden, invalid
 from navarch.errors import Cause
 
 __all__ = ["PodSecurity"]

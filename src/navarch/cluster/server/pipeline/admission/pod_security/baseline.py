@@ -15,7 +15,7 @@ from navarch.cluster.server.pipeline.admission.pod_security.violations import (
     security_contexts,
     security_of,
 )
-from navarch.cluster.server.request import Json
+from navarch.cluster.server.wire.request import Json
 from navarch.schema.values.violations import go_quoted
 
 __all__ = [

@@ -10,7 +10,7 @@ from navarch.cluster.server.pipeline.admission.pod_security.baseline import Chec
 from navarch.cluster.server.pipeline.admission.pod_security.levels import Level, LevelVersion
 from navarch.cluster.server.pipeline.admission.pod_security.restricted import unless_for_windows
 from navarch.cluster.server.pipeline.admission.pod_security.violations import Violation
-from navarch.cluster.server.request import Json
+from navarch.cluster.server.wire.request import Json
 
 __all__ = ["CONTROLS", "Control", "violations"]
 

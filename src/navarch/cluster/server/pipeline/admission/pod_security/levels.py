@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from enum import IntEnum
 from typing import Final, NamedTuple
 
-from navarch.cluster.server.causes import invalid
+from navarch.cluster.server.wire.causes import invalid
 from navarch.errors import Cause
 
 __all__ = ["LABEL_PREFIX", "PRIVILEGED", "Level", "LevelVersion", "Policy", "policy_of"]

@@ -14,7 +14,7 @@ from navarch.cluster.server.pipeline.admission.pod_security.violations import (
     security_contexts,
     security_of,
 )
-from navarch.cluster.server.request import Json
+from navarch.cluster.server.wire.request import Json
 
 __all__ = [
     "allow_privilege_escalation",

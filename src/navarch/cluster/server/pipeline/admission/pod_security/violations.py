@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from navarch.cluster.server.request import Json
+from navarch.cluster.server.wire.request import Json
 from navarch.schema.values.violations import go_quoted
 
 __all__ = [

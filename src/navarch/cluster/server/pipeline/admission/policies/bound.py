@@ -13,7 +13,7 @@ from navarch.cluster.server.pipeline.admission.matching import Equivalents, Find
 from navarch.cluster.server.pipeline.admission.objects import Objects
 from navarch.cluster.server.pipeline.admission.policies.params import param_type, params_of
 from navarch.cluster.server.pipeline.admission.policies.policy import matcher_of
-from navarch.cluster.server.request import Json
+from navarch.cluster.server.wire.request import Json
 
 __all__ = ["Binding", "Judging", "bound", "params_for"]
 

@@ -7,6 +7,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from navarch.cluster.server.objects.types import ResourceType
 from navarch.cluster.server.pipeline.admission.attributes import Attributes
 from navarch.cluster.server.pipeline.admission.expressions import variables_of
 from navarch.cluster.server.pipeline.admission.kept import Compiled, Kept, Made
@@ -15,9 +16,8 @@ from navarch.cluster.server.pipeline.admission.policies.bound import Binding, Ju
 from navarch.cluster.server.pipeline.admission.policies.mutation import MutatingPolicy, MutationError
 from navarch.cluster.server.pipeline.admission.policies.params import NoParamsError, UnknownParamKindError
 from navarch.cluster.server.pipeline.admission.policies.validating import is_never_judged
-from navarch.cluster.server.refusal import Refusal, forbidden
-from navarch.cluster.server.request import Json
-from navarch.cluster.server.types import ResourceType
+from navarch.cluster.server.wire.request import Json
+from navarch.cluster.server.wire.status_errors import StatusError, forbidden
 
 __all__ = ["MutatingPolicies"]
 
@@ -35,7 +35,7 @@ class MutatingPolicies:
     async def mutate(self, attributes: Attributes, *, is_again: bool) -> Attributes:
         """The request with the object as the policies want it: the very same if they change nothing.
 
-        If it `is_again`, only those that ask for it look at it. Raises `Refusal` for what a policy could not do.
+        If it `is_again`, only those that ask for it look at it. Raises `StatusError` for what a policy could not do.
         """
         policies = self._bound.current()
         if not policies or attributes.value is None or is_exempt(attributes) or is_never_judged(attributes):
@@ -119,7 +119,7 @@ def _reason(policy: MutatingPolicy, binding: str, why: str) -> str:
     return f'policy "{policy.name}" denied request: {why}'
 
 
-def _refused(attributes: Attributes, faults: list[tuple[str, str]]) -> Refusal:
+def _refused(attributes: Attributes, faults: list[tuple[str, str]]) -> StatusError:
     """403 with all of them; the first is the message, and gives the reason if it has one."""
     refusal = forbidden(attributes.resource.group, attributes.resource.plural, attributes.told_name, "")
     refusal.message, reason = faults[0]

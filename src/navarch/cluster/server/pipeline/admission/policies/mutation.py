@@ -7,14 +7,14 @@ from typing import Any, Final
 
 from navarch.api import apply_json_patch
 from navarch.api.json_patch import copy_json
-from navarch.cluster.server.budget import cel_budget, current_budget
 from navarch.cluster.server.objects.fields import shape_of
 from navarch.cluster.server.objects.fields.merging import merged
 from navarch.cluster.server.objects.fields.shapes import Shape
+from navarch.cluster.server.objects.types import ResourceType
 from navarch.cluster.server.pipeline.admission.expressions import Conditions, Expression
 from navarch.cluster.server.pipeline.admission.policies.policy import Variables, environment_of, knowing, matcher_of
-from navarch.cluster.server.request import Json
-from navarch.cluster.server.types import ResourceType
+from navarch.cluster.server.wire.budget import cel_budget, current_budget
+from navarch.cluster.server.wire.request import Json
 from navarch.errors import PatchError
 from navarch.schema import cel
 from navarch.schema.cel.containers import nodes_of

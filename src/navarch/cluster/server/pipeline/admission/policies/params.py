@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from navarch.api.selectors import Labels
+from navarch.cluster.server.objects.types import Catalog, ResourceType
 from navarch.cluster.server.pipeline.admission.attributes import Attributes
 from navarch.cluster.server.pipeline.admission.objects import Objects
-from navarch.cluster.server.request import Json
-from navarch.cluster.server.types import Catalog, ResourceType
+from navarch.cluster.server.wire.request import Json
 from navarch.errors import InvalidValueError
 
 __all__ = ["NoParamsError", "UnknownParamKindError", "param_type", "params_of"]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
-from navarch.cluster.server.budget import cel_budget
 from navarch.cluster.server.pipeline.admission.expressions import REQUEST_VARIABLES, Conditions, Expression, judged
 from navarch.cluster.server.pipeline.admission.matching import Matcher
-from navarch.cluster.server.request import Json
+from navarch.cluster.server.wire.budget import cel_budget
+from navarch.cluster.server.wire.request import Json
 from navarch.schema import cel
 from navarch.schema.cel.types import object_of
 

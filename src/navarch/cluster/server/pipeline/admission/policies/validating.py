@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Final, NamedTuple
 
-from navarch.cluster.server.budget import current_budget
 from navarch.cluster.server.pipeline.admission.attributes import Attributes, Warnings
 from navarch.cluster.server.pipeline.admission.expressions import variables_of
 from navarch.cluster.server.pipeline.admission.kept import Compiled, Kept, Made
@@ -13,7 +12,8 @@ from navarch.cluster.server.pipeline.admission.matching import is_exempt, shown_
 from navarch.cluster.server.pipeline.admission.policies.bound import Binding, Judging, bound, params_for
 from navarch.cluster.server.pipeline.admission.policies.params import NoParamsError, UnknownParamKindError
 from navarch.cluster.server.pipeline.admission.policies.policy import Fault, Policy
-from navarch.cluster.server.refusal import Refusal, forbidden
+from navarch.cluster.server.wire.budget import current_budget
+from navarch.cluster.server.wire.status_errors import StatusError, forbidden
 
 __all__ = ["ValidatingPolicies", "is_never_judged"]
 
@@ -52,7 +52,7 @@ class ValidatingPolicies:
         policies = self._bound.current()
         if not policies or is_exempt(attributes) or is_never_judged(attributes):
             return
-        refusal: Refusal | None = None
+        refusal: StatusError | None = None
         for policy, bindings in policies:
             async for judgement in self._judgements(policy, bindings, attributes):
                 if "Deny" in judgement.actions:
@@ -102,7 +102,7 @@ def is_never_judged(attributes: Attributes) -> bool:
     return (attributes.resource.group, attributes.resource.plural) in _NEVER_JUDGED
 
 
-def _refused(attributes: Attributes, judgement: _Judgement) -> Refusal:
+def _refused(attributes: Attributes, judgement: _Judgement) -> StatusError:
     bound = f" with binding '{judgement.binding}'" if judgement.binding else ""
     said = f"ValidatingAdmissionPolicy '{judgement.policy}'{bound} denied request: {judgement.fault.message}"
     refusal = forbidden(attributes.resource.group, attributes.resource.plural, attributes.told_name, said)

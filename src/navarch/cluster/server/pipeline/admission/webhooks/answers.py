@@ -9,12 +9,12 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from navarch.cluster.server.budget import bounded_json
-from navarch.cluster.server.objects.fields.gotext import go_kind
-from navarch.cluster.server.objects.fields.json_faults import json_fault
 from navarch.cluster.server.pipeline.admission.webhooks.calling import HttpAnswer
 from navarch.cluster.server.pipeline.admission.webhooks.errors import CallError
-from navarch.cluster.server.request import Json
+from navarch.cluster.server.wire.budget import bounded_json
+from navarch.cluster.server.wire.go_text import go_kind
+from navarch.cluster.server.wire.json_errors import json_fault
+from navarch.cluster.server.wire.request import Json
 from navarch.schema.values.violations import go_quoted
 
 __all__ = ["Answer", "read_answer"]

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from navarch._base.clock import Clock
 from navarch._base.tasks import within
 from navarch._base.trust import trusting
-from navarch.cluster.server.budget import LIMITS
 from navarch.cluster.server.pipeline.admission.webhooks.errors import CallError
 from navarch.cluster.server.pipeline.admission.webhooks.places import Address, Place, ResolveService
-from navarch.cluster.server.transport_faults import connection_fault
+from navarch.cluster.server.wire.budget import LIMITS
+from navarch.cluster.server.wire.transport_errors import connection_fault
 from navarch.schema.values.violations import go_quoted
 
 if TYPE_CHECKING:

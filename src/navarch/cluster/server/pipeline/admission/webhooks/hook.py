@@ -25,8 +25,8 @@ from navarch.cluster.server.pipeline.admission.webhooks.answers import Answer, r
 from navarch.cluster.server.pipeline.admission.webhooks.calling import Caller
 from navarch.cluster.server.pipeline.admission.webhooks.errors import CallError
 from navarch.cluster.server.pipeline.admission.webhooks.places import Place, place_of
-from navarch.cluster.server.refusal import Refusal, bad_request, forbidden
-from navarch.cluster.server.request import Json
+from navarch.cluster.server.wire.request import Json
+from navarch.cluster.server.wire.status_errors import StatusError, bad_request, forbidden
 from navarch.schema.values.violations import go_quoted
 
 __all__ = ["Asking", "Hook", "compiled_hooks"]
@@ -62,7 +62,7 @@ class Hook(NamedTuple):
     is_mutating: bool
 
     async def shown(self, attributes: Attributes, asking: Asking) -> Shown | None:
-        """The request as the webhook wants to see it; None if it does not. Raises Refusal."""
+        """The request as the webhook wants to see it; None if it does not. Raises StatusError."""
         resource = await self.matcher.match(attributes, asking.equivalents, asking.find_namespace)
         if resource is None:
             return None
@@ -75,7 +75,7 @@ class Hook(NamedTuple):
         return shown if verdict.holds else None
 
     async def ask(self, attributes: Attributes, shown: Shown, asking: Asking, warnings: Warnings) -> Answer | None:
-        """The answer, if it lets the request pass; None if there is none and that does not matter. Raises Refusal."""
+        """The answer, if it lets the request pass; None if there is none and that does not matter. Raises StatusError."""
         if attributes.dry_run and not self.is_harmless:
             raise bad_request(f"admission webhook {go_quoted(self.name)} does not support dry run")
         try:
@@ -121,9 +121,9 @@ def _hook(document: Json, is_mutating: bool) -> Hook:
     )
 
 
-def _denied(name: str, status: Json) -> Refusal:
+def _denied(name: str, status: Json) -> StatusError:
     """The refusal in the webhook's own words, but never as a success."""
     message, reason, code = status.get("message") or "", status.get("reason") or "", status.get("code") or 0
     said = f"admission webhook {go_quoted(name)} denied the request"
     said = f"{said}: {message or reason}" if message or reason else f"{said} without explanation"
-    return Refusal(code if 400 <= code < 600 else 400, reason, said, details=status.get("details") or None)
+    return StatusError(code if 400 <= code < 600 else 400, reason, said, details=status.get("details") or None)

@@ -9,15 +9,15 @@ from msgspec.structs import replace
 
 from navarch.api import apply_json_patch
 from navarch.api.json_patch import same_json
-from navarch.cluster.server.budget import current_budget
+from navarch.cluster.server.objects.types import ResourceType
 from navarch.cluster.server.pipeline.admission.attributes import Attributes, Warnings
 from navarch.cluster.server.pipeline.admission.kept import Compiled, Kept
 from navarch.cluster.server.pipeline.admission.matching import Shown, converted, internal_error, is_exempt
 from navarch.cluster.server.pipeline.admission.plugins.table import Plugins
 from navarch.cluster.server.pipeline.admission.policies.mutating import MutatingPolicies
 from navarch.cluster.server.pipeline.admission.webhooks.hook import Asking, Hook, compiled_hooks
-from navarch.cluster.server.request import Json
-from navarch.cluster.server.types import ResourceType
+from navarch.cluster.server.wire.budget import current_budget
+from navarch.cluster.server.wire.request import Json
 from navarch.errors import PatchError
 from navarch.schema.values.violations import go_quoted
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from navarch.cluster.server.pipeline.admission.objects import Objects
 from navarch.cluster.server.pipeline.admission.webhooks.errors import CallError
-from navarch.cluster.server.request import Json
+from navarch.cluster.server.wire.request import Json
 
 __all__ = ["Address", "Place", "ResolveService", "place_of", "service_addresses"]
 

@@ -8,7 +8,7 @@ from navarch.cluster.server.pipeline.admission.attributes import Attributes, War
 from navarch.cluster.server.pipeline.admission.kept import Compiled, Kept
 from navarch.cluster.server.pipeline.admission.matching import is_exempt
 from navarch.cluster.server.pipeline.admission.webhooks.hook import Asking, Hook, compiled_hooks
-from navarch.cluster.server.refusal import Refusal
+from navarch.cluster.server.wire.status_errors import StatusError
 
 __all__ = ["ValidatingWebhooks"]
 
@@ -30,11 +30,11 @@ class ValidatingWebhooks:
             if refusal is not None:
                 raise refusal
 
-    async def _refusal(self, hook: Hook, attributes: Attributes, warnings: Warnings) -> Refusal | None:
+    async def _refusal(self, hook: Hook, attributes: Attributes, warnings: Warnings) -> StatusError | None:
         try:
             shown = await hook.shown(attributes, self._asking)
             if shown is not None:
                 await hook.ask(attributes, shown, self._asking, warnings)
-        except Refusal as refusal:
+        except StatusError as refusal:
             return refusal
         return None

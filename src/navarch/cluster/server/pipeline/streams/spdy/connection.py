@@ -21,7 +21,7 @@ from navarch.cluster.server.pipeline.streams.spdy.frames import (
     Reset,
     SpdyError,
 )
-from navarch.cluster.server.request import Socket
+from navarch.cluster.server.wire.request import Socket
 
 __all__ = ["MOST_STREAMS", "Connection", "Service", "Stream"]
 

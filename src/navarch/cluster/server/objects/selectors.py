@@ -1,0 +1,133 @@
+"""Which objects of a list or watch are meant."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import Final
+
+import msgspec
+
+from navarch.api import Fields, Labels
+from navarch.cluster.server.objects.selector_errors import field_selector_fault, label_selector_fault
+from navarch.cluster.server.objects.types import ResourceType
+from navarch.cluster.server.objects.views import seen_all
+from navarch.cluster.server.wire.request import ApiRequest, Json
+from navarch.cluster.server.wire.status_errors import bad_request
+from navarch.cluster.storage import Stored
+from navarch.errors import InvalidValueError
+
+__all__ = ["Selection", "refuse_malformed", "selection_of"]
+
+_ALWAYS = frozenset({"metadata.name", "metadata.namespace"})
+_WITHOUT_NAMESPACE: Final = frozenset({("", "nodes"), ("", "namespaces")})
+"""Cluster-wide kinds whose selectors know that."""
+_VERSIONS_KEPT: Final = 256
+
+
+class _Labelled(msgspec.Struct, gc=False):
+    labels: dict[str, str] | None = None
+
+
+class _Head(msgspec.Struct, gc=False):
+    metadata: _Labelled
+
+
+class _Named(msgspec.Struct, gc=False):
+    name: str = ""
+    namespace: str = ""
+
+
+_head = msgspec.json.Decoder(_Head)
+_members = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_named = msgspec.json.Decoder(_Named)
+
+
+class Selection(msgspec.Struct, frozen=True):
+    """A label selector and a field selector; both must match."""
+
+    resource: ResourceType
+    labels: Labels
+    fields: Fields
+
+    def __bool__(self) -> bool:
+        return bool(self.labels) or bool(self.fields)
+
+    @property
+    def is_of_version(self) -> bool:
+        """Whether it asks for fields that objects may not have as they are stored, but in the version asked for."""
+        return self.resource.convert is not None and any(each.path not in _ALWAYS for each in self.fields.requirements)
+
+    async def as_asked(self, stored: Sequence[Stored]) -> list[bytes]:
+        """The objects as `matches` has to look at them."""
+        return await seen_all(self.resource, stored) if self.is_of_version else [each.value for each in stored]
+
+    def matches(self, stored: bytes) -> bool:
+        """Whether the object in these bytes is meant; only as much of it is decoded as has to be looked at."""
+        if self.labels and not self.labels.matches(_head.decode(stored).metadata.labels):
+            return False
+        return not self.fields or self._fields_match(_selected_by(self.resource.strategy.selectable_fields, stored))
+
+    def _fields_match(self, known: Mapping[str, str]) -> bool:
+        return self.fields.matches(lambda path: known.get(path, ""))
+
+
+@lru_cache(_VERSIONS_KEPT)
+def _selected_by(fields_of: Callable[[Json], Mapping[str, str]], stored: bytes) -> Mapping[str, str]:
+    """What field selectors find in an object. A watch asks of each version twice, as what comes and as what goes, and
+    several watches ask of the same. Of the metadata, which is the larger half, only names can be selected by.
+    """
+    members = _members.decode(stored)
+    metadata = _named.decode(members.pop("metadata"))
+    value: Json = {name: msgspec.json.decode(member) for name, member in members.items()}
+    return {
+        "metadata.name": metadata.name,
+        "metadata.namespace": metadata.namespace,
+        **fields_of({**value, "metadata": {}}),
+    }
+
+
+def refuse_malformed(request: ApiRequest) -> None:
+    """400 for selectors that are none, whatever they are to select."""
+    _selectors(request)
+
+
+def _selectors(request: ApiRequest) -> tuple[Labels, Fields]:
+    text = request.parameter("labelSelector")
+    try:
+        labels = Labels(text)
+    except InvalidValueError as error:
+        raise bad_request(label_selector_fault(text) or f"unable to parse requirement: {error}") from None
+    text = request.parameter("fieldSelector")
+    try:
+        return labels, Fields(text)
+    except InvalidValueError as error:
+        raise bad_request(field_selector_fault(text) or str(error)) from None
+
+
+def selection_of(request: ApiRequest, resource: ResourceType) -> Selection:
+    """The selectors of a request; refuses with 400 what is none, and fields that cannot be selected by."""
+    labels, fields = _selectors(request)
+    known = _selectable(resource) if fields else _ALWAYS
+    for requirement in fields.requirements:
+        if requirement.path not in known:
+            raise bad_request(_unselectable(requirement.path, resource))
+    return Selection(resource, labels, fields)
+
+
+def _selectable(resource: ResourceType) -> frozenset[str]:
+    own = frozenset(resource.strategy.selectable_fields(_EMPTY))
+    is_plain = not resource.is_custom and (resource.group, resource.plural) not in _WITHOUT_NAMESPACE
+    has_namespace = resource.namespaced or is_plain
+    return own | (_ALWAYS if has_namespace else frozenset({"metadata.name"}))
+
+
+def _unselectable(path: str, resource: ResourceType) -> str:
+    if (resource.group, resource.plural) == ("batch", "jobs"):
+        return f'field label "{path}" not supported for Job'
+    if not resource.is_custom and _selectable(resource) == _ALWAYS:
+        return f'"{path}" is not a known field selector: only "metadata.name", "metadata.namespace"'
+    return f"field label not supported: {path}"
+
+
+_EMPTY: Json = {"metadata": {}}

@@ -1,0 +1,233 @@
+"""The budget of one request: how much it may make the server read, build, copy and evaluate.
+
+Every part that turns bytes of the network into values charges what it does to the budget of the request that is being
+served, and is refused when nothing is left. `ApiServer.handle` opens a budget for each request; code that serves no
+request (a controller, a test of a parser) charges one that is unlimited, but for the size and the depth of each body.
+
+    with opened(RequestBudget()) as budget:
+        decode_json(body, "application/yaml")
+    budget.spent  # Spent(body_bytes=..., nodes=..., copied_bytes=0, cel_cost=0)
+
+The counters of `Spent`:
+
+- `body_bytes`: bytes of bodies that were decoded, after decompression;
+- `nodes`: objects, lists and scalars that were built from them, aliases and merge keys of YAML expanded, and defaults of
+  CRDs that were filled in;
+- `copied_bytes`: bytes of JSON that `copy` operations of JSON patches have duplicated;
+- `cel_cost`: cost units of CEL expressions, as Kubernetes counts them.
+
+A budget counts per request, not per body: an object that is decoded twice is charged twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar, Token
+from typing import Any, Final
+
+import msgspec
+
+from navarch._base.clock import SystemClock
+from navarch.cluster.server.wire.status_errors import StatusError
+from navarch.errors import PatchError
+from navarch.schema.cel.runtime_cost import CostBudget
+
+__all__ = [
+    "DEEPEST",
+    "LIMITS",
+    "Limits",
+    "RequestBudget",
+    "Spent",
+    "bounded_json",
+    "cel_budget",
+    "close_budget",
+    "current_budget",
+    "open_budget",
+    "opened",
+]
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """What one request may cost."""
+
+    body_bytes: int = 3 * 1024 * 1024
+    """As Kubernetes has it."""
+    nodes: int = 100_000
+    """Kubernetes has no such limit. The largest objects that are in use, CRDs, have some ten thousand."""
+    copied_bytes: int = 3 * 1024 * 1024
+    """As Kubernetes has it: all `copy` operations of a JSON patch together."""
+    cel_cost: int = 3_000_000
+    """Kubernetes allows 10,000,000 for the rules of an object, and for each policy, which take it about a second. Here they
+    are evaluated more slowly: this is about a second for all expressions that a request meets.
+    """
+
+
+LIMITS: Final = Limits()
+DEEPEST: Final = 200
+"""How deep values may be nested. Kubernetes allows more where a schema does, but nobody could read it."""
+_COMPILATION: Final = 60
+"""Cost units for each character of CEL that is compiled; Kubernetes compiles for free."""
+_COSTLY: Final = 100_000
+_CHARGED_UNSEEN: Final = 1000
+_LARGE: Final = 5000
+_NODES_PER_SECOND: Final = 2_000_000
+"""How long the pauses of a large request are: less than its steps take."""
+
+
+class Spent(msgspec.Struct):
+    """What a request has cost so far."""
+
+    body_bytes: int = 0
+    nodes: int = 0
+    copied_bytes: int = 0
+    cel_cost: int = 0
+
+
+class RequestBudget:
+    """Counts what one request costs. Each method refuses, as Kubernetes does, what exceeds its limit."""
+
+    __slots__ = ("_turns", "limits", "spent")
+
+    def __init__(self, limits: Limits = LIMITS, turns: asyncio.Lock | None = None) -> None:
+        self.limits = limits
+        self.spent = Spent()
+        self._turns = turns
+        """What the large requests of a server take turns by."""
+
+    def charge_body(self, size: int) -> None:
+        """Charges a body before it is decoded; refuses with 413."""
+        self.spent.body_bytes += size
+        if size > self.limits.body_bytes:
+            raise too_large(f"limit is {self.limits.body_bytes}")
+
+    def charge_nodes(self, count: int) -> None:
+        """Charges values that a body was decoded to; refuses with 413."""
+        self.spent.nodes += count
+        if self.spent.nodes > self.limits.nodes:
+            raise too_large(f"expected at most {self.limits.nodes} values in a request, got more")
+
+    def charge_json(self, body: bytes, value: Any) -> None:
+        """Charges the values that a JSON text was decoded to; refuses with 413.
+
+        Raises RecursionError if they are nested deeper than `DEEPEST`: what comes after recurses. Short texts are charged
+        the most that they can hold, which costs less than to look.
+        """
+        containers = body.count(b"{") + body.count(b"[")
+        most = containers + body.count(b",") + body.count(b":") + 1
+        if containers > DEEPEST or most > _CHARGED_UNSEEN:
+            self.charge_value(value)
+        else:
+            self.charge_nodes(most)
+
+    def charge_value(self, value: Any) -> None:
+        """Charges a value level by level, so that one that is too large is refused before all of it is counted."""
+        level = [value]
+        for _ in range(DEEPEST + 1):
+            self.charge_nodes(len(level))
+            level = [each for each in level if each.__class__ is dict or each.__class__ is list]
+            if not level:
+                return
+            level = [each for inner in level for each in (inner.values() if inner.__class__ is dict else inner)]
+        raise RecursionError("exceeded max depth")
+
+    def charge_copy(self, size: int) -> None:
+        """Charges bytes that a JSON patch copies. Raises PatchError, since Kubernetes takes such a patch for a bad one."""
+        self.spent.copied_bytes += size
+        if self.spent.copied_bytes > self.limits.copied_bytes:
+            raise PatchError(
+                f"expected all copy operations together to copy at most {self.limits.copied_bytes} bytes, got"
+                f" {self.spent.copied_bytes}"
+            )
+
+    def charge_cel(self, cost: int) -> None:
+        """Charges cost units of CEL. What exceeding them means is for the caller to say; see `cel_left`."""
+        self.spent.cel_cost += cost
+
+    def charge_cel_source(self, size: int) -> None:
+        """Charges the compilation of CEL of so many characters; refuses with 413."""
+        self.charge_cel(_COMPILATION * size)
+        if self.spent.cel_cost > self.limits.cel_cost:
+            most = self.limits.cel_cost // _COMPILATION
+            raise too_large(f"expected at most {most} characters of CEL in a request, got more")
+
+    async def yield_loop(self) -> None:
+        """Lets other requests go on, if this one is large; it is called between the steps of a write.
+
+        Large requests take turns: between two steps of any of them there is a pause in which nothing but small ones are
+        served.
+        """
+        nodes = self.spent.nodes
+        if nodes > _LARGE or self.spent.cel_cost > _COSTLY:
+            await self.take_turn(nodes / _NODES_PER_SECOND)
+
+    async def take_turn(self, pause: float) -> None:
+        """Waits for the turns of other large requests, and then for the pause, in seconds."""
+        if self._turns is None:
+            await SystemClock().sleep(0)
+            return
+        async with self._turns:
+            await SystemClock().sleep(pause)
+
+    @property
+    def cel_left(self) -> int:
+        """How many cost units of CEL are left."""
+        return max(0, self.limits.cel_cost - self.spent.cel_cost)
+
+
+def too_large(why: str) -> StatusError:
+    """413: the request costs more than one request may."""
+    return StatusError(413, "RequestEntityTooLarge", f"Request entity too large: {why}")
+
+
+_UNLIMITED: Final = RequestBudget(Limits(nodes=sys.maxsize, copied_bytes=sys.maxsize, cel_cost=sys.maxsize))
+"""For code that serves no request."""
+_current: ContextVar[RequestBudget] = ContextVar("request_budget")
+
+
+def current_budget() -> RequestBudget:
+    """Returns the budget of the request that the present task serves."""
+    return _current.get(_UNLIMITED)
+
+
+def open_budget(budget: RequestBudget | None = None) -> Token[RequestBudget]:
+    """Makes a budget, a new one unless it is given, the one that the present task charges, until `close_budget`."""
+    return _current.set(budget or RequestBudget())
+
+
+def close_budget(before: Token[RequestBudget]) -> None:
+    """Ends what `open_budget` began."""
+    _current.reset(before)
+
+
+@contextmanager
+def cel_budget(limit: int) -> Iterator[CostBudget]:
+    """A budget for some of the request's expressions: `limit`, or what is left of the request's own."""
+    request = current_budget()
+    budget = CostBudget(min(limit, request.cel_left))
+    try:
+        yield budget
+    finally:
+        request.charge_cel(budget.spent)
+
+
+@contextmanager
+def opened(budget: RequestBudget) -> Iterator[RequestBudget]:
+    """The same for a block."""
+    before = open_budget(budget)
+    try:
+        yield budget
+    finally:
+        close_budget(before)
+
+
+def bounded_json(body: bytes) -> Any:
+    """Returns the value of a JSON text that somebody else wrote, charged to the current budget.
+
+    Raises msgspec.DecodeError, UnicodeDecodeError, RecursionError for what is nested too deep, or StatusError.
+    """
+    value = msgspec.json.decode(body)
+    current_budget().charge_json(body, value)
+    return value
