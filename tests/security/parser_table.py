@@ -315,31 +315,39 @@ def _texts(
 
 
 PARSERS: tuple[Parser, ...] = (
-    Parser("JSON bodies", _decoded("application/json"), ("cluster/server/decoding.py",), BODIES, (StatusError,)),
+    Parser(
+        "JSON bodies", _decoded("application/json"), ("cluster/server/objects/decoding.py",), BODIES, (StatusError,)
+    ),
     Parser(
         "YAML bodies",
         _decoded("application/yaml"),
         (
-            "cluster/server/decoding.py",
-            "cluster/server/objects/fields/yaml_bodies.py",
-            "cluster/server/objects/fields/json_faults.py",
+            "cluster/server/objects/decoding.py",
+            "cluster/server/wire/yaml_bodies.py",
+            "cluster/server/wire/json_errors.py",
         ),
         YAML,
         (StatusError,),
         per_kilobyte=4.0,
     ),
-    Parser("duplicate keys", duplicate_paths, ("cluster/server/duplicates.py",), BODIES, (ValueError, RecursionError)),
+    Parser(
+        "duplicate keys",
+        duplicate_paths,
+        ("cluster/server/wire/duplicate_fields.py",),
+        BODIES,
+        (ValueError, RecursionError),
+    ),
     _texts("durations", Duration, "api/duration.py"),
     _texts("quantities", Quantity, "api/quantity.py"),
     _texts("integers", parse_int64, "api/integers.py"),
     _texts("times", parse_time, "api/times.py"),
-    _texts("times of stored objects", read_time, "cluster/server/wire_times.py"),
-    _texts("warnings", lambda text: bounded_warnings([text]), "cluster/server/warnings.py"),
+    _texts("times of stored objects", read_time, "cluster/server/wire/times.py"),
+    _texts("warnings", lambda text: bounded_warnings([text]), "cluster/server/wire/warnings.py"),
     _texts("label selectors", Labels, "api/selectors.py", "api/label_grammar.py"),
     _texts("label terms", parse_label_terms, "api/label_grammar.py"),
     _texts("field selectors", Fields, "api/selectors.py"),
-    _texts("faults of label selectors", label_selector_fault, "cluster/server/selector_faults.py"),
-    _texts("faults of field selectors", field_selector_fault, "cluster/server/selector_faults.py"),
+    _texts("faults of label selectors", label_selector_fault, "cluster/server/objects/selector_errors.py"),
+    _texts("faults of field selectors", field_selector_fault, "cluster/server/objects/selector_errors.py"),
     _texts("schedules", schedule_of, "api/schedules.py"),
     _texts("faults of schedules", schedule_fault, "cluster/server/kinds/builtin/checks/schedules.py"),
     *(
@@ -352,10 +360,10 @@ PARSERS: tuple[Parser, ...] = (
         }.items()
     ),
     _texts("JSON pointers", parse_pointer, "api/json_patch.py", errors=(NavarchError,)),
-    _texts("timeouts", duration_fault, "cluster/server/deadlines.py"),
+    _texts("timeouts", duration_fault, "cluster/server/wire/deadlines.py"),
     _texts("faults of times", time_fault, "cluster/server/kinds/builtin/go_time.py"),
     _texts("faults of micro times", micro_time_fault, "cluster/server/kinds/builtin/go_time.py"),
-    _texts("resource versions", parsed_version, "cluster/server/listing.py", errors=(StatusError,)),
+    _texts("resource versions", parsed_version, "cluster/server/objects/list_pages.py", errors=(StatusError,)),
     _texts("JSON paths", compile_path, "cluster/server/kinds/custom/jsonpath.py"),
     _texts(
         "percentages",
