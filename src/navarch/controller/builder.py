@@ -22,7 +22,7 @@ from navarch.controller.read_tracker import ReadTracker
 from navarch.controller.reconciliation import Finalizer, Handlers, Threads, finalizer_name, is_plain
 from navarch.controller.triggers import Causes, Triggers
 from navarch.observe.metrics import ControllerMetrics, Metrics, QueueMetrics
-from navarch.queue import LOW, WorkQueue
+from navarch.queue import LOW, QueueOptions, WorkQueue
 
 __all__ = ["ControllerBuilder", "WiredController"]
 
@@ -123,7 +123,13 @@ class ControllerBuilder:
 
     def _queue(self, declared: Declared[Any, Any]) -> WorkQueue[Key]:
         metrics = QueueMetrics(declared.name)
-        queue: WorkQueue[Key] = WorkQueue(declared.name, self.client.clock, self.client.rng, metrics=metrics)
+        queue: WorkQueue[Key] = WorkQueue(
+            declared.name,
+            self.client.clock,
+            self.client.rng,
+            QueueOptions(backoff=declared.options.backoff),
+            metrics=metrics,
+        )
         metrics.source = queue
         self.metrics.add(metrics)
         return queue

@@ -6,6 +6,7 @@ from collections.abc import Hashable
 from dataclasses import replace
 from typing import Any, cast
 
+from navarch._base.clock import Clock
 from navarch.api import (
     Dynamic,
     Object,
@@ -17,6 +18,7 @@ from navarch.api import (
     to_builtins,
     truncate_to_seconds,
 )
+from navarch.api.meta import PENDING_TIME
 from navarch.api.shape import shape_of
 from navarch.api.unknown import carry
 from navarch.cache import Collection, Entry
@@ -110,6 +112,7 @@ class StatusWriter:
         is_due = self._is_due(primary, succeeded=succeeded)
         if not (failure is not None and mark_failed(primary, failure, deps.clock)) and not is_due:
             return
+        _supply_times(primary, deps.clock)
         collection = deps.collections[type(primary).__kind__]
         before = collection.entry(self._entry.key)
         try:
@@ -161,3 +164,12 @@ class StatusWriter:
         kind = type(primary.status)
         then, now = to_builtins(decode(kind, self._before)), to_builtins(primary.status)
         return from_builtins(kind, carry(to_builtins(current.status), then, now, shape_of(cast(Hashable, kind))))
+
+
+def _supply_times(primary: Any, clock: Clock) -> None:
+    """Gives each condition that the reconciler set in this reconcile its transition time."""
+    status = getattr(primary, "status", None)
+    if isinstance(status, Status):
+        for condition in status.conditions:
+            if condition.last_transition_time == PENDING_TIME:
+                condition.last_transition_time = truncate_to_seconds(clock.now())

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from inspect import iscoroutinefunction, isfunction
 from typing import Any, TypeVar, get_args
 
+from navarch._base.backoff import Backoff
 from navarch.api import Object
 from navarch.api.names import DNS_SUBDOMAIN
 from navarch.cache import Cached, Namespaces
 from navarch.client import Client
 from navarch.controller.context import Context
 from navarch.controller.contract import Result
-from navarch.controller.declaration import ControllerOptions, Declared, Watchable
+from navarch.controller.declaration import ControllerOptions, Declared, Watchable, kinds_of, mappers_of
 from navarch.controller.election import ElectionOptions
 from navarch.controller.triggers import Mapper, Predicate, wanted_change
 from navarch.errors import DefinitionError
 from navarch.operator.endpoints import Endpoints
 from navarch.operator.roles import CrdPolicy, Uses
+from navarch.queue import RECONCILE_BACKOFF
 
 P = TypeVar("P", bound=Object)
 R = TypeVar("R", bound=Awaitable[Result | None] | Result | None)
@@ -70,29 +72,34 @@ class DeclaredOperator:
         self,
         primary: type[P] | Cached[P],
         *,
-        owns: tuple[Watchable, ...] = (),
-        watches: Mapping[Watchable, Mapper] | None = None,
-        reads: tuple[Watchable, ...] = (),
+        owns: Iterable[Watchable] = (),
+        watches: Mapping[Watchable, Mapper] | Iterable[tuple[Watchable, Mapper]] = (),
+        reads: Iterable[Watchable] = (),
+        caches: Iterable[Watchable] = (),
         when: Predicate = wanted_change,
         until_gone: bool = False,
         concurrency: int = 16,
         timeout: float = 300.0,
+        backoff: Backoff = RECONCILE_BACKOFF,
         name: str = "",
     ) -> Callable[[Callable[[P, Context], R]], Declared[P, R]]:
         """Declares that the decorated function reconciles objects of that class.
 
-        A change of an object in `owns` triggers the object that controls it, one in `watches` those that the mapping names,
-        one in `reads` those whose last reconcile got or listed it. All that is declared is kept in the cache. See `ControllerOptions` for the rest.
+        A change of an object in `owns` triggers the object that controls it, one in `watches` the objects that the mapping
+        names, one in `reads` the objects whose last reconcile got or listed it, one in `caches` nothing. The cache keeps all
+        of them. See `ControllerOptions` for the rest.
         """
         _refuse_function(primary)
         options = ControllerOptions(
-            owns=owns,
-            watches=watches or {},
-            reads=reads,
+            owns=kinds_of("owns", owns),
+            watches=mappers_of(watches),
+            reads=kinds_of("reads", reads),
+            caches=kinds_of("caches", caches),
             when=when,
             until_gone=until_gone,
             concurrency=concurrency,
             timeout=timeout,
+            backoff=backoff,
             name=name,
         )
 

@@ -99,7 +99,7 @@ def _needs(declared: Controller[Any, Any], namespaces: Namespaces) -> Needs:
         primary=declared.cached,
         owns=options.owns,
         watches=tuple(options.watches),
-        reads=options.reads,
+        reads=(*options.reads, *options.caches),
         has_cleanup=declared.on_deletion is not None,
         namespaces=namespaces.patterns,
     )
