@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import Any, cast
 
 import pytest
@@ -132,13 +133,17 @@ async def test_operator_that_cannot_start_leaves_nothing_attached() -> None:
 
 
 def test_kinds_are_taken_from_any_iterable() -> None:
-    """A list, a set or a generator says the same as a tuple, and pairs say the same as a mapping."""
+    """A list, a set or a generator declares the same as a tuple, and any mapping the same as a dict."""
 
     def users(_: Pod, __: Lookup) -> list[Key]:
         return []
 
     tested = Operator("shop")
     declared = tested.controller(
-        Gadget, owns=[ConfigMap], reads={Service}, caches=(each for each in (Node,)), watches=[(Pod, users)]
+        Gadget,
+        owns=[ConfigMap],
+        reads={Service},
+        caches=(each for each in (Node,)),
+        watches=MappingProxyType({Pod: users}),
     )(reconcile)
     assert [kind.kind for kind in declared.everything()] == ["Gadget", "ConfigMap", "Pod", "Service", "Node"]

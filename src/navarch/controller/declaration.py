@@ -70,15 +70,13 @@ def kinds_of(declared: str, given: Iterable[Watchable]) -> tuple[Watchable, ...]
     return tuple(given)
 
 
-def mappers_of(given: Mapping[Watchable, Mapper] | Iterable[tuple[Watchable, Mapper]]) -> Mapping[Watchable, Mapper]:
+def mappers_of(given: Mapping[Watchable, Mapper]) -> Mapping[Watchable, Mapper]:
     """The kinds that `watches` was given, with their mappings; refuses a mapping that cannot be called."""
-    try:
-        mappers = dict(given)
-    except (TypeError, ValueError):
-        raise DefinitionError(f"expected a mapping of kinds to functions for watches, got {given!r}") from None
-    for what, mapper in mappers.items():
+    if not isinstance(given, Mapping):
+        raise DefinitionError(f"expected a mapping of kinds to functions for watches, got {given!r}")
+    for what, mapper in given.items():
         _refuse_unfit_mapper(what, mapper)
-    return mappers
+    return given
 
 
 def _refuse_unfit_mapper(what: Watchable, mapper: Mapper) -> None:

@@ -73,7 +73,7 @@ class DeclaredOperator:
         primary: type[P] | Cached[P],
         *,
         owns: Iterable[Watchable] = (),
-        watches: Mapping[Watchable, Mapper] | Iterable[tuple[Watchable, Mapper]] = (),
+        watches: Mapping[Watchable, Mapper] | None = None,
         reads: Iterable[Watchable] = (),
         caches: Iterable[Watchable] = (),
         when: Predicate = wanted_change,
@@ -92,7 +92,7 @@ class DeclaredOperator:
         _refuse_function(primary)
         options = ControllerOptions(
             owns=kinds_of("owns", owns),
-            watches=mappers_of(watches),
+            watches=mappers_of({} if watches is None else watches),
             reads=kinds_of("reads", reads),
             caches=kinds_of("caches", caches),
             when=when,
@@ -129,7 +129,7 @@ class DeclaredOperator:
 
 
 def _refuse_text(namespaces: object) -> None:
-    """One text where several are expected would be taken letter by letter."""
+    """Raises `DefinitionError` for a single text, which would be read letter by letter."""
     if isinstance(namespaces, str):
         raise DefinitionError(
             f"expected a tuple of names and patterns for namespaces, got {namespaces!r}; write "
@@ -156,7 +156,7 @@ def _refuse_plain(background: object) -> None:
 
 
 def _refuse_function(primary: object) -> None:
-    """Without parentheses the decorator would be given the reconciler, and declare nothing."""
+    """Raises `DefinitionError` for a decorator without parentheses: it would get the reconciler and declare nothing."""
     if isfunction(primary):
         raise DefinitionError(
             f"expected a class to reconcile, got the function {primary.__name__}; write "
