@@ -44,7 +44,7 @@ class NamespaceTrigger:
         for entry in self._collection.entries():
             namespace = entry.key.namespace
             if self._before.match(namespace) and not before.match(namespace):
-                self._queue.add(entry.key, reason="its namespace is meant now", priority=LOW)
+                self._queue.add(entry.key, reason="the operator selects its namespace now", priority=LOW)
 
 
 class WiredController:

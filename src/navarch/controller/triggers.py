@@ -200,6 +200,6 @@ def _is_of(owner: Owner, kind: Kind) -> bool:
 
 
 def _reason(kind: Kind, key: Key, change: Change) -> str:
-    what = "went" if change.new is None else "came" if change.old is None else "changed"
+    what = "was deleted" if change.new is None else "was created" if change.old is None else "changed"
     entry = change.newest
     return f"{kind.kind} {what}" if entry.key == key else f"{kind.kind} {entry.key} {what}"
