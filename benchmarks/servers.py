@@ -14,8 +14,7 @@ from pathlib import Path
 
 import rig
 from measuring import Run, Worker, run_worker
-from navarch.cluster.embedded.starting import start
-from navarch.cluster.embedded.state import ClusterFolder
+from navarch.cluster.embedded.cluster_folder import ClusterFolder, start_cluster
 from rig import asking
 from rig.process import Daemon
 from rig.waiting import wait_for
@@ -51,7 +50,7 @@ class Server:
         found = run_worker(["-m", *job], self._environment)
         return replace(found, cpu=self.cpu() - before)
 
-    def start(self, *job: str) -> Worker:
+    def start_cluster(self, *job: str) -> Worker:
         """The same for a job that ends when it is told to; it is ready."""
         worker = Worker([sys.executable, "-m", *job], self._environment)
         worker.next_line()
@@ -125,7 +124,7 @@ def _in_file() -> Iterator[Server]:
     """As `navarch cluster up` starts it."""
     with tempfile.TemporaryDirectory(prefix="navarch-bench-") as root:
         folder, began = ClusterFolder(Path(root), "bench"), time.monotonic()
-        running = start(folder)
+        running = start_cluster(folder)
         try:
             wait_for(
                 running.url, lambda: asking.get(f"{running.url}/readyz", ca_file=folder.path / "ca.pem"), seconds=5

@@ -322,9 +322,9 @@ PARSERS: tuple[Parser, ...] = (
         "YAML bodies",
         _decoded("application/yaml"),
         (
-            "cluster/server/objects/decoding.py",
-            "cluster/server/wire/yaml_bodies.py",
-            "cluster/server/wire/json_errors.py",
+            "cluster/server/decoding.py",
+            "cluster/server/objects/fields/yaml_bodies.py",
+            "cluster/server/objects/fields/json_faults.py",
         ),
         YAML,
         (StatusError,),

@@ -18,8 +18,7 @@ from navarch.cli.kubeconfigs import merged
 from navarch.cli.nodes import READY, node, node_rows
 from navarch.cli.places import Name, all_folders, asked, existing, folder_of, running
 from navarch.cli.printing import Output, notes, print_json, print_rows, print_table
-from navarch.cluster.embedded.starting import remove, start
-from navarch.cluster.embedded.state import ClusterFolder, Store
+from navarch.cluster.embedded.cluster_folder import ClusterFolder, StoreKind, remove_cluster, start_cluster
 from navarch.errors import ConfigError, NavarchError
 
 __all__ = ["cluster"]
@@ -47,7 +46,7 @@ def up(
     name: Name = "default",
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0: the one it had, or any that is free.")] = 0,
     store: Annotated[
-        Store | None, typer.Option(help="Where a new cluster keeps its objects; in a file, unless given.")
+        StoreKind | None, typer.Option(help="Where a new cluster keeps its objects; in a file, unless given.")
     ] = None,
     nodes: Annotated[
         int | None,
@@ -71,7 +70,7 @@ def up(
     else:
         began = SystemClock().now()
         with console.status(f"starting cluster {name!r} ..."):
-            served = start(folder, port, store, nodes)
+            served = start_cluster(folder, port, store, nodes)
         console.print(f"cluster {name!r} is up at {served.url}")
     if wait and folder.nodes:
         with console.status("waiting for its nodes ..."):
@@ -80,7 +79,7 @@ def up(
     typer.echo(folder.environment(), nl=False)
 
 
-def _kept(folder: ClusterFolder, url: str, port: int, store: Store | None, nodes: int | None) -> Iterator[str]:
+def _kept(folder: ClusterFolder, url: str, port: int, store: StoreKind | None, nodes: int | None) -> Iterator[str]:
     """What a cluster that runs does not change, although it was asked for."""
     if nodes not in {None, folder.nodes}:
         yield f"the number of its nodes, {folder.nodes}, until it is stopped and started again"
@@ -102,7 +101,7 @@ def down(
         with console.status(f"stopping cluster {name!r} ..."):
             served.stop()
     if delete:
-        remove(folder)
+        remove_cluster(folder)
     console.print(f"cluster {name!r} {_ENDED[served is not None, delete]}")
 
 

@@ -7,7 +7,7 @@ from http.client import HTTPException, HTTPSConnection
 from typing import Final, Literal, NamedTuple
 from urllib.parse import urlsplit
 
-from navarch.cluster.embedded.state import ClusterFolder
+from navarch.cluster.embedded.cluster_folder import ClusterFolder
 from navarch.errors import NavarchError
 
 __all__ = ["ClusterHealth", "Problem", "ask_health"]

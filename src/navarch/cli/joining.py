@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from navarch.api import truncate_to_seconds
 from navarch.cli.nodes import node_rows
-from navarch.cluster.embedded.power import POWER, POWER_OFF
-from navarch.cluster.embedded.state import ClusterFolder
+from navarch.cluster.embedded.cluster_folder import ClusterFolder
+from navarch.cluster.embedded.components import POWER, POWER_OFF
 from navarch.errors import ConfigError
 
 if TYPE_CHECKING:

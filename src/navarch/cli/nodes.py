@@ -9,7 +9,7 @@ import typer
 from navarch.api import format_time
 from navarch.cli.places import Name, asked, running
 from navarch.cli.printing import Output, notes, print_json, print_rows
-from navarch.cluster.embedded.power import POWER, POWER_OFF
+from navarch.cluster.embedded.components import POWER, POWER_OFF
 from navarch.errors import ConfigError, NotFound
 
 if TYPE_CHECKING:

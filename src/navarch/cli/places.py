@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
-from navarch.cluster.embedded.state import ClusterFolder, folders, state_root
+from navarch.cluster.embedded.cluster_folder import ClusterFolder, cluster_folders, state_root
 from navarch.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ Name = Annotated[str, typer.Option("--name", "-n", help="Which cluster; several 
 
 def all_folders() -> list[ClusterFolder]:
     """Every cluster of this user, by name."""
-    return folders(state_root(os.environ))
+    return cluster_folders(state_root(os.environ))
 
 
 def folder_of(name: str) -> ClusterFolder:

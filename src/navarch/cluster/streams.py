@@ -11,8 +11,6 @@ from typing import Literal, NamedTuple, Protocol
 
 import msgspec
 
-__all__ = ["LogOptions", "LogStream", "NodePage", "PodStreams", "Process", "ProcessOptions"]
-
 LogStream = Literal["All", "Stdout", "Stderr"]
 
 

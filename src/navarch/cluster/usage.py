@@ -9,8 +9,6 @@ from typing import Any, Final
 
 from navarch.api import Quantity
 
-__all__ = ["Amounts", "Json", "added", "counted", "in_scope", "kind_behind", "unspecified", "usage"]
-
 Json = dict[str, Any]
 Amounts = dict[str, Quantity]
 

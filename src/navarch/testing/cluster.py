@@ -13,8 +13,8 @@ from navarch.api import Dynamic, Object, Resource
 from navarch.client import Client, Listing
 from navarch.client.core import FieldSelector, LabelSelector
 from navarch.client.target import Readable
-from navarch.cluster.embedded.kubeconfig import Access
-from navarch.cluster.server.pipeline.audit.log import AuditLog
+from navarch.cluster.embedded.credentials import ClusterAccess
+from navarch.cluster.server.audit import AuditLog
 from navarch.errors import InvalidValueError
 from navarch.operator import Operator, needed_by, roles_of, serve
 from navarch.operator.crds import prepare_crds
@@ -62,7 +62,7 @@ class Cluster:
     HTTPS; it is None for one without a network.
     """
 
-    def __init__(self, client: Client, engine: Engine, access: Access | None = None) -> None:
+    def __init__(self, client: Client, engine: Engine, access: ClusterAccess | None = None) -> None:
         self.client = client
         self.access = access
         self._engine = engine

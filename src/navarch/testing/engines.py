@@ -10,28 +10,28 @@ from functools import partial
 from navarch._base.clock import SystemClock
 from navarch._base.movable import MovableClock
 from navarch.client import Client, connect
-from navarch.cluster.embedded import machinery  # noqa: F401 - clusters import it in a thread, where pytest's own importer fails now and then
+from navarch.cluster.embedded import control_plane  # noqa: F401 - clusters import it in a thread, where pytest's own importer fails now and then
 from navarch.cluster.embedded.cluster import EmbeddedCluster
-from navarch.cluster.embedded.equipment import Equipment
-from navarch.cluster.embedded.served import ThreadedCluster
-from navarch.cluster.server.pipeline.audit.log import AuditLog
+from navarch.cluster.embedded.components import ComponentOptions
+from navarch.cluster.embedded.https_front import ThreadedCluster
+from navarch.cluster.server.audit import AuditLog
 from navarch.testing.cluster import Cluster
 
 __all__ = ["in_process", "over_https"]
 
 
 @asynccontextmanager
-async def in_process(equipment: Equipment | None = None) -> AsyncIterator[Cluster]:
+async def in_process(components: ComponentOptions | None = None) -> AsyncIterator[Cluster]:
     """A fresh cluster without a network; its time can be moved, unless it has programs to run."""
-    clock = SystemClock() if equipment is not None and equipment.nodes else MovableClock()
-    async with EmbeddedCluster(clock=clock, equipment=equipment) as embedded:
+    clock = SystemClock() if components is not None and components.nodes else MovableClock()
+    async with EmbeddedCluster(clock=clock, components=components) as embedded:
         yield Cluster(embedded.client(), embedded)
 
 
 @asynccontextmanager
-async def over_https(equipment: Equipment | None = None) -> AsyncIterator[Cluster]:
+async def over_https(components: ComponentOptions | None = None) -> AsyncIterator[Cluster]:
     """A fresh cluster over HTTPS on loopback; clients that block may use it too."""
-    with ThreadedCluster(partial(EmbeddedCluster, equipment=equipment)) as threaded:
+    with ThreadedCluster(partial(EmbeddedCluster, components=components)) as threaded:
         engine = _Threaded(threaded)
         async with connect(threaded.access.config()) as client:
             try:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from navarch.cluster.embedded.equipment import Equipment
+    from navarch.cluster.embedded.components import ComponentOptions
     from navarch.testing.cluster import Cluster
 
 __all__ = ["cluster", "http_cluster", "pytest_configure"]
@@ -52,13 +52,13 @@ def _fixture(function: Callable[[pytest.FixtureRequest], AsyncIterator[Cluster]]
     return without
 
 
-def _equipment(request: pytest.FixtureRequest) -> Equipment | None:
+def _components(request: pytest.FixtureRequest) -> ComponentOptions | None:
     """What the marker of the test asks for; None if that is nothing."""
-    from navarch.cluster.embedded.equipment import Equipment  # noqa: PLC0415 - see above
+    from navarch.cluster.embedded.components import ComponentOptions  # noqa: PLC0415 - see above
 
     marker = request.node.get_closest_marker("cluster")
     try:
-        wanted = Equipment(**marker.kwargs) if marker is not None else Equipment()
+        wanted = ComponentOptions(**marker.kwargs) if marker is not None else ComponentOptions()
     except TypeError as error:
         pytest.fail(f"@pytest.mark.{_MARKER}; got something else: {error}", pytrace=False)
     return wanted if wanted.controllers or wanted.nodes or wanted.simulated else None
@@ -69,7 +69,7 @@ async def cluster(request: pytest.FixtureRequest) -> AsyncIterator[Cluster]:
     """A fresh cluster in the process of the test, reached without a network."""
     from navarch.testing.engines import in_process  # noqa: PLC0415 - see above
 
-    async with in_process(_equipment(request)) as made:
+    async with in_process(_components(request)) as made:
         yield made
 
 
@@ -78,5 +78,5 @@ async def http_cluster(request: pytest.FixtureRequest) -> AsyncIterator[Cluster]
     """A fresh cluster over HTTPS on loopback, in a thread of its own: for clients of others, and those that block."""
     from navarch.testing.engines import over_https  # noqa: PLC0415 - see above
 
-    async with over_https(_equipment(request)) as made:
+    async with over_https(_components(request)) as made:
         yield made

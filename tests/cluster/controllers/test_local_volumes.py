@@ -11,7 +11,7 @@ import pytest
 from cluster.controllers.planes import controlled
 from navarch.api import Quantity
 from navarch.client import MergePatch, Request, Response, Transport, WebSocket
-from navarch.cluster.controllers.plane import PlaneOptions
+from navarch.cluster.controllers.manager import ControllerManagerOptions
 from navarch.cluster.controllers.volumes import reclaiming
 from navarch.cluster.controllers.volumes.local import LocalVolumes, local_volume, standard_class
 from navarch.k8s.core.v1 import (
@@ -40,8 +40,10 @@ class Folders:
         self.removed: list[str] = []
 
     @property
-    def options(self) -> PlaneOptions:
-        return PlaneOptions(volumes=LocalVolumes(path=lambda node, name: f"/{node}/{name}", remove=self._remove))
+    def options(self) -> ControllerManagerOptions:
+        return ControllerManagerOptions(
+            volumes=LocalVolumes(path=lambda node, name: f"/{node}/{name}", remove=self._remove)
+        )
 
     async def _remove(self, path: str) -> None:
         self.removed.append(path)

@@ -10,14 +10,14 @@ from cluster.controllers.planes import controlled
 from gadgets import DEFINITION, Gadget, installed
 from navarch.api import ObjectMeta, OwnerReference
 from navarch.client import MergePatch
-from navarch.cluster.controllers.plane import PlaneOptions
+from navarch.cluster.controllers.manager import ControllerManagerOptions
 from navarch.k8s.apiextensions.v1 import CustomResourceDefinition
 from navarch.k8s.core.v1 import ConfigMap, Container, Namespace, Node, Pod, PodSpec
 from navarch.testing.cluster import Cluster
 
 pytestmark = pytest.mark.cluster(controllers=False)  # each test has its own
 
-WITHOUT_SCHEDULER = PlaneOptions(scheduler=False)
+WITHOUT_SCHEDULER = ControllerManagerOptions(scheduler=False)
 
 
 def owned_by(owner: ConfigMap | Gadget) -> list[OwnerReference]:

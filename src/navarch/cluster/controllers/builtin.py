@@ -7,8 +7,6 @@ from typing import Final
 from navarch.cluster.controllers.workloads import cronjobs, daemonsets, deployments, jobs, replicasets, statefulsets
 from navarch.operator import Operator
 
-__all__ = ["builtin_operator"]
-
 _REPORTERS: Final = {
     **{
         name: f"{name}-controller"

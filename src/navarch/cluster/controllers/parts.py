@@ -18,8 +18,6 @@ from navarch.controller.events import Recorder
 from navarch.errors import Conflict, NavarchError
 from navarch.queue import QueueOptions, WorkQueue
 
-__all__ = ["Around", "Part", "Workers"]
-
 K = TypeVar("K", bound=Hashable)
 
 _log = logging.getLogger("navarch.cluster.controllers")

@@ -12,8 +12,6 @@ from navarch.cache import Cache, Change, Collection
 from navarch.cluster.controllers.scheduling.pods import PodInfo, pod_info
 from navarch.k8s.core.v1 import Pod
 
-__all__ = ["PodBook", "Told"]
-
 _log = logging.getLogger("navarch.cluster.controllers")
 
 K = TypeVar("K", bound=Hashable)

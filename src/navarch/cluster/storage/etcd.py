@@ -33,8 +33,6 @@ from navarch.etcd import (
     prefix_end,
 )
 
-__all__ = ["EtcdStorage"]
-
 _FIRST_KEY = b"\0"
 _AT_ONCE = 1000
 _NEVER = 2**62

@@ -10,8 +10,6 @@ from typing import Final
 from navarch.cluster.storage.etcd_watch import Told
 from navarch.cluster.storage.protocol import CompactedError, Event, StorageError, Watcher
 
-__all__ = ["EtcdFeed"]
-
 _KEPT: Final = 4096
 _MOST_WAITING: Final = 20_000
 

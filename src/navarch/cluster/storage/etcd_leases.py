@@ -7,8 +7,6 @@ from typing import Final
 from navarch._base.clock import Clock
 from navarch.etcd.leases import Leases
 
-__all__ = ["EventLeases"]
-
 _EVENTS: Final = "/registry/events/"
 _SECONDS: Final = 3600
 _SHARED_SECONDS: Final = 60

@@ -9,8 +9,6 @@ from navarch.cluster.storage.protocol import CompactedError, Event, StorageError
 from navarch.errors import EtcdCompactedError, NavarchError
 from navarch.etcd import EtcdClient, KeyValue, WatchEvent, WatchRequest, WatchResponse
 
-__all__ = ["EtcdWatcher", "Told", "decoded", "encoded"]
-
 _FULL = 1000
 
 

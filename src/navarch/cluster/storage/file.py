@@ -28,8 +28,6 @@ from navarch.cluster.storage.protocol import ChangedError, StorageError, Stored,
 from navarch.cluster.storage.records import Operation, Record, encode
 from navarch.cluster.storage.state import State, StateReader, require_revision
 
-__all__ = ["FileOptions", "FileStorage"]
-
 T = TypeVar("T")
 
 _logger = logging.getLogger(__name__)

@@ -24,19 +24,6 @@ from navarch.cluster.storage.protocol import StorageError, Stored
 from navarch.cluster.storage.records import Operation, Record, encode, read_records
 from navarch.cluster.storage.state import State
 
-__all__ = [
-    "LockedError",
-    "create_log",
-    "lock",
-    "lock_again",
-    "log_path",
-    "mark_of",
-    "mark_path",
-    "recover",
-    "rewrite",
-    "write_snapshot",
-]
-
 _SNAPSHOT, _LOG, _UNFINISHED = ".snapshot", ".log", ".unfinished"
 _LOCK = "lock"
 _FRAME_SIZE = 2**20

@@ -14,8 +14,6 @@ from typing import NamedTuple
 
 from navarch.cluster.storage.protocol import StorageError
 
-__all__ = ["HEADER", "DamagedError", "Frame", "frame", "read_frames"]
-
 HEADER = b"navarch1"
 
 _MARK = b"NVFR"

@@ -11,8 +11,6 @@ import msgspec
 
 from navarch.cluster.storage.protocol import CompactedError, Event, StorageError, Watcher
 
-__all__ = ["FIRST_REVISION", "History", "HistoryLimits", "Watch"]
-
 FIRST_REVISION = 1
 """The revision of a store that nobody has written to, as in etcd."""
 

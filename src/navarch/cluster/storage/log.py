@@ -9,9 +9,6 @@ from pathlib import Path
 from navarch.cluster.storage.folder import create_log, log_path, mark_of, mark_path
 from navarch.cluster.storage.framing import frame
 
-__all__ = ["DisplacedError", "Log"]
-
-
 _MARK_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK  # a FIFO must not hold it up
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from navarch.cluster.storage.history import HistoryLimits
 from navarch.cluster.storage.state import State, StateReader, require_revision
 
-__all__ = ["MemoryStorage"]
-
 _USUAL_LIMITS = HistoryLimits()
 
 

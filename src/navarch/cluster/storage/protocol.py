@@ -10,19 +10,6 @@ from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import NamedTuple, Protocol
 
-__all__ = [
-    "ChangedError",
-    "CompactedError",
-    "Event",
-    "Page",
-    "Storage",
-    "StorageError",
-    "Stored",
-    "TooLargeError",
-    "Watcher",
-    "WriteError",
-]
-
 
 class StorageError(Exception):
     """The store failed; the server answers 500 or 503."""

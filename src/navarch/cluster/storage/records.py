@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from enum import IntEnum
 from typing import NamedTuple
 
-__all__ = ["Operation", "Record", "encode", "read_records"]
-
 _HEAD = struct.Struct("<BQII")
 
 

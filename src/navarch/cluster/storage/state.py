@@ -8,8 +8,6 @@ from collections.abc import Iterable
 from navarch.cluster.storage.history import FIRST_REVISION, History, HistoryLimits, Watch
 from navarch.cluster.storage.protocol import ChangedError, Event, Page, StorageError, Stored
 
-__all__ = ["State", "StateReader", "require_revision"]
-
 _LAST_CHARACTER = "\U0010ffff"
 
 

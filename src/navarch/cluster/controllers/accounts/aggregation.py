@@ -13,8 +13,6 @@ from navarch.controller.triggers import ByMetadata
 from navarch.k8s.rbac.v1 import ClusterRole, PolicyRule
 from navarch.operator import Operator
 
-__all__ = ["declare"]
-
 _MANAGER: Final = "clusterrole-aggregation-controller"
 _AGGREGATED: Final = ("aggregated", "yes")
 

@@ -14,8 +14,6 @@ from navarch.errors import AlreadyExists
 from navarch.k8s.core.v1 import ConfigMap, Namespace, ServiceAccount
 from navarch.operator import Operator
 
-__all__ = ["declare"]
-
 _ACCOUNT: Final = "default"
 _CERTIFICATE: Final = "kube-root-ca.crt"
 _ACCOUNTS: Final = Cached(ServiceAccount, fields=f"metadata.name={_ACCOUNT}")

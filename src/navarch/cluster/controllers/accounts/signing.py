@@ -11,8 +11,6 @@ from navarch.controller import Context, any_change
 from navarch.k8s.certificates.v1 import CertificateSigningRequest, CertificateSigningRequestCondition
 from navarch.operator import Operator
 
-__all__ = ["Sign", "declare"]
-
 Sign = Callable[[bytes, int | None], bytes]
 """The certificate for a request, both as PEM, for so many seconds; raises ValueError for what is no request."""
 

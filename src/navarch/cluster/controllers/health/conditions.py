@@ -9,17 +9,6 @@ from typing import Final
 
 from navarch.k8s.core.v1 import Node, NodeCondition, Taint
 
-__all__ = [
-    "NOT_READY",
-    "OUT_OF_SERVICE",
-    "UNREACHABLE",
-    "HealthOptions",
-    "is_ready",
-    "ready_status",
-    "silent",
-    "tainted",
-]
-
 NOT_READY: Final = "node.kubernetes.io/not-ready"
 UNREACHABLE: Final = "node.kubernetes.io/unreachable"
 OUT_OF_SERVICE: Final = "node.kubernetes.io/out-of-service"

@@ -17,8 +17,6 @@ from navarch.cluster.controllers.scheduling.pods import PodInfo, tolerations_of
 from navarch.errors import NotFound
 from navarch.k8s.core.v1 import Node, Pod, Taint, Toleration
 
-__all__ = ["TaintEviction", "seconds_tolerated"]
-
 _NO_EXECUTE: Final = "NoExecute"
 _REPORTER: Final = "taint-eviction-controller"
 

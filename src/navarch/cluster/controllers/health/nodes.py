@@ -21,8 +21,6 @@ from navarch.k8s.coordination.v1 import Lease
 from navarch.k8s.core.v1 import Node, Pod
 from navarch.operator import Operator
 
-__all__ = ["NodeMonitor", "declare"]
-
 Lifecycle = Declared[Node, Coroutine[Any, Any, Result | None]]
 
 _LEASES: Final = Cached(Lease, namespaces=("kube-node-lease",))

@@ -13,8 +13,6 @@ from navarch.cluster.controllers.scheduling.pods import PodInfo
 from navarch.errors import NavarchError, NotFound
 from navarch.k8s.core.v1 import Node, Pod
 
-__all__ = ["PodSweeper"]
-
 _GONE: Final = "PodGC: node no longer exists"
 
 

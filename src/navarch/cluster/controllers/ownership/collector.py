@@ -18,8 +18,6 @@ from navarch.cluster.controllers.parts import Around, Workers
 from navarch.errors import NotFound
 from navarch.queue import LOW, NORMAL
 
-__all__ = ["GarbageCollector"]
-
 _log = logging.getLogger("navarch.cluster.controllers")
 _REPORTER: Final = "garbage-collector-controller"
 _CONCURRENCY: Final = 16

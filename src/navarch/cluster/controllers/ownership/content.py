@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 
 from navarch.api import Kind
 
-__all__ = ["Content", "Fault", "Remaining"]
-
 
 @dataclass(frozen=True, slots=True)
 class Remaining:

@@ -10,8 +10,6 @@ import msgspec
 
 from navarch.api import Key, Kind
 
-__all__ = ["FOREGROUND", "ORPHAN", "Node", "OwnerGraph", "Reference", "node_of"]
-
 FOREGROUND: Final = "foregroundDeletion"
 ORPHAN: Final = "orphan"
 

@@ -18,8 +18,6 @@ from navarch.cluster.controllers.parts import Around
 from navarch.errors import NavarchError
 from navarch.k8s.apiextensions.v1 import CustomResourceDefinition
 
-__all__ = ["EveryKind", "collected", "deletable"]
-
 _log = logging.getLogger("navarch.cluster.controllers")
 _LOOK_AGAIN_SECONDS: Final = 30.0
 _GONE_SECONDS: Final = 5.0

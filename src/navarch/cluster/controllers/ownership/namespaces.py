@@ -16,8 +16,6 @@ from navarch.cluster.controllers.parts import Around, Workers
 from navarch.errors import NavarchError, NotFound
 from navarch.k8s.core.v1 import Namespace, NamespaceCondition
 
-__all__ = ["NamespaceDeletion"]
-
 _FINALIZER: Final = "kubernetes"
 _AGAIN: Final = Backoff(initial=0.05, factor=1.5, maximum=5.0)
 _PODS: Final = ("", "pods")

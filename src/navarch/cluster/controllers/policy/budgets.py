@@ -12,8 +12,6 @@ from navarch.cluster.controllers.workloads.fractions import part_of
 from navarch.k8s.core.v1 import Pod
 from navarch.k8s.policy.v1 import PodDisruptionBudget, PodDisruptionBudgetSpec
 
-__all__ = ["Verdict", "desired_healthy", "disrupted_pods", "needs_scale", "verdict"]
-
 _PATIENCE: Final = timedelta(minutes=2)
 """How long an eviction that was allowed may take to show."""
 

@@ -19,8 +19,6 @@ from navarch.k8s.core.v1 import Pod
 from navarch.k8s.policy.v1 import PodDisruptionBudget
 from navarch.operator import Operator
 
-__all__ = ["declare"]
-
 _ALLOWED: Final = "DisruptionAllowed"
 _LOOK_AGAIN_SECONDS: Final = 120.0
 

@@ -12,8 +12,6 @@ from navarch.k8s.admissionregistration.v1 import (
 )
 from navarch.operator import Operator
 
-__all__ = ["declare"]
-
 _MANAGER: Final = "validatingadmissionpolicy-status"
 
 

@@ -17,8 +17,6 @@ from navarch.cluster.usage import Amounts, added, counted, in_scope, kind_behind
 from navarch.errors import NotFound
 from navarch.k8s.core.v1 import ResourceQuota
 
-__all__ = ["QuotaUsage"]
-
 _WHOLE: Final = frozenset(
     {("", "pods"), ("", "services"), ("", "persistentvolumeclaims"), ("resource.k8s.io", "resourceclaims")}
 )

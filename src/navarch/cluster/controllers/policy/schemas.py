@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-__all__ = ["resolved"]
-
 _REFERENCE: Final = "#/components/schemas/"
 _KINDS: Final = "x-kubernetes-group-version-kind"
 

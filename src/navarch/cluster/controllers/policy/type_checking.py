@@ -20,8 +20,6 @@ from navarch.schema import cel
 from navarch.schema.cel.admission_types import NAMESPACE, REQUEST_VARIABLES
 from navarch.schema.cel.types import object_of
 
-__all__ = ["warnings"]
-
 _MOST_KINDS: Final = 10
 _FAILED: Final = "compilation failed: "
 

@@ -11,8 +11,6 @@ import msgspec
 from navarch.api import Quantity
 from navarch.errors import InvalidValueError
 
-__all__ = ["CPU", "MEMORY", "Amounts", "Containers", "amounts", "at_least", "requested"]
-
 Amounts = Mapping[str, int]
 
 CPU: Final = "cpu"

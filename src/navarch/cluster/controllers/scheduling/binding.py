@@ -14,8 +14,6 @@ from navarch.controller.event_records import EventType
 from navarch.errors import NavarchError, NotFound
 from navarch.k8s.core.v1 import Pod
 
-__all__ = ["Binder"]
-
 _PREEMPTING: Final = "preempting to accommodate a higher priority pod"
 
 

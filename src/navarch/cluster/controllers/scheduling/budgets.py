@@ -9,8 +9,6 @@ from navarch.cluster.controllers.parts import Around
 from navarch.cluster.controllers.scheduling.pods import PodInfo
 from navarch.k8s.policy.v1 import PodDisruptionBudget
 
-__all__ = ["Budgets"]
-
 
 class Budgets:
     """What budgets say of pods that would have to go."""

@@ -16,8 +16,6 @@ from navarch.cluster.controllers.scheduling.scores import preference, scores, so
 from navarch.cluster.controllers.scheduling.spread import spread_filter
 from navarch.cluster.controllers.scheduling.world import World
 
-__all__ = ["Chooser", "Refused", "Unfit", "VolumeFilter", "explained"]
-
 _NO_PORTS: Final = "node(s) didn't have free ports for the requested pod ports"
 _SHAPES_KEPT: Final = 256
 

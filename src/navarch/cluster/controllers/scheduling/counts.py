@@ -12,8 +12,6 @@ from navarch.api import Labels, to_builtins
 from navarch.cluster.controllers.scheduling.pods import PodInfo
 from navarch.k8s.meta.v1 import LabelSelector
 
-__all__ = ["Counts", "Owned", "Question", "Selected", "domains", "selector_of"]
-
 
 class Question(Protocol):
     """Which pods are counted. Questions that are equal are counted once."""

@@ -10,15 +10,6 @@ from navarch.cluster.controllers.scheduling.nodes import NodeInfo
 from navarch.cluster.controllers.scheduling.pods import PodInfo, affinity_of, tolerations_of
 from navarch.k8s.core.v1 import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, Taint, Toleration
 
-__all__ = [
-    "matches_affinity",
-    "matches_node_selector",
-    "matches_term",
-    "reason_against",
-    "tolerates",
-    "untolerated",
-]
-
 _KEEPING_OUT: Final = frozenset({"NoSchedule", "NoExecute"})
 _UNSCHEDULABLE: Final = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 _NAME: Final = "metadata.name"

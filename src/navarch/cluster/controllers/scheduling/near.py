@@ -10,8 +10,6 @@ from navarch.cluster.controllers.scheduling.pods import PodInfo
 from navarch.cluster.controllers.scheduling.terms import Near
 from navarch.cluster.controllers.scheduling.world import World
 
-__all__ = ["liking", "near_filter"]
-
 _NOT_NEAR = "node(s) didn't match pod affinity rules"
 _NOT_FAR = "node(s) didn't match pod anti-affinity rules"
 _UNWANTED = "node(s) didn't satisfy existing pods anti-affinity rules"

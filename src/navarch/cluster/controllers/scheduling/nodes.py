@@ -11,8 +11,6 @@ from navarch.cluster.controllers.scheduling.amounts import CPU, MEMORY, Amounts,
 from navarch.cluster.controllers.scheduling.pods import PodInfo, Port
 from navarch.k8s.core.v1 import Taint
 
-__all__ = ["NodeInfo", "NodeState", "node_info"]
-
 _PODS: Final = "pods"
 _ANY: Final = "0.0.0.0"  # noqa: S104 - as Kubernetes reads it
 _SCORED: Final = (CPU, MEMORY)

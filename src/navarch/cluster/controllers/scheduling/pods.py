@@ -11,8 +11,6 @@ from navarch.api import Key
 from navarch.cluster.controllers.scheduling.amounts import Amounts, Container, Containers, at_least, requested
 from navarch.k8s.core.v1 import Affinity, Toleration, TopologySpreadConstraint
 
-__all__ = ["DEFAULT_SCHEDULER", "PodInfo", "Port", "affinity_of", "constraints_of", "pod_info", "tolerations_of"]
-
 DEFAULT_SCHEDULER: Final = "default-scheduler"
 _FINISHED: Final = frozenset({"Succeeded", "Failed"})
 _NOTHING: Final = msgspec.Raw(b"")

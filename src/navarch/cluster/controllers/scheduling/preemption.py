@@ -10,8 +10,6 @@ from navarch.cluster.controllers.scheduling.choosing import Chooser, Refused, ex
 from navarch.cluster.controllers.scheduling.pods import PodInfo
 from navarch.cluster.controllers.scheduling.world import World
 
-__all__ = ["Eviction", "Violated", "make_room", "no_room_message"]
-
 Violated = Callable[[Iterable[PodInfo]], set[str]]
 """The uids of those pods whose end no disruption budget allows."""
 

@@ -24,8 +24,6 @@ from navarch.cluster.controllers.scheduling.world import World
 from navarch.errors import NavarchError
 from navarch.k8s.core.v1 import Namespace, Node
 
-__all__ = ["Scheduler"]
-
 _log = logging.getLogger("navarch.cluster.scheduler")
 _AT_ONCE: Final = 64
 _TURN_SECONDS: Final = 0.005

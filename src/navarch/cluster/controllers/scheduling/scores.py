@@ -13,8 +13,6 @@ from navarch.cluster.controllers.scheduling.pods import PodInfo, affinity_of, to
 from navarch.cluster.controllers.scheduling.spread import crowding
 from navarch.cluster.controllers.scheduling.world import World
 
-__all__ = ["normalized", "preference", "room", "scores", "soft_taints"]
-
 _MOST: Final = 100.0
 _TAINTS, _AFFINITY, _SPREAD, _NEAR = 3.0, 2.0, 2.0, 2.0
 _SOFT: Final = "PreferNoSchedule"

@@ -16,8 +16,6 @@ from navarch.cluster.controllers.scheduling.terms import with_keys
 from navarch.cluster.controllers.scheduling.world import World
 from navarch.k8s.core.v1 import TopologySpreadConstraint
 
-__all__ = ["crowding", "spread_filter"]
-
 _UNEVEN: Final = "node(s) didn't match pod topology spread constraints"
 _NO_LABEL: Final = "node(s) didn't match pod topology spread constraints (missing required label)"
 _HOSTNAME: Final = "kubernetes.io/hostname"

@@ -13,8 +13,6 @@ from navarch.cluster.controllers.scheduling.counts import Selected, selector_of
 from navarch.cluster.controllers.scheduling.pods import PodInfo, affinity_of
 from navarch.k8s.core.v1 import PodAffinityTerm, WeightedPodAffinityTerm
 
-__all__ = ["NamespacesWith", "Near", "NearAndFar", "Terms", "with_keys"]
-
 NamespacesWith = Callable[[Labels], frozenset[str]]
 """The namespaces whose labels match."""
 

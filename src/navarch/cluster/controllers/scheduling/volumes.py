@@ -25,8 +25,6 @@ from navarch.cluster.controllers.volumes.words import (
 from navarch.k8s.core.v1 import PersistentVolume, PersistentVolumeClaim
 from navarch.k8s.storage.v1 import StorageClass
 
-__all__ = ["PodVolumes"]
-
 _ELSEWHERE: Final = "node(s) didn't match PersistentVolume's node affinity"
 _NONE_THERE: Final = "node(s) didn't find available persistent volumes to bind"
 _UNBOUND: Final = "pod has unbound immediate PersistentVolumeClaims"

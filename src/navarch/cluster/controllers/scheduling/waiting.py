@@ -12,8 +12,6 @@ from navarch._base.clock import Clock
 from navarch._base.tasks import within
 from navarch.cluster.controllers.scheduling.pods import PodInfo
 
-__all__ = ["WaitingPods"]
-
 _FIRST_SECONDS: Final = 1.0
 _MOST_SECONDS: Final = 10.0
 _STALE_SECONDS: Final = 300.0

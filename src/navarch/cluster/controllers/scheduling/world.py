@@ -12,8 +12,6 @@ from navarch.cluster.controllers.scheduling.nodes import NodeInfo, NodeState
 from navarch.cluster.controllers.scheduling.pods import PodInfo
 from navarch.cluster.controllers.scheduling.terms import NamespacesWith, Near, Terms
 
-__all__ = ["World"]
-
 K = TypeVar("K")
 
 

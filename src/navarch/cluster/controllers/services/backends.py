@@ -9,8 +9,6 @@ from typing import Final, NamedTuple
 
 from navarch.k8s.core.v1 import ObjectReference, Pod, Service, ServicePort
 
-__all__ = ["HEADLESS", "Backend", "Port", "Ports", "address_of", "backends", "has_pods", "is_headless", "is_ready"]
-
 HEADLESS: Final = "service.kubernetes.io/headless"
 _Name = tuple[str, str]
 """Of a port of a container, with its protocol."""

@@ -22,8 +22,6 @@ from navarch.k8s.core.v1 import Endpoints, Node, Pod, Service
 from navarch.k8s.discovery.v1 import EndpointSlice
 from navarch.operator import Operator
 
-__all__ = ["carry_out", "declare"]
-
 _ZONE: Final = "topology.kubernetes.io/zone"
 _OVER_CAPACITY: Final = "endpoints.kubernetes.io/over-capacity"
 _SLICES: Final = Cached(EndpointSlice, labels=f"{MANAGED_BY}={MANAGER}")

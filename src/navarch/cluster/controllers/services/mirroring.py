@@ -18,8 +18,6 @@ from navarch.k8s.core.v1 import EndpointAddress, Endpoints, EndpointSubset, Serv
 from navarch.k8s.discovery.v1 import Endpoint, EndpointConditions, EndpointSlice
 from navarch.operator import Operator
 
-__all__ = ["declare", "mirrored"]
-
 _MIRROR: Final = "endpointslicemirroring-controller.k8s.io"
 _SKIP: Final = "endpointslice.kubernetes.io/skip-mirror"
 _LEADER: Final = "control-plane.alpha.kubernetes.io/leader"

@@ -7,8 +7,6 @@ from typing import Final
 from navarch._base.clock import Clock
 from navarch.api import Key
 
-__all__ = ["Pace"]
-
 _SECONDS_PER_POD: Final = 0.001
 _MOST_SECONDS: Final = 1.0
 

@@ -11,8 +11,6 @@ from navarch.cluster.controllers.services.backends import HEADLESS, Backend, Por
 from navarch.k8s.core.v1 import Service
 from navarch.k8s.discovery.v1 import Endpoint, EndpointConditions, EndpointPort, EndpointSlice
 
-__all__ = ["MANAGED_BY", "MANAGER", "MOST", "SERVICE_NAME", "Changes", "Kept", "changes", "endpoint", "labels_of"]
-
 SERVICE_NAME: Final = "kubernetes.io/service-name"
 MANAGED_BY: Final = "endpointslice.kubernetes.io/managed-by"
 MANAGER: Final = "endpointslice-controller.k8s.io"

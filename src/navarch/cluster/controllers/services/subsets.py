@@ -8,8 +8,6 @@ from typing import Final
 from navarch.cluster.controllers.services.backends import HEADLESS, Backend, Port, Ports, is_headless
 from navarch.k8s.core.v1 import EndpointAddress, EndpointPort, EndpointSubset, Service
 
-__all__ = ["MANAGED_BY", "MOST", "labels_of", "subsets"]
-
 MANAGED_BY: Final = "endpoints.kubernetes.io/managed-by"
 _MANAGER: Final = "endpoint-controller"
 MOST: Final = 1000

@@ -32,8 +32,6 @@ from navarch.k8s.core.v1 import PersistentVolume, PersistentVolumeClaim
 from navarch.k8s.storage.v1 import StorageClass
 from navarch.operator import Operator
 
-__all__ = ["declare"]
-
 _YES: Final = "yes"
 _EXTERNAL: Final = (
     "Waiting for a volume to be created either by the external provisioner '{}' or manually by the system administrator. "

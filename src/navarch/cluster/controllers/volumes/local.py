@@ -21,8 +21,6 @@ from navarch.k8s.core.v1 import (
 )
 from navarch.k8s.storage.v1 import StorageClass
 
-__all__ = ["LocalVolumes", "local_volume", "standard_class"]
-
 _HOSTNAME: Final = "kubernetes.io/hostname"
 
 

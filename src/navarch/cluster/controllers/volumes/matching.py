@@ -8,8 +8,6 @@ from navarch.api import Labels, Quantity, to_builtins
 from navarch.cluster.controllers.volumes.words import is_claimed_by
 from navarch.k8s.core.v1 import PersistentVolume, PersistentVolumeClaim
 
-__all__ = ["asked_size", "find_volume", "size_of", "suits"]
-
 _STORAGE = "storage"
 
 

@@ -16,8 +16,6 @@ from navarch.errors import NotFound
 from navarch.k8s.core.v1 import PersistentVolume, PersistentVolumeClaim, Pod
 from navarch.k8s.storage.v1 import VolumeAttributesClass
 
-__all__ = ["StorageProtection"]
-
 _LATE_SECONDS: Final = 1.0
 """When to look again at what is used by somebody of whom nothing is known yet."""
 

@@ -15,8 +15,6 @@ from navarch.errors import NotFound
 from navarch.k8s.core.v1 import ObjectReference, PersistentVolume, PersistentVolumeClaim
 from navarch.operator import Operator
 
-__all__ = ["declare"]
-
 _DELETE: Final = "Delete"
 
 

@@ -6,22 +6,6 @@ from typing import Final
 
 from navarch.k8s.core.v1 import ObjectReference, PersistentVolume, PersistentVolumeClaim
 
-__all__ = [
-    "BIND_COMPLETED",
-    "BOUND_BY_CONTROLLER",
-    "DEFAULT_CLASS",
-    "LOCAL",
-    "NO_PROVISIONER",
-    "PROVISIONED_BY",
-    "PROVISIONER",
-    "PROVISIONER_BETA",
-    "SELECTED_NODE",
-    "WAIT_FOR_FIRST_CONSUMER",
-    "is_claimed_by",
-    "is_fully_bound",
-    "reference_to",
-]
-
 BIND_COMPLETED: Final = "pv.kubernetes.io/bind-completed"
 BOUND_BY_CONTROLLER: Final = "pv.kubernetes.io/bound-by-controller"
 DEFAULT_CLASS: Final = "storageclass.kubernetes.io/is-default-class"

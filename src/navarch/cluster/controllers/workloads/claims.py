@@ -15,8 +15,6 @@ from navarch.controller import ByMetadata, Context, Lookup, Retry
 from navarch.errors import NotFound
 from navarch.k8s.meta.v1 import LabelSelector
 
-__all__ = ["adopters", "claimed", "matcher_of", "selector_of"]
-
 T = TypeVar("T", bound=Object)
 
 _BY_VALUE = (Operator.EQUALS, Operator.DOUBLE_EQUALS)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from navarch.api.integers import parse_int64
 
-__all__ = ["fenceposts", "part_of"]
-
 
 def part_of(value: int | str | None, whole: int, *, up: bool) -> int:
     """The number that is meant, of `whole`; a fraction of one counts as one, or if not `up` as none.

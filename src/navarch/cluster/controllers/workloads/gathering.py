@@ -8,8 +8,6 @@ from navarch.api import Object
 from navarch.client.target import Readable
 from navarch.controller import Context
 
-__all__ = ["gathered"]
-
 _FEW = 50
 _SECONDS_PER_CHILD = 0.0001
 _MOST_SECONDS = 1.0

@@ -8,8 +8,6 @@ import msgspec
 
 from navarch.api import Model, to_builtins
 
-__all__ = ["hash_of"]
-
 _ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 """Kubernetes' own: no vowels, so that no words come about."""
 

@@ -14,8 +14,6 @@ from navarch.errors import AlreadyExists
 from navarch.k8s.apps.v1 import ControllerRevision, DaemonSet, StatefulSet
 from navarch.k8s.core.v1 import PodTemplateSpec
 
-__all__ = ["History", "forget_versions", "history_of", "template_of"]
-
 _LONGEST_PREFIX = 223
 
 

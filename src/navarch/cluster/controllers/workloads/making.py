@@ -11,18 +11,6 @@ from navarch.controller import Context
 from navarch.errors import ApiError, Forbidden, NavarchError
 from navarch.k8s.core.v1 import Pod, PodTemplateSpec
 
-__all__ = [
-    "create_pods",
-    "delete_pod",
-    "delete_pods",
-    "is_ending",
-    "pod_of",
-    "prefix_of",
-    "reason_of",
-    "slow_start_batches",
-    "tell_some",
-]
-
 _AT_ONCE = 64
 _TOLD_ONE_BY_ONE = 10
 """As many of one burst are told one by one; the rest is summed up, as Kubernetes does."""

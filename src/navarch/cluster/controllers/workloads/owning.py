@@ -11,8 +11,6 @@ from navarch.controller import Context, Result, any_change
 from navarch.controller.declaration import Watchable
 from navarch.operator import Operator
 
-__all__ = ["declare_owner"]
-
 T = TypeVar("T", bound=Object)
 
 

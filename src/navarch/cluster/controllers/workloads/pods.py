@@ -9,18 +9,6 @@ from navarch.api import Object
 from navarch.cache import Cached
 from navarch.k8s.core.v1 import Pod, PodCondition
 
-__all__ = [
-    "PODS",
-    "is_active",
-    "is_available",
-    "is_deleting",
-    "is_ready",
-    "is_terminal",
-    "is_terminating",
-    "ready_since",
-    "seconds_until_available",
-]
-
 PODS = Cached(Pod, views=16384)
 """The pods of a whole cluster of this kind fit: whoever has thousands of them looks at all of them again and again."""
 

@@ -13,8 +13,6 @@ from navarch.api.integers import parse_int64
 from navarch.cluster.controllers.workloads.pods import is_active, is_ready, ready_since
 from navarch.k8s.core.v1 import Pod
 
-__all__ = ["least_loss_first"]
-
 _COST = "controller.kubernetes.io/pod-deletion-cost"
 _PHASES = {"Pending": 0, "Unknown": 1, "Running": 2}
 _UNKNOWN_PHASE = 0

@@ -37,8 +37,6 @@ from navarch.k8s.core.v1 import Pod, ReplicationController, ReplicationControlle
 from navarch.k8s.meta.v1 import LabelSelector
 from navarch.operator import Operator
 
-__all__ = ["declare"]
-
 _BURST = 500
 _FAILURE = "ReplicaFailure"
 _AT_ONCE = Result(after=0)

@@ -16,8 +16,6 @@ from navarch.k8s.batch.v1 import CronJob, Job
 from navarch.k8s.core.v1 import ObjectReference
 from navarch.operator import Operator
 
-__all__ = ["declare"]
-
 _SCHEDULED = "batch.kubernetes.io/cronjob-scheduled-timestamp"
 
 

@@ -8,8 +8,6 @@ from datetime import datetime, timedelta
 from navarch.api.schedules import Schedule
 from navarch.k8s.batch.v1 import CronJob
 
-__all__ = ["Due", "due_of", "seconds_to_next"]
-
 _MANY = 100
 _DELTA_SECONDS = 0.1
 """So that a clock that is a little slow does not look too soon."""

@@ -38,8 +38,6 @@ from navarch.k8s.apps.v1 import ControllerRevision, DaemonSet, DaemonSetStatus
 from navarch.k8s.core.v1 import Node, Pod
 from navarch.operator import Operator
 
-__all__ = ["declare"]
-
 _BURST = 250
 _AT_ONCE = Result(after=0)
 

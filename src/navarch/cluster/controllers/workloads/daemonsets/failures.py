@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-__all__ = ["FailureDelays"]
-
 _FIRST = timedelta(seconds=1)
 _LONGEST = timedelta(minutes=15)
 

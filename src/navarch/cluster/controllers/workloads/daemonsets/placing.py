@@ -20,8 +20,6 @@ from navarch.k8s.core.v1 import (
     Toleration,
 )
 
-__all__ = ["HASH", "Fit", "fit_of", "is_current", "new_pod", "node_of"]
-
 HASH = "controller-revision-hash"
 
 _GENERATION = "pod-template-generation"

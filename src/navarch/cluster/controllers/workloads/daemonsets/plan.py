@@ -10,8 +10,6 @@ from navarch.cluster.controllers.workloads.daemonsets.placing import Fit
 from navarch.cluster.controllers.workloads.pods import is_deleting, is_ready, is_terminal
 from navarch.k8s.core.v1 import Pod
 
-__all__ = ["Limits", "Plan", "Sight", "oldest_first", "to_keep_up", "to_renew"]
-
 
 @dataclass(slots=True)
 class Plan:

@@ -23,8 +23,6 @@ from navarch.controller import Context, Result
 from navarch.k8s.apps.v1 import Deployment, ReplicaSet
 from navarch.operator import Operator
 
-__all__ = ["declare"]
-
 _AT_ONCE = Result(after=0)
 
 

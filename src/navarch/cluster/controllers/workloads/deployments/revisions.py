@@ -12,19 +12,6 @@ from navarch.k8s.apps.v1 import Deployment, ReplicaSet, ReplicaSetSpec
 from navarch.k8s.core.v1 import PodTemplateSpec
 from navarch.k8s.meta.v1 import LabelSelector
 
-__all__ = [
-    "DESIRED",
-    "MOST",
-    "REVISION",
-    "annotations_of_new",
-    "by_age",
-    "by_revision",
-    "new_among",
-    "new_replica_set",
-    "newest_revision",
-    "number_on",
-]
-
 REVISION = "deployment.kubernetes.io/revision"
 DESIRED = "deployment.kubernetes.io/desired-replicas"
 MOST = "deployment.kubernetes.io/max-replicas"

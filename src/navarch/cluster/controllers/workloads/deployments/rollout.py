@@ -32,8 +32,6 @@ from navarch.controller import Context
 from navarch.errors import AlreadyExists, NavarchError
 from navarch.k8s.apps.v1 import Deployment, ReplicaSet
 
-__all__ = ["Rollout", "size_of"]
-
 _NO_LIMIT = 2**31 - 1
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["Bounds", "Size", "grown", "proportional", "shrunk"]
-
 
 @dataclass(frozen=True, slots=True)
 class Bounds:

@@ -10,19 +10,6 @@ from navarch.cluster.controllers.workloads.deployments.sizes import Bounds
 from navarch.cluster.controllers.workloads.fractions import fenceposts
 from navarch.k8s.apps.v1 import Deployment, DeploymentCondition, DeploymentStatus, ReplicaSet
 
-__all__ = [
-    "bounds_of",
-    "has_deadline",
-    "is_complete",
-    "is_rolling",
-    "progressing",
-    "seconds_to_deadline",
-    "set_condition",
-    "status_of",
-    "with_failures",
-    "with_progress",
-]
-
 _NO_LIMIT = 2**31 - 1
 _PROGRESSING = "Progressing"
 _FAILURE = "ReplicaFailure"

@@ -7,8 +7,6 @@ from datetime import datetime, timedelta
 
 from navarch.k8s.core.v1 import ContainerStatus, Pod
 
-__all__ = ["delay_left", "delay_of_pods", "finished_at"]
-
 _FIRST_SECONDS = 10
 _LONGEST_SECONDS = 600
 _MOST_DOUBLINGS = 6

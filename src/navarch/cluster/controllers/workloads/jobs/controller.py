@@ -40,8 +40,6 @@ from navarch.k8s.batch.v1 import Job, JobCondition
 from navarch.k8s.core.v1 import Pod
 from navarch.operator import Operator
 
-__all__ = ["declare"]
-
 _BURST = 500
 _OURS = {None, "kubernetes.io/job-controller"}
 _UID_LABEL = "batch.kubernetes.io/controller-uid"

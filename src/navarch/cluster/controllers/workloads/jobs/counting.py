@@ -26,8 +26,6 @@ from navarch.errors import NotFound
 from navarch.k8s.batch.v1 import Job, JobCondition, UncountedTerminatedPods
 from navarch.k8s.core.v1 import Pod
 
-__all__ = ["Counting", "let_go"]
-
 _AT_ONCE = 64
 _MOST_UNCOUNTED = 500
 

@@ -14,8 +14,6 @@ from typing import Self
 from navarch.api.integers import parse_int64
 from navarch.k8s.core.v1 import Pod
 
-__all__ = ["INDEX", "Indexes", "format_indexes", "index_of", "parse_indexes", "pending_indexes"]
-
 INDEX = "batch.kubernetes.io/job-completion-index"
 
 

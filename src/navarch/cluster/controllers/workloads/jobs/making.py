@@ -9,8 +9,6 @@ from navarch.cluster.controllers.workloads.making import pod_of, prefix_of
 from navarch.k8s.batch.v1 import Job
 from navarch.k8s.core.v1 import Container, EnvVar, EnvVarSource, ObjectFieldSelector, Pod
 
-__all__ = ["new_pod"]
-
 _FAILURES = "batch.kubernetes.io/job-index-failure-count"
 _IGNORED = "batch.kubernetes.io/job-index-ignored-failure-count"
 _VARIABLE = "JOB_COMPLETION_INDEX"

@@ -15,8 +15,6 @@ from navarch.k8s.batch.v1 import (
 )
 from navarch.k8s.core.v1 import ContainerStatus, Pod
 
-__all__ = ["Judgement", "judged", "success_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class Judgement:

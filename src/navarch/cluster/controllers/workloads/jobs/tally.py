@@ -18,16 +18,6 @@ from navarch.cluster.controllers.workloads.pods import is_active, is_deleting, i
 from navarch.k8s.batch.v1 import Job, UncountedTerminatedPods
 from navarch.k8s.core.v1 import Pod
 
-__all__ = [
-    "FINALIZER",
-    "Tally",
-    "failures_of_index",
-    "is_indexed",
-    "is_tracked",
-    "replaces_failed_only",
-    "uncounted_of",
-]
-
 FINALIZER = "batch.kubernetes.io/job-tracking"
 
 _FAILURES = "batch.kubernetes.io/job-index-failure-count"

@@ -9,8 +9,6 @@ from navarch.cluster.controllers.workloads.jobs.policies import judged, success_
 from navarch.cluster.controllers.workloads.jobs.tally import Tally, is_indexed
 from navarch.k8s.batch.v1 import Job, JobCondition
 
-__all__ = ["completed", "condition_of", "deadline_left", "is_finished", "known_target", "new_condition", "target_of"]
-
 _TARGETS = ("SuccessCriteriaMet", "FailureTarget")
 _ENDS = ("Complete", "Failed")
 

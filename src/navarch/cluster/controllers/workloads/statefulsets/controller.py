@@ -34,8 +34,6 @@ from navarch.k8s.apps.v1 import ControllerRevision, StatefulSet, StatefulSetStat
 from navarch.k8s.core.v1 import PersistentVolumeClaim, Pod
 from navarch.operator import Operator
 
-__all__ = ["declare"]
-
 _HASH = "controller.kubernetes.io/hash"
 _AT_ONCE = 64
 _BURST = 500

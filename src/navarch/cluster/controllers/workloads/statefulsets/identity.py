@@ -14,19 +14,6 @@ from navarch.k8s.core.v1 import (
     Volume,
 )
 
-__all__ = [
-    "claim_names",
-    "claims_of",
-    "has_identity",
-    "has_storage",
-    "identity_labels",
-    "is_member",
-    "new_pod",
-    "ordinal_of",
-    "ordinals_of",
-    "revision_of",
-]
-
 _NAME = re.compile(r"(.*)-([0-9]+)")
 _POD_NAME = "statefulset.kubernetes.io/pod-name"
 _INDEX = "apps.kubernetes.io/pod-index"

@@ -25,8 +25,6 @@ from navarch.errors import NavarchError
 from navarch.k8s.apps.v1 import StatefulSet
 from navarch.k8s.core.v1 import PersistentVolumeClaim, Pod
 
-__all__ = ["Members"]
-
 
 class Members:
     """Makes, mends and deletes pods with their claims, and tells of it."""

@@ -7,8 +7,6 @@ from navarch.cluster.controllers.workloads.statefulsets.identity import ordinal_
 from navarch.k8s.apps.v1 import StatefulSet
 from navarch.k8s.core.v1 import PersistentVolumeClaim, Pod
 
-__all__ = ["belongs_to_former", "changed_owners", "has_other_controller"]
-
 
 def changed_owners(claim: PersistentVolumeClaim, stateful_set: StatefulSet, pod: Pod) -> list[OwnerReference] | None:
     """The owners that the claim should have; None if it has them.

@@ -1,4 +1,4 @@
-"""The client's transport to a server in the same process: no sockets, no copies but what both sides need."""
+"""`InProcessTransport`: the client's transport, and its WebSocket, to a server in the same process."""
 
 from __future__ import annotations
 
@@ -10,20 +10,67 @@ from urllib.parse import unquote
 from msgspec.structs import replace
 from multidict import CIMultiDict
 
+from navarch._base.background import Background
 from navarch._base.clock import Clock
-from navarch.cluster.embedded.sockets import InProcessWebSocket
+from navarch.cluster.server.pipeline.streams.lane import Lane
+from navarch.cluster.server.request import ApiRequest, Reply, Upgrade
 from navarch.cluster.server.server import ApiServer
-from navarch.cluster.server.wire.request import ApiRequest, Reply
-from navarch.errors import ClosedError, ConnectError, DeadlineError
+from navarch.errors import ClosedError, ConnectError, ConnectionLostError, DeadlineError
+
+
+class _ServerSocket:
+    """See `Socket`."""
+
+    def __init__(self, coming: Lane, going: Lane) -> None:
+        self._coming = coming
+        self._going = going
+
+    async def receive(self) -> bytes | None:
+        return await self._coming.get()
+
+    async def send(self, data: bytes) -> None:
+        if not await self._going.put(data):
+            raise ConnectionResetError("the client has closed the WebSocket")
+
+
+class InProcessWebSocket:
+    """The client's end; see `WebSocket`. The server's end runs while it is open."""
+
+    def __init__(self, upgrade: Upgrade) -> None:
+        self.protocol = upgrade.protocol
+        self._up, self._down = Lane(), Lane()
+        self._serving = Background()
+        self._serving.start(self._serve(upgrade), f"WebSocket for {upgrade.protocol}")
+
+    async def _serve(self, upgrade: Upgrade) -> None:
+        try:
+            await upgrade.serve(_ServerSocket(self._up, self._down))
+        finally:
+            self._up.close()
+            self._down.close()
+
+    async def send(self, data: bytes) -> None:
+        """See `WebSocket`."""
+        if not await self._up.put(data):
+            raise ConnectionLostError(f"expected to send {len(data)} bytes, but the server has closed the WebSocket")
+
+    async def receive(self) -> bytes | None:
+        """See `WebSocket`."""
+        return await self._down.get()
+
+    async def close(self) -> None:
+        """See `WebSocket`. The server has ended its work then."""
+        self._up.close()
+        self._down.close()
+        await self._serving.stop()
+
 
 if TYPE_CHECKING:
     from navarch.client import Request, Response, WebSocket
 
-__all__ = ["InProcessTransport", "warning_header"]
-
 
 class InProcessTransport:
-    """Carries requests to `server`, with a bearer token for whoever asks; its warnings go to those who want them."""
+    """Calls `server` with a bearer token; drops the warnings of replies unless `warned`."""
 
     def __init__(self, server: ApiServer, token: str, clock: Clock, *, warned: bool = True) -> None:
         self._server = server
@@ -44,12 +91,12 @@ class InProcessTransport:
 
     async def send(self, request: Request) -> Response:
         """See `Transport`. The time limit holds for the answer; a watch may last."""
-        return InProcessResponse(await self._answer(request, _asked(request, self._token)))
+        return InProcessResponse(await self._answer(request, _api_request(request, self._token)))
 
     async def _answer(self, request: Request, asked: ApiRequest) -> Reply:
         if self._closed:
             raise ClosedError("expected an open client, got one that was closed; use it inside its `async with`")
-        # A server in the same process sees the request at once: others get their turn here, as they would at a socket.
+        # Other tasks get their turn here, as they would at a socket.
         await self._clock.sleep(0)
         try:
             async with asyncio.timeout(request.timeout):
@@ -62,13 +109,13 @@ class InProcessTransport:
 
     async def connect(self, request: Request, protocols: Sequence[str]) -> Response | WebSocket:
         """See `Transport`."""
-        asked = _asked(request, self._token)
+        asked = _api_request(request, self._token)
         wanted = {"connection": "Upgrade", "upgrade": "websocket", "sec-websocket-protocol": ", ".join(protocols)}
         reply = await self._answer(request, replace(asked, headers={**asked.headers, **wanted}))
         if reply.upgrade is not None and reply.upgrade.kind == "bytes":
-            await reply.upgrade.serve(_NoSocket())
+            await reply.upgrade.serve(_ClosedSocket())
             raise ConnectError(
-                f"expected a WebSocket at {request.path}, but what is passed on needs a cluster over HTTPS"
+                f"expected a WebSocket at {request.path}, but a proxied connection needs a cluster over HTTPS"
             )
         return InProcessResponse(reply) if reply.upgrade is None else InProcessWebSocket(reply.upgrade)
 
@@ -77,7 +124,7 @@ class InProcessTransport:
         self._closed = True
 
 
-def _asked(request: Request, token: str) -> ApiRequest:
+def _api_request(request: Request, token: str) -> ApiRequest:
     query = {name: [value] if isinstance(value, str) else list(value) for name, value in request.query.items()}
     headers = {name.lower(): value for name, value in request.headers.items()}
     headers.setdefault("authorization", f"Bearer {token}")
@@ -87,18 +134,18 @@ def _asked(request: Request, token: str) -> ApiRequest:
     )
 
 
-class _NoSocket:
+class _ClosedSocket:
     """See `Socket`: the client is gone before it begins."""
 
     async def receive(self) -> bytes | None:
         return None
 
     async def send(self, data: bytes) -> None:
-        raise ConnectionResetError(f"nobody takes these {len(data)} bytes")
+        raise ConnectionResetError(f"the client does not read these {len(data)} bytes")
 
 
 class InProcessResponse:
-    """A reply as the client sees it."""
+    """A `Reply` as the client's `Response`."""
 
     def __init__(self, reply: Reply) -> None:
         self._reply = reply
@@ -128,7 +175,7 @@ class InProcessResponse:
 
 
 def warning_header(text: str) -> str:
-    """A warning as the value of a header; quotes in it are escaped."""
+    """Returns the value of a Warning header; escapes quotes."""
     return '299 - "{}"'.format(text.replace("\\", "\\\\").replace('"', '\\"'))
 
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from navarch.cluster.embedded.former import node_name, remove_former_nodes
+from navarch.cluster.embedded.control_plane import delete_removed_nodes, node_name
 from navarch.cluster.nodes.registration import Profile, node_object, register
 from navarch.k8s.core.v1 import Node
 from navarch.testing.cluster import Cluster
@@ -21,6 +21,6 @@ async def test_nodes_that_nobody_starts_any_more_are_removed(cluster: Cluster) -
     others = [Profile(name="node-4", runtime="containerd://2"), Profile(name="node-5-simulated"), Profile(name="mine")]
     for profile in (*ours, *others):
         await register(cluster.client, node_object(profile, NOW))
-    await remove_former_nodes(cluster.client, 2)
+    await delete_removed_nodes(cluster.client, 2)
     left = {node.name for node in await cluster.client.list(Node)}
     assert left == {"node-1", "node-2", *(profile.name for profile in others)}

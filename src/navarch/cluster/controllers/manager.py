@@ -1,4 +1,4 @@
-"""`ControlPlane`: every built-in controller, the scheduler, and what else kube-controller-manager does, on one cache."""
+"""`ControllerManager`: every built-in controller, the scheduler, and what else kube-controller-manager does, on one cache."""
 
 from __future__ import annotations
 
@@ -34,13 +34,11 @@ from navarch.controller.events import Recorder
 from navarch.errors import AlreadyExists
 from navarch.operator import Operator, serve
 
-__all__ = ["ControlPlane", "PlaneOptions"]
-
 _NAME: Final = "navarch-controllers"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PlaneOptions:
+class ControllerManagerOptions:
     """What may differ between clusters: the certificate that pods know the API server by, in PEM; where volumes of claims
     are on the machine, and none are made if it is not said; whether pods are scheduled; and how long nodes may be silent.
     """
@@ -53,7 +51,7 @@ class PlaneOptions:
     health: HealthOptions = field(default_factory=HealthOptions)
 
 
-class ControlPlane:
+class ControllerManager:
     """What Kubernetes runs beside its API server. `run` it; it sees the cluster through the client alone.
 
     Each part is a task of the `supervisor`. The controllers share one cache: if they fail, `run` raises, and a new control
@@ -61,11 +59,11 @@ class ControlPlane:
     """
 
     def __init__(
-        self, client: Client, options: PlaneOptions | None = None, supervisor: Supervisor | None = None
+        self, client: Client, options: ControllerManagerOptions | None = None, supervisor: Supervisor | None = None
     ) -> None:
         self._client = client
         self._supervisor = supervisor or Supervisor(client.clock, client.rng)
-        self._options = options or PlaneOptions()
+        self._options = options or ControllerManagerOptions()
         self._cache = Cache(client, client.clock, client.rng)
         recorder = Recorder(client, _NAME, socket.gethostname(), client.clock, client.rng)
         self._around = Around(client, self._cache, recorder, PodBook(self._cache))

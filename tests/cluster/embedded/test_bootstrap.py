@@ -7,7 +7,7 @@ import msgspec
 import fresh_cluster
 from navarch._base.clock import ManualClock
 from navarch.api import format_time
-from navarch.cluster.embedded.snapshot import FRESH, fill
+from navarch.cluster.embedded.bootstrap import FRESH, bootstrap_storage
 from navarch.cluster.storage.memory import MemoryStorage
 
 
@@ -20,7 +20,7 @@ async def test_every_cluster_has_uids_and_times_of_its_own() -> None:
     """Nothing of the one that was kept is left."""
     clock, stores = ManualClock(), (MemoryStorage(), MemoryStorage())
     for seed, store in enumerate(stores):
-        await fill(store, clock, random.Random(seed))
+        await bootstrap_storage(store, clock, random.Random(seed))
     first, second = [[msgspec.json.decode(item.value) for item in (await each.page("/")).items] for each in stores]
     uids = [each["metadata"]["uid"] for each in (*first, *second)]
     assert len(set(uids)) == len(uids) > 0
@@ -31,5 +31,5 @@ async def test_store_that_is_in_use_is_left_alone() -> None:
     """Whatever was changed in it stays so."""
     store = MemoryStorage()
     await store.put("/registry/namespaces/mine", b'{"metadata":{"uid":"1"}}', expected=0)
-    await fill(store, ManualClock(), random.Random(0))
+    await bootstrap_storage(store, ManualClock(), random.Random(0))
     assert [item.key for item in (await store.page("/")).items] == ["/registry/namespaces/mine"]

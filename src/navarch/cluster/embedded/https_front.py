@@ -1,4 +1,4 @@
-"""A cluster behind HTTPS: in the loop of its owner, or in a thread of its own."""
+"""A cluster behind HTTPS: in the event loop of its owner (`serve_https`), or in a thread (`ThreadedCluster`)."""
 
 from __future__ import annotations
 
@@ -10,12 +10,9 @@ from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from navarch.cluster.embedded.certificates import server_context
 from navarch.cluster.embedded.cluster import ADMIN, EmbeddedCluster
-from navarch.cluster.embedded.http import HttpServer
-from navarch.cluster.embedded.kubeconfig import Access
-
-__all__ = ["ThreadedCluster", "new_loop", "serving"]
+from navarch.cluster.embedded.credentials import ClusterAccess, server_context
+from navarch.cluster.embedded.http_server import HttpServer
 
 T = TypeVar("T")
 
@@ -23,14 +20,14 @@ _NAME = "navarch"
 
 
 @asynccontextmanager
-async def serving(cluster: EmbeddedCluster, *, name: str = _NAME, port: int = 0) -> AsyncIterator[Access]:
-    """Serves a cluster that runs, on loopback, while the block lasts."""
+async def serve_https(cluster: EmbeddedCluster, *, name: str = _NAME, port: int = 0) -> AsyncIterator[ClusterAccess]:
+    """Serves a running cluster on loopback while the block lasts."""
     authority = cluster.authority
     context = server_context(authority, authority.server_pair(cluster.clock, cluster.service_address))
     async with HttpServer(cluster.server, context, port=port) as http:
-        if cluster.is_equipped:
-            await cluster.reached_at(*http.address)
-        yield Access(
+        if cluster.has_components:
+            await cluster.set_api_server_address(*http.address)
+        yield ClusterAccess(
             name=name,
             url=http.url,
             authority=authority.pair.certificate,
@@ -40,9 +37,9 @@ async def serving(cluster: EmbeddedCluster, *, name: str = _NAME, port: int = 0)
 
 
 class ThreadedCluster:
-    """A cluster behind HTTPS in a thread of its own, so that clients that block can use it; a `with`.
+    """A cluster behind HTTPS in its own thread, for clients that block; use it as a `with`.
 
-    `make` is called in that thread, and everything of the cluster belongs to its loop.
+    `make` is called in that thread; the cluster belongs to the event loop of the thread.
     """
 
     def __init__(self, make: Callable[[], EmbeddedCluster] = EmbeddedCluster) -> None:
@@ -53,11 +50,11 @@ class ThreadedCluster:
         self._stop: asyncio.Event | None = None
         self._failure: BaseException | None = None
         self._cluster: EmbeddedCluster | None = None
-        self._access: Access | None = None
+        self._access: ClusterAccess | None = None
 
     @property
-    def access(self) -> Access:
-        """How it is reached."""
+    def access(self) -> ClusterAccess:
+        """The URL and the credentials of the cluster."""
         assert self._access is not None, "the cluster must be running"
         return self._access
 
@@ -79,12 +76,12 @@ class ThreadedCluster:
 
     @property
     def cluster(self) -> EmbeddedCluster:
-        """The cluster. What waits for something must be asked of it through `submit`."""
+        """The cluster. Run its coroutines with `submit`."""
         assert self._cluster is not None, "the cluster must be running"
         return self._cluster
 
     def submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
-        """Does something of the cluster in its own thread."""
+        """Runs a coroutine in the thread of the cluster."""
         assert self._loop is not None, "the cluster must be running"
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
@@ -95,17 +92,17 @@ class ThreadedCluster:
     async def _main(self) -> None:
         try:
             self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
-            async with self._make() as self._cluster, serving(self._cluster) as self._access:
+            async with self._make() as self._cluster, serve_https(self._cluster) as self._access:
                 self._ready.set()
                 await self._stop.wait()
-        except BaseException as error:  # noqa: BLE001 - whoever started the thread gets it
+        except BaseException as error:  # noqa: BLE001 - `__enter__` raises it
             self._failure = error
         finally:
             self._ready.set()
 
 
 def new_loop() -> asyncio.AbstractEventLoop:
-    """The faster event loop where it is installed."""
+    """Returns a uvloop event loop if uvloop is installed, else one of asyncio."""
     try:
         import uvloop  # noqa: PLC0415 - an extra
     except ImportError:

@@ -1,4 +1,4 @@
-"""Below requests: sockets that notice who is gone, and answers to what is no request, in the words of Go's server."""
+"""`HttpConnection`: HTTP connections with keepalive, limits on heads and bodies, and Go's texts for malformed requests."""
 
 from __future__ import annotations
 
@@ -17,13 +17,11 @@ from aiohttp.web_request import BaseRequest
 from aiohttp.web_response import Response, StreamResponse
 from aiohttp.web_server import Server
 
-__all__ = ["BACKLOG", "HEAD_SECONDS", "LONGEST_HEAD", "Connection", "Heads", "listening", "plain_answer"]
-
 BACKLOG: Final = 1024
 LONGEST_HEAD: Final = 2**20
 """Bytes of the request line and all headers together, as Go has it."""
 HEAD_SECONDS: Final = 10.0
-"""What a TLS handshake, and then the head of a request, may take."""
+"""The time limit of a TLS handshake, and then of the head of a request."""
 MOST_WAITING: Final = 256
 _MOST_PER_BYTE: Final = 8
 """A chunk of one byte has five others around it."""
@@ -33,13 +31,11 @@ _TOO_LARGE: Final = (
     b"431 Request Header Fields Too Large"
 )
 _PROBES: Final = {"TCP_KEEPIDLE": 15, "TCP_KEEPINTVL": 15, "TCP_KEEPCNT": 3, "TCP_USER_TIMEOUT": 60_000}
-"""Whoever is gone without a word is noticed: by asking after so many seconds of silence, and after so many milliseconds in
-which nothing that was sent has arrived.
-"""
+"""Detect peers that vanished: keepalive probes after so many idle seconds, and a limit in ms for unacknowledged data."""
 
 
-def listening(host: str, port: int) -> socket.socket:
-    """A socket whose connections are all watched for peers that are gone: they inherit what it is set to."""
+def listen(host: str, port: int) -> socket.socket:
+    """Returns a listening socket; its connections inherit the keepalive options."""
     opened = socket.create_server((host, port), backlog=BACKLOG)
     for name, value in _PROBES.items():
         if (option := getattr(socket, name, None)) is not None:
@@ -47,53 +43,55 @@ def listening(host: str, port: int) -> socket.socket:
     return opened
 
 
-def plain_answer(status: int, why: str = "") -> Response:
-    """A line of text, after which the connection is closed."""
+def text_response(status: int, why: str = "") -> Response:
+    """Returns a line of text that closes the connection."""
     line = f"{status} {HTTPStatus(status).phrase}"
     response = Response(text=f"{line}: {why}" if why else line, status=status)
     response.force_close()
     return response
 
 
-class Heads:
-    """Connections of which no request has come yet, or only a part of its head, the longest waiting first.
+class PendingHeads:
+    """Connections that have not sent a complete request head yet, the oldest first.
 
-    Whoever means it sends a head at once. Of more than `MOST_WAITING` the oldest is closed, so that those who send none
-    take the places of each other and of nobody else; and if the machine has few files left, a connection that idles.
+    Beyond `MOST_WAITING` the oldest is closed, so that clients without a request evict only each other. If too many
+    connections are open, an idle one is closed.
     """
 
     def __init__(self) -> None:
-        self._waiting: dict[Connection, None] = {}
+        self._waiting: dict[HttpConnection, None] = {}
         self._most_open = resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2
 
-    def begin(self, connection: Connection) -> None:
-        """A head is awaited."""
+    def begin(self, connection: HttpConnection) -> None:
+        """Adds a connection; closes the oldest one if there are too many."""
         self._waiting[connection] = None
         if len(self._waiting) > MOST_WAITING:
             next(iter(self._waiting)).give_up()
 
-    def end(self, connection: Connection) -> None:
-        """The head has come, or the connection is closed; may be called twice."""
+    def end(self, connection: HttpConnection) -> None:
+        """Removes a connection: its head is complete, or it is closed. May be called twice."""
         self._waiting.pop(connection, None)
 
     def make_room(self, connections: Sequence[RequestHandler]) -> None:
-        """Closes the oldest connection that idles, if too many are open."""
+        """Closes the oldest idle connection if too many are open."""
         if len(connections) > self._most_open:
-            idle = (each for each in connections if isinstance(each, Connection) and each.is_idle)
+            idle = (each for each in connections if isinstance(each, HttpConnection) and each.is_idle)
             for each in islice(idle, 1):
                 each.give_up()
 
 
-class Connection(RequestHandler):
-    """A connection on which what is no request gets a short answer, and is nothing to be logged; nor is who leaves.
+class HttpConnection(RequestHandler):
+    """A connection that answers malformed requests in one line, and logs neither these nor clients that disconnect.
 
-    aiohttp bounds a header but not a head: here the head is bounded in bytes and time, and so is what is in a body of
-    chunks beside its data (sizes, extensions, trailers).
+    aiohttp bounds each header, but not the head. This class bounds the head in bytes and time, and also the overhead of a
+    chunked body (sizes, extensions, trailers).
     """
 
     __slots__ = ("_body", "_body_bytes", "_head_bytes", "_head_timer", "_heads", "_is_refused")
 
-    def __init__(self, manager: Server, heads: Heads, *, loop: asyncio.AbstractEventLoop, **options: Any) -> None:
+    def __init__(
+        self, manager: Server, heads: PendingHeads, *, loop: asyncio.AbstractEventLoop, **options: Any
+    ) -> None:
         super().__init__(manager, loop=loop, **options)
         self._heads = heads
         self._body: StreamReader = EMPTY_PAYLOAD
@@ -104,7 +102,7 @@ class Connection(RequestHandler):
 
     @property
     def is_idle(self) -> bool:
-        """Whether it waits for a request."""
+        """True while it waits for a request."""
         return self._waiter is not None and not self._waiter.done()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -120,7 +118,7 @@ class Connection(RequestHandler):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """See asyncio. Bytes belong to a head unless a body is being read; nothing is kept of what is refused."""
+        """See asyncio. Bytes belong to a head unless a body is being read; bytes after a refusal are dropped."""
         if self._is_refused:
             return
         in_body, requests = not self._body.is_eof(), self._request_count
@@ -153,7 +151,7 @@ class Connection(RequestHandler):
             self._heads.end(self)
 
     def _refuse_head(self) -> None:
-        """Answers as Go does, and gives the client a moment to read that: what it still sends would break it off."""
+        """Answers 431 as Go does, and closes after a moment: a reset would discard the answer."""
         self._is_refused = True
         self._end_head()
         if self.transport is not None and self.is_idle:
@@ -163,7 +161,7 @@ class Connection(RequestHandler):
             self.give_up()
 
     def give_up(self) -> None:
-        """Closes the connection without a word, as Go does with those who take too long."""
+        """Aborts the connection, as Go does after a timeout."""
         self._is_refused = True
         self._end_head()
         if self.transport is not None:
@@ -176,9 +174,9 @@ class Connection(RequestHandler):
         exc: BaseException | None = None,
         message: str | None = None,
     ) -> StreamResponse:
-        """The answer; a fault of this server is aiohttp's to tell. Whoever is gone gets none."""
+        """Returns a line of text for a malformed request; leaves faults of this server to aiohttp."""
         if isinstance(exc, ConnectionError):
             raise exc
         if status != 400 or request.writer.output_size > 0:
             return super().handle_error(request, status, exc, message)
-        return plain_answer(431 if isinstance(exc, LineTooLong) else 400)
+        return text_response(431 if isinstance(exc, LineTooLong) else 400)

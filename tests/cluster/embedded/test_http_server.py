@@ -17,13 +17,12 @@ from typing import Any, NamedTuple
 
 import pytest
 
-import navarch.cluster.embedded.http
+import navarch.cluster.embedded.http_server
 from navarch._base.clock import SystemClock
-from navarch.cluster.embedded.certificates import Authority, Pair
-from navarch.cluster.embedded.kubeconfig import Access
-from navarch.cluster.embedded.served import ThreadedCluster
-from navarch.cluster.server.objects.request_bodies import LIMIT_BYTES
-from navarch.cluster.server.wire.request import User
+from navarch.cluster.embedded.credentials import ClusterAccess, ClusterAuthority, X509KeyPair
+from navarch.cluster.embedded.https_front import ThreadedCluster
+from navarch.cluster.server.bodies import LIMIT_BYTES
+from navarch.cluster.server.request import User
 from wire import Wire
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
@@ -43,7 +42,7 @@ class Answer(NamedTuple):
 class Caller:
     """Sends requests as they are, one connection each; looks at certificates as strictly as Python does from 3.13 on."""
 
-    def __init__(self, access: Access, *, context: ssl.SSLContext | None = None) -> None:
+    def __init__(self, access: ClusterAccess, *, context: ssl.SSLContext | None = None) -> None:
         self.access = access
         self.context = context or ssl.create_default_context(cadata=access.authority.decode())
         self.context.verify_flags |= ssl.VERIFY_X509_STRICT
@@ -192,7 +191,7 @@ def _own_sockets() -> set[str]:
 
 def test_body_that_does_not_come_is_not_awaited_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     """What Kubernetes says after a minute is said; nothing was carried out."""
-    monkeypatch.setattr(navarch.cluster.embedded.http, "_BODY_SECONDS", 0.2)
+    monkeypatch.setattr(navarch.cluster.embedded.http_server, "_BODY_SECONDS", 0.2)
     with ThreadedCluster() as threaded:
         wire = Wire(threaded.access.config(threaded.access.token))
         headers = ["Content-Type: application/json", "Content-Length: 1000"]
@@ -214,13 +213,13 @@ def test_client_certificate_proves_who_asks(threaded: ThreadedCluster, tmp_path:
 def test_certificate_of_another_authority_is_not_believed(threaded: ThreadedCluster, tmp_path: Any) -> None:
     """The connection is refused."""
     clock = SystemClock()
-    foreign = Authority.make(clock).client_pair(clock, User("eve", groups=("system:masters",)))
+    foreign = ClusterAuthority.make(clock).client_pair(clock, User("eve", groups=("system:masters",)))
     context = with_certificate(threaded.access, foreign, tmp_path)
     with pytest.raises((ssl.SSLError, ConnectionError, http.client.RemoteDisconnected)):
         Caller(threaded.access, context=context).ask("GET", CONFIG_MAPS, token="")
 
 
-def with_certificate(access: Access, pair: Pair, folder: Any) -> ssl.SSLContext:
+def with_certificate(access: ClusterAccess, pair: X509KeyPair, folder: Any) -> ssl.SSLContext:
     chain = folder / "chain.pem"
     chain.write_bytes(pair.certificate + pair.key)
     context = ssl.create_default_context(cadata=access.authority.decode())
@@ -252,7 +251,7 @@ def test_watch_streams_and_ends_when_its_reader_leaves(threaded: ThreadedCluster
 
 def test_reader_that_reads_nothing_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
     """When the connection holds no more and nothing moves; whoever reads beside it misses nothing."""
-    monkeypatch.setattr(navarch.cluster.embedded.http, "_PATIENCE", 0.3)
+    monkeypatch.setattr(navarch.cluster.embedded.http_server, "_PATIENCE", 0.3)
     with ThreadedCluster() as threaded:
         caller = Caller(threaded.access)
         connection = caller.connect()
