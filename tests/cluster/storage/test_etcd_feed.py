@@ -9,8 +9,8 @@ import pytest
 
 from cluster.storage.watching import failure, take
 from navarch._base.background import Background
-from navarch.cluster.storage import etcd_feed
-from navarch.cluster.storage.etcd_feed import EtcdFeed
+from navarch.cluster.storage import etcd_watch
+from navarch.cluster.storage.etcd_watch import SharedEtcdWatch
 from navarch.cluster.storage.memory import MemoryStorage
 from navarch.cluster.storage.protocol import CompactedError, StorageError, Watcher
 
@@ -34,15 +34,15 @@ def source() -> Source:
 
 
 @pytest.fixture
-async def feed(source: Source) -> AsyncIterator[EtcdFeed]:
+async def feed(source: Source) -> AsyncIterator[SharedEtcdWatch]:
     """From the first revision on."""
-    found, background = EtcdFeed(source.opened, "/registry/", 1), Background()
+    found, background = SharedEtcdWatch(source.opened, "/registry/", 1), Background()
     background.start(found.run(), "feed")
     yield found
     await background.stop()
 
 
-async def test_all_share_one_watch(source: Source, feed: EtcdFeed) -> None:
+async def test_all_share_one_watch(source: Source, feed: SharedEtcdWatch) -> None:
     """Each is shown what is under its prefix, after the revision that it asked for."""
     with feed.watch("/registry/pods/", 1) as pods, feed.watch("/registry/", 2) as late:
         await source.put("/registry/pods/a", b"1", expected=0)
@@ -57,10 +57,10 @@ async def test_all_share_one_watch(source: Source, feed: EtcdFeed) -> None:
 
 
 async def test_what_it_does_not_have_it_does_not_serve(
-    source: Source, feed: EtcdFeed, monkeypatch: pytest.MonkeyPatch
+    source: Source, feed: SharedEtcdWatch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Other keys, and the past beyond what is kept."""
-    monkeypatch.setattr(etcd_feed, "_KEPT", 2)
+    monkeypatch.setattr(etcd_watch, "_KEPT", 2)
     assert feed.serves("/registry/pods/", 1)
     assert not feed.serves("/registry/pods/", 0)
     assert not feed.serves("/other/", 1)
@@ -72,10 +72,10 @@ async def test_what_it_does_not_have_it_does_not_serve(
 
 
 async def test_who_does_not_take_it_is_given_up(
-    source: Source, feed: EtcdFeed, monkeypatch: pytest.MonkeyPatch
+    source: Source, feed: SharedEtcdWatch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Others are not held up, and nothing piles up without end."""
-    monkeypatch.setattr(etcd_feed, "_MOST_WAITING", 3)
+    monkeypatch.setattr(etcd_watch, "_MOST_WAITING", 3)
     with feed.watch("/registry/", 1) as quick, feed.watch("/registry/", 1) as slow:
         for number in range(4):
             await source.put(f"/registry/pods/{number}", b"", expected=0)
@@ -83,7 +83,7 @@ async def test_who_does_not_take_it_is_given_up(
         assert isinstance(await failure(slow), CompactedError)
 
 
-async def test_everybody_is_told_when_it_fails(source: Source, feed: EtcdFeed) -> None:
+async def test_everybody_is_told_when_it_fails(source: Source, feed: SharedEtcdWatch) -> None:
     """And it serves nobody any more."""
     with feed.watch("/registry/", 1) as watcher:
         await source.close()

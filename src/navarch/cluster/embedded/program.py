@@ -29,8 +29,8 @@ from navarch.cluster.embedded.https_front import new_loop, serve_https
 from navarch.cluster.server.pipeline.access import SigningKey
 from navarch.cluster.storage import Storage, StorageError
 from navarch.cluster.storage.file import FileStorage
-from navarch.cluster.storage.framing import DamagedError
 from navarch.cluster.storage.memory import MemoryStorage
+from navarch.cluster.storage.records import DamagedStorageError
 from navarch.errors import ConfigError, NavarchError
 from navarch.observe import logs
 
@@ -65,7 +65,7 @@ async def _open_file(folder: ClusterFolder) -> AsyncIterator[Storage]:
         raise _missing(folder, folder.data, "there is none")
     try:
         storage = await FileStorage.open(folder.data)
-    except (DamagedError, FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError) as error:
+    except (DamagedStorageError, FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError) as error:
         raise _missing(folder, folder.data, str(error)) from error
     except OSError as error:  # a full disk, or one that may not be read
         raise ConfigError(f"opening the storage of cluster {folder.name!r} in {folder.data} failed: {error}") from error

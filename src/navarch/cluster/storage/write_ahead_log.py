@@ -1,4 +1,4 @@
-"""The log that a file store appends to. All of it blocks; it is called in a thread, one call at a time."""
+"""`WriteAheadLog`: the log that a file storage appends to. All calls block: make them in a thread, one at a time."""
 
 from __future__ import annotations
 
@@ -7,20 +7,19 @@ import os
 from pathlib import Path
 
 from navarch.cluster.storage.folder import create_log, log_path, mark_of, mark_path
-from navarch.cluster.storage.framing import frame
+from navarch.cluster.storage.records import frame
 
 _MARK_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK  # a FIFO must not hold it up
 
 
 class DisplacedError(OSError):
-    """The file of the log was removed, replaced or changed by somebody else: what was acknowledged is not in it."""
+    """Another process removed, replaced or changed the log file: acknowledged writes are missing in it."""
 
 
-class Log:
-    """One file at its end.
+class WriteAheadLog:
+    """Appends frames to one file.
 
-    `size` is that of the frames that are known to be on disk. What a failed write has left behind them is cut off before
-    the next one.
+    `size` counts the bytes of the frames that are on disk. Remains of a failed write are truncated before the next one.
     """
 
     def __init__(self, path: Path) -> None:
@@ -28,7 +27,7 @@ class Log:
         self._file = _opened(path)
         self.size = os.fstat(self._file).st_size
         self._is_torn = False
-        self._unused: Path | None = None  # a new log that was begun in vain: it must not be found at the next start
+        self._unused: Path | None = None  # a new log that failed: the next start must not find it
         self._mark = -1
         self._write_mark()
 
@@ -48,7 +47,7 @@ class Log:
         self._write_mark()
 
     def begin_anew(self, revision: int) -> None:
-        """Goes on in a new file, with what comes after that revision; after an `OSError`, in the old one."""
+        """Continues in a new file, for writes after that revision; after an `OSError`, in the old file."""
         self._mend()
         path = log_path(self.path.parent, revision)
         try:
@@ -62,37 +61,39 @@ class Log:
         self._write_mark()
 
     def close(self) -> None:
-        """Lets go of the file."""
+        """Closes the file."""
         os.close(self._file)
         if self._mark >= 0:
             os.close(self._mark)
 
     def _mend(self) -> None:
-        """Makes the file end behind the last frame that is known to be on disk."""
+        """Truncates the file behind the last frame that is on disk."""
         if self._unused is not None:
             self._unused.unlink(missing_ok=True)
             self._unused = None
         size = self._size_in_place()
         if size < self.size or (size > self.size and not self._is_torn):
-            raise DisplacedError(f"expected {self.path} to have {self.size} bytes, got {size}: somebody has changed it")
+            raise DisplacedError(
+                f"expected {self.path} to have {self.size} bytes, got {size}: another process has changed it"
+            )
         if self._is_torn:
             os.ftruncate(self._file, self.size)
             os.fsync(self._file)
             self._is_torn = False
 
     def _size_in_place(self) -> int:
-        """The size of the file, if it still has its name."""
+        """Returns the size of the file; raises `DisplacedError` if its path leads to another file."""
         found = os.fstat(self._file)
         try:
             named = self.path.stat()
         except FileNotFoundError:
-            raise DisplacedError(f"expected {self.path}, which was removed by somebody else") from None
+            raise DisplacedError(f"expected {self.path}, but another process has removed it") from None
         if (named.st_dev, named.st_ino) != (found.st_dev, found.st_ino):
-            raise DisplacedError(f"expected {self.path} as it was, but somebody has replaced it")
+            raise DisplacedError(f"expected {self.path} unchanged, but another process has replaced it")
         return found.st_size
 
     def _write_mark(self) -> None:
-        """It is not waited for: after a power cut it may say less than is there, never more."""
+        """Writes the mark without fsync: after a power cut it may be smaller than the log, never larger."""
         with contextlib.suppress(OSError):
             if self._mark < 0:
                 self._mark = os.open(mark_path(self.path.parent), _MARK_FLAGS, 0o600)
