@@ -111,12 +111,12 @@ def _deployments(servers: Servers) -> list[Row]:
     jobs = {OURS: partial(_deployed_here), PLANE: partial(_deployed_there, servers)}
     runs = in_turns(jobs, ROUNDS, claim)
     return [
-        _background(f"{claim}: time", runs, "wall", 2.0),
-        _background(f"{claim}: CPU of all but the nodes", runs, "cpu", None),
+        _beside(f"{claim}: time", runs, "wall", 2.0),
+        _beside(f"{claim}: CPU of all but the nodes", runs, "cpu", None),
     ]
 
 
-def _background(claim: str, runs: Mapping[str, list[Run]], what: str, limit: float | None) -> Row:
+def _beside(claim: str, runs: Mapping[str, list[Run]], what: str, limit: float | None) -> Row:
     return row(claim, "s", least(runs[OURS], what), {PLANE: least(runs[PLANE], what)}, limit)
 
 

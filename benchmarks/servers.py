@@ -50,7 +50,7 @@ class Server:
         found = run_worker(["-m", *job], self._environment)
         return replace(found, cpu=self.cpu() - before)
 
-    def start_cluster(self, *job: str) -> Worker:
+    def start(self, *job: str) -> Worker:
         """The same for a job that ends when it is told to; it is ready."""
         worker = Worker([sys.executable, "-m", *job], self._environment)
         worker.next_line()
