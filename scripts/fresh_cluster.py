@@ -17,7 +17,6 @@ from navarch._base.clock import ManualClock
 from navarch._base.supervisor import Supervisor
 from navarch.cluster.embedded.bootstrap import FRESH, TEMPLATE_TIME, bootstrap_objects
 from navarch.cluster.embedded.server_assembly import AssembledServer, ServerDeps
-from navarch.cluster.server.audit import AuditLog
 from navarch.cluster.server.kinds.builtin import builtin_types
 from navarch.cluster.server.objects.types import Catalog
 from navarch.cluster.server.pipeline.access import SigningKey

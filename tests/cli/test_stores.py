@@ -22,7 +22,7 @@ from navarch.client.retry import Retry
 from navarch.cluster.embedded.cluster_folder import ClusterFolder, ClusterProcess, StoreKind, start_cluster
 from navarch.cluster.embedded.credentials import ClusterAuthority, X509KeyPair
 from navarch.cluster.embedded.etcd_process import find_etcd
-from navarch.cluster.server.request import User
+from navarch.cluster.server.wire.request import User
 from navarch.errors import ConfigError, NavarchError
 from navarch.etcd import EtcdClient, EtcdOptions, EtcdTls
 from navarch.k8s.core.v1 import ConfigMap

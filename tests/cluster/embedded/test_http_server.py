@@ -21,8 +21,8 @@ import navarch.cluster.embedded.http_server
 from navarch._base.clock import SystemClock
 from navarch.cluster.embedded.credentials import ClusterAccess, ClusterAuthority, X509KeyPair
 from navarch.cluster.embedded.https_front import ThreadedCluster
-from navarch.cluster.server.bodies import LIMIT_BYTES
-from navarch.cluster.server.request import User
+from navarch.cluster.server.objects.request_bodies import LIMIT_BYTES
+from navarch.cluster.server.wire.request import User
 from wire import Wire
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"

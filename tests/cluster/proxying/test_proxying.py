@@ -22,7 +22,6 @@ from navarch.client import MergePatch, Request
 from navarch.cluster.embedded.cluster import EmbeddedCluster
 from navarch.cluster.embedded.http_server import HttpServer
 from navarch.cluster.embedded.in_process import InProcessTransport
-from navarch.cluster.server.request import ApiRequest, Reply
 from navarch.cluster.server.server import RecordedStream
 from navarch.cluster.server.wire.request import ApiRequest, Reply
 from navarch.errors import ConnectError

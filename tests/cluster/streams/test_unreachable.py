@@ -8,7 +8,7 @@ from navarch import errors
 from navarch.api import Dynamic
 from navarch.cluster.embedded.cluster import EmbeddedCluster
 from navarch.cluster.embedded.components import ComponentOptions
-from navarch.cluster.server.request import ApiRequest
+from navarch.cluster.server.wire.request import ApiRequest
 from navarch.k8s.core.v1 import Pod, Service
 from navarch.testing.cluster import Cluster
 

@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from navarch._base.clock import Clock
-from navarch.cluster.server.request import Json, User
+from navarch.cluster.server.wire.request import Json, User
 from navarch.errors import ConfigError
 
 if TYPE_CHECKING:

@@ -36,10 +36,10 @@ from navarch.cluster.embedded.http_connection import (
     text_response,
 )
 from navarch.cluster.embedded.responses import buffered_response, stream_response, upgrade_response
-from navarch.cluster.server.bodies import LIMIT_BYTES
-from navarch.cluster.server.refusal import UNEXPECTED, Refusal
-from navarch.cluster.server.request import ApiRequest, is_passed_on
+from navarch.cluster.server.objects.request_bodies import LIMIT_BYTES
 from navarch.cluster.server.server import ApiServer
+from navarch.cluster.server.wire.request import ApiRequest, is_passed_on
+from navarch.cluster.server.wire.status_errors import UNEXPECTED, StatusError
 
 _log = logging.getLogger("navarch.cluster.server")
 
@@ -237,11 +237,11 @@ async def _read(request: BaseRequest) -> bytes:
 def _timeout_response() -> Response:
     """Returns Kubernetes' response to a request whose body takes too long."""
     return _status_response(
-        Refusal(504, "Timeout", "Timeout: request did not complete within the allotted timeout", details={})
+        StatusError(504, "Timeout", "Timeout: request did not complete within the allotted timeout", details={})
     )
 
 
-def _status_response(refusal: Refusal) -> Response:
+def _status_response(refusal: StatusError) -> Response:
     """Returns a Status that closes the connection."""
     response = Response(
         body=msgspec.json.encode(refusal.status()), status=refusal.code, content_type="application/json"

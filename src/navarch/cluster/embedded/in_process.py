@@ -13,8 +13,8 @@ from multidict import CIMultiDict
 from navarch._base.background import Background
 from navarch._base.clock import Clock
 from navarch.cluster.server.pipeline.streams.lane import Lane
-from navarch.cluster.server.request import ApiRequest, Reply, Upgrade
 from navarch.cluster.server.server import ApiServer
+from navarch.cluster.server.wire.request import ApiRequest, Reply, Upgrade
 from navarch.errors import ClosedError, ConnectError, ConnectionLostError, DeadlineError
 
 

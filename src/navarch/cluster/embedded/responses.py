@@ -26,8 +26,8 @@ from navarch.cluster.embedded.http_connection import (
     text_response,
 )
 from navarch.cluster.embedded.in_process import warning_header
-from navarch.cluster.server.request import ApiRequest, Reply, Socket, Upgrade, request_info
 from navarch.cluster.server.server import RecordedStream
+from navarch.cluster.server.wire.request import ApiRequest, Reply, Socket, Upgrade, request_info
 
 _STATUSES: Final = {200: "OK", 201: HTTPStatus.CREATED.phrase}
 _HEADERS: Final = ["Audit-Id"]

@@ -11,9 +11,6 @@ import msgspec
 
 from navarch._base.clock import Clock
 from navarch._base.supervisor import SupervisedTask, Supervisor
-from navarch.cluster.server.audit import AuditLog
-from navarch.cluster.server.following import Followers
-from navarch.cluster.server.forgetting import EventForgetting
 from navarch.cluster.server.kinds.builtin import builtin_types
 from navarch.cluster.server.kinds.builtin.addresses import ServiceAddresses
 from navarch.cluster.server.kinds.builtin.event_expiry import EventExpiry

@@ -7,11 +7,11 @@ import re
 
 import msgspec
 
-from navarch.cluster.server.objects.fields.json_faults import json_fault
-from navarch.cluster.server.refusal import Refusal, bad_request, gone
-from navarch.cluster.server.request import ApiRequest, Json
-from navarch.cluster.server.selection import Selection
-from navarch.cluster.server.types import ResourceType
+from navarch.cluster.server.objects.selectors import Selection
+from navarch.cluster.server.objects.types import ResourceType
+from navarch.cluster.server.wire.json_errors import json_fault
+from navarch.cluster.server.wire.request import ApiRequest, Json
+from navarch.cluster.server.wire.status_errors import StatusError, bad_request, gone
 from navarch.cluster.storage import CompactedError, Storage, StoragePage, Stored
 
 __all__ = ["Listed", "asked_limit", "list_page", "parsed_integer", "parsed_version", "refuse_future"]
