@@ -19,8 +19,8 @@ from navarch.api.names import DNS_LABEL, DNS_SUBDOMAIN, LABEL_KEY, LABEL_VALUE
 from navarch.api.schedules import schedule_of
 from navarch.api.selectors import Fields, Labels
 from navarch.api.times import parse_time
-from navarch.cluster.controllers.workloads.fractions import part_of
 from navarch.cluster.controllers.workloads.jobs.indexes import parse_indexes
+from navarch.cluster.controllers.workloads.pod_creation import part_of
 from navarch.cluster.nodes.pods.expansion import expanded
 from navarch.cluster.server.kinds.builtin.checks.common import int_or_percent
 from navarch.cluster.server.kinds.builtin.checks.networking import address_name_faults

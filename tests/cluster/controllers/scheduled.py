@@ -10,10 +10,10 @@ from typing import Any
 
 import msgspec
 
-from navarch.cluster.controllers.scheduling.choosing import Chooser, Refused
-from navarch.cluster.controllers.scheduling.nodes import NodeInfo, node_info
-from navarch.cluster.controllers.scheduling.pods import PodInfo, pod_info
-from navarch.cluster.controllers.scheduling.world import World
+from navarch.cluster.controllers.pod_info import PodInfo, pod_info
+from navarch.cluster.controllers.scheduling.node_info import NodeInfo, node_info
+from navarch.cluster.controllers.scheduling.node_selection import Chooser, Refused
+from navarch.cluster.controllers.scheduling.snapshot import World
 
 _numbers = itertools.count(1)
 ROOM = {"cpu": "4", "memory": "8Gi", "pods": "10"}

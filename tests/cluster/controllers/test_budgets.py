@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from navarch.cluster.controllers.policy.budgets import desired_healthy, verdict
+from navarch.cluster.controllers.policy.disruption import desired_healthy, verdict
 from navarch.k8s.core.v1 import Container, Pod, PodCondition, PodSpec, PodStatus
 from navarch.k8s.policy.v1 import PodDisruptionBudget, PodDisruptionBudgetSpec
 

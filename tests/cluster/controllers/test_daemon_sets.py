@@ -7,9 +7,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from navarch.api import ObjectMeta
-from navarch.cluster.controllers.workloads.daemonsets.failures import FailureDelays
-from navarch.cluster.controllers.workloads.daemonsets.placing import Fit, fit_of
-from navarch.cluster.controllers.workloads.daemonsets.plan import Limits, Plan, Sight, to_keep_up, to_renew
+from navarch.cluster.controllers.workloads.daemonsets.controller import FailureDelays
+from navarch.cluster.controllers.workloads.daemonsets.plan import Fit, Limits, Plan, Sight, fit_of, to_keep_up, to_renew
 from navarch.k8s.apps.v1 import DaemonSet, DaemonSetSpec
 from navarch.k8s.core.v1 import (
     Node,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from navarch.cluster.controllers.workloads.deployments.sizes import Bounds, Size, grown, proportional, shrunk
+from navarch.cluster.controllers.workloads.deployments.replica_counts import Bounds, Size, grown, proportional, shrunk
 
 TEN = Bounds(10, surge=3, unavailable=2)
 

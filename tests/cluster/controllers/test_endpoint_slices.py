@@ -5,9 +5,8 @@ from __future__ import annotations
 import itertools
 
 from navarch.api import ObjectMeta
-from navarch.cluster.controllers.services.backends import Port, Ports, backends
-from navarch.cluster.controllers.services.slices import Changes, Kept, changes
-from navarch.cluster.controllers.services.subsets import subsets
+from navarch.cluster.controllers.services.backends import Port, Ports, backends, subsets
+from navarch.cluster.controllers.services.endpoint_slices import Changes, Kept, changes
 from navarch.k8s.core.v1 import (
     Container,
     ContainerPort,

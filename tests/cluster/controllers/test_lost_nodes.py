@@ -10,9 +10,9 @@ import pytest
 from cluster.controllers.planes import controlled
 from navarch.api import format_time
 from navarch.client import MergePatch
-from navarch.cluster.controllers.health.conditions import HealthOptions, is_ready, silent, tainted
-from navarch.cluster.controllers.health.eviction import seconds_tolerated
 from navarch.cluster.controllers.manager import ControllerManagerOptions
+from navarch.cluster.controllers.node_health.node_lifecycle import HealthOptions, is_ready, silent, tainted
+from navarch.cluster.controllers.node_health.taint_eviction import seconds_tolerated
 from navarch.k8s.coordination.v1 import Lease, LeaseSpec
 from navarch.k8s.core.v1 import (
     Container,

@@ -5,7 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from navarch.api import Key, Kind
-from navarch.cluster.controllers.ownership.graph import FOREGROUND, ORPHAN, Node, OwnerGraph, Reference, node_of
+from navarch.cluster.controllers.garbage_collection.owner_graph import (
+    FOREGROUND,
+    ORPHAN,
+    Node,
+    OwnerGraph,
+    Reference,
+    node_of,
+)
 
 PODS = Kind("", "v1", "Pod", plural="pods")
 NODES = Kind("", "v1", "Node", plural="nodes", namespaced=False)

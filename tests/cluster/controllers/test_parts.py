@@ -12,8 +12,7 @@ from navarch._base.clock import ManualClock
 from navarch._base.tasks import cancel_and_wait
 from navarch.cache import Cache
 from navarch.client import Client
-from navarch.cluster.controllers.parts import Around, Workers
-from navarch.cluster.controllers.podbook import PodBook
+from navarch.cluster.controllers.controller_context import Around, PodBook, Workers
 from navarch.controller.events import Recorder
 from navarch.errors import Conflict
 from scripted import ScriptedTransport

@@ -12,8 +12,7 @@ from conformance.controllers.test_volumes import claim, until_protected, user
 from conformance.controllers.watching import until_gone
 from navarch.cache import Cache
 from navarch.client import Client
-from navarch.cluster.controllers.parts import Around
-from navarch.cluster.controllers.podbook import PodBook
+from navarch.cluster.controllers.controller_context import Around, PodBook
 from navarch.cluster.controllers.volumes.protection import StorageProtection
 from navarch.controller.events import Recorder
 from navarch.k8s.core.v1 import PersistentVolumeClaim, Pod

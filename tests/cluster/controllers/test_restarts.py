@@ -14,7 +14,7 @@ from conformance.controllers.making import SELECTOR, template
 from conformance.controllers.watching import active_pods, pods_of, until
 from navarch._base.clock import SystemClock
 from navarch.client import Client, MergePatch, Request, Response, Transport, WebSocket
-from navarch.cluster.controllers.builtin import builtin_operator
+from navarch.cluster.controllers.manager import builtin_operator
 from navarch.errors import ConnectionLostError
 from navarch.k8s.apps.v1 import Deployment, DeploymentSpec, StatefulSet, StatefulSetSpec
 from navarch.k8s.batch.v1 import Job, JobSpec

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from cluster.controllers.scheduled import Table, node, pod
-from navarch.cluster.controllers.scheduling.pods import PodInfo
+from navarch.cluster.controllers.pod_info import PodInfo
 from navarch.cluster.controllers.scheduling.preemption import make_room, no_room_message
 
 WEB = {"app": "web"}

@@ -8,9 +8,9 @@ import msgspec
 import pytest
 
 from cluster.controllers.scheduled import container, node, pod
-from navarch.cluster.controllers.scheduling.amounts import Containers, at_least, requested
+from navarch.cluster.controllers.pod_info import Containers, at_least, requested
 from navarch.cluster.controllers.scheduling.filters import matches_term, reason_against, tolerates
-from navarch.cluster.controllers.scheduling.nodes import NodeState
+from navarch.cluster.controllers.scheduling.node_info import NodeState
 from navarch.k8s.core.v1 import NodeSelectorRequirement, NodeSelectorTerm, Taint, Toleration
 
 

@@ -6,8 +6,8 @@ import asyncio
 
 from cluster.controllers.scheduled import pod
 from navarch._base.clock import ManualClock
-from navarch.cluster.controllers.scheduling.pods import PodInfo
-from navarch.cluster.controllers.scheduling.waiting import WaitingPods
+from navarch.cluster.controllers.pod_info import PodInfo
+from navarch.cluster.controllers.scheduling.scheduling_queue import WaitingPods
 
 
 class Line:

@@ -20,8 +20,8 @@ from cluster.controllers.planes import controlled
 from cluster.nodes.machines import is_ready, long_while, processes_with, sleeping, status_of
 from navarch.api import Dynamic
 from navarch.client import Client, MergePatch, connect, load
-from navarch.cluster.controllers.health.conditions import UNREACHABLE, HealthOptions
 from navarch.cluster.controllers.manager import ControllerManagerOptions
+from navarch.cluster.controllers.node_health.node_lifecycle import UNREACHABLE, HealthOptions
 from navarch.cluster.embedded import EmbeddedCluster
 from navarch.cluster.embedded.cluster_folder import ClusterFolder, ClusterProcess, StoreKind, start_cluster
 from navarch.cluster.embedded.components import POWER, POWER_OFF, ComponentOptions

@@ -13,7 +13,7 @@ import rig
 from conformance.controllers.kubelet import Kubelet
 from navarch.client import Client
 from navarch.cluster.controllers.manager import ControllerManager, ControllerManagerOptions
-from navarch.cluster.controllers.volumes.local import LocalVolumes
+from navarch.cluster.controllers.volumes.local_volumes import LocalVolumes
 from navarch.cluster.embedded.credentials import ClusterAuthority, sign_request
 from navarch.errors import AlreadyExists
 from navarch.k8s.core.v1 import ServiceAccount

@@ -12,27 +12,68 @@ from typing import Final
 from navarch._base.supervisor import Supervisor
 from navarch.cache import Cache
 from navarch.client import Client
-from navarch.cluster.controllers.accounts import aggregation, defaults, signing
-from navarch.cluster.controllers.builtin import builtin_operator
-from navarch.cluster.controllers.health import nodes as health
-from navarch.cluster.controllers.health.conditions import HealthOptions
-from navarch.cluster.controllers.health.eviction import TaintEviction
-from navarch.cluster.controllers.health.sweeping import PodSweeper
-from navarch.cluster.controllers.ownership.collector import GarbageCollector
-from navarch.cluster.controllers.ownership.kinds import EveryKind
-from navarch.cluster.controllers.ownership.namespaces import NamespaceDeletion
-from navarch.cluster.controllers.parts import Around, Part
-from navarch.cluster.controllers.podbook import PodBook
-from navarch.cluster.controllers.policy import disruption, expressions
-from navarch.cluster.controllers.policy.quotas import QuotaUsage
+from navarch.cluster.controllers.accounts import (
+    Sign,
+    declare_csr_signing,
+    declare_namespace_defaults,
+    declare_role_aggregation,
+)
+from navarch.cluster.controllers.controller_context import Around, Part, PodBook
+from navarch.cluster.controllers.garbage_collection.collector import GarbageCollector
+from navarch.cluster.controllers.garbage_collection.metadata_informers import EveryKind
+from navarch.cluster.controllers.garbage_collection.namespace_deletion import NamespaceDeletion
+from navarch.cluster.controllers.node_health.node_lifecycle import HealthOptions, NodeMonitor, declare_node_lifecycle
+from navarch.cluster.controllers.node_health.pod_garbage_collector import PodSweeper
+from navarch.cluster.controllers.node_health.taint_eviction import TaintEviction
+from navarch.cluster.controllers.policy.disruption import declare_disruption
+from navarch.cluster.controllers.policy.policy_status import declare_policy_status
+from navarch.cluster.controllers.policy.resource_quota import QuotaUsage
 from navarch.cluster.controllers.scheduling.scheduler import Scheduler
-from navarch.cluster.controllers.services import endpoints, mirroring
-from navarch.cluster.controllers.volumes import claims, reclaiming
-from navarch.cluster.controllers.volumes.local import LocalVolumes, standard_class
+from navarch.cluster.controllers.services.endpoint_mirroring import declare_endpoint_mirroring
+from navarch.cluster.controllers.services.endpoints import declare_endpoints
+from navarch.cluster.controllers.volumes.claim_binder import declare_claim_binder
+from navarch.cluster.controllers.volumes.local_volumes import LocalVolumes, declare_volume_reclaimer, standard_class
 from navarch.cluster.controllers.volumes.protection import StorageProtection
+from navarch.cluster.controllers.workloads.cronjobs import declare_cron_jobs
+from navarch.cluster.controllers.workloads.daemonsets.controller import declare_daemon_sets
+from navarch.cluster.controllers.workloads.deployments.controller import declare_deployments
+from navarch.cluster.controllers.workloads.jobs.controller import declare_jobs
+from navarch.cluster.controllers.workloads.replicasets import declare_replica_sets
+from navarch.cluster.controllers.workloads.statefulsets.controller import declare_stateful_sets
 from navarch.controller.events import Recorder
 from navarch.errors import AlreadyExists
 from navarch.operator import Operator, serve
+
+_REPORTERS: Final = {
+    **{
+        name: f"{name}-controller"
+        for name in ("cronjob", "daemonset", "deployment", "job", "replicaset", "statefulset")
+    },
+    "disruption": "controllermanager",
+    "endpoints": "endpoint-controller",
+    "endpointslice": "endpoint-slice-controller",
+    "endpointslicemirroring": "endpoint-slice-mirroring-controller",
+    "job-pods": "job-controller",
+    "node-lifecycle": "node-controller",
+    "persistentvolume": "persistentvolume-controller",
+    "persistentvolume-binder": "persistentvolume-controller",
+    "replicationcontroller": "replication-controller",
+}
+"""As whom Kubernetes' own speak in events."""
+
+
+def builtin_operator() -> Operator:
+    """What kube-controller-manager does, as one operator: each kind is watched once."""
+    operator = Operator("navarch-controllers", crds="ignore", election=False, check_permissions=False)
+    operator.reporters.update(_REPORTERS)
+    declare_cron_jobs(operator)
+    declare_daemon_sets(operator)
+    declare_deployments(operator)
+    declare_jobs(operator)
+    declare_replica_sets(operator)
+    declare_stateful_sets(operator)
+    return operator
+
 
 _NAME: Final = "navarch-controllers"
 
@@ -46,7 +87,7 @@ class ControllerManagerOptions:
     root_certificate: str = ""
     volumes: LocalVolumes | None = None
     scheduler: bool = True
-    sign: signing.Sign | None = None
+    sign: Sign | None = None
     """What signs certificates of clients; nobody does if it is not said."""
     health: HealthOptions = field(default_factory=HealthOptions)
 
@@ -71,18 +112,18 @@ class ControllerManager:
 
     def _declared(self) -> Operator:
         operator = builtin_operator()
-        defaults.declare(operator, self._options.root_certificate)
-        aggregation.declare(operator)
-        self._node_lifecycle = health.declare(operator, self._around.pods, self._options.health)
-        endpoints.declare(operator)
-        mirroring.declare(operator)
-        disruption.declare(operator)
-        expressions.declare(operator)
+        declare_namespace_defaults(operator, self._options.root_certificate)
+        declare_role_aggregation(operator)
+        self._node_lifecycle = declare_node_lifecycle(operator, self._around.pods, self._options.health)
+        declare_endpoints(operator)
+        declare_endpoint_mirroring(operator)
+        declare_disruption(operator)
+        declare_policy_status(operator)
         if self._options.sign is not None:
-            signing.declare(operator, self._options.sign)
+            declare_csr_signing(operator, self._options.sign)
         if self._options.volumes is not None:
-            claims.declare(operator, self._options.volumes)
-            reclaiming.declare(operator, self._options.volumes)
+            declare_claim_binder(operator, self._options.volumes)
+            declare_volume_reclaimer(operator, self._options.volumes)
         return operator
 
     async def run(self) -> None:
@@ -121,7 +162,7 @@ class ControllerManager:
         yield "namespace", NamespaceDeletion(around)
         yield "storage-protection", StorageProtection(around)
         yield "taint-eviction", TaintEviction(around)
-        yield "node-monitor", health.NodeMonitor(around, self._node_lifecycle, self._options.health)
+        yield "node-monitor", NodeMonitor(around, self._node_lifecycle, self._options.health)
         yield "pod-garbage-collector", PodSweeper(around, self._options.health)
         if self._options.scheduler:
             yield "scheduler", Scheduler(around)

@@ -21,7 +21,7 @@ from navarch._base.tasks import uninterrupted, unless
 from navarch.cache import Cache, Cached, Change
 from navarch.client import Client
 from navarch.cluster.controllers.manager import ControllerManager, ControllerManagerOptions
-from navarch.cluster.controllers.volumes.local import LocalVolumes
+from navarch.cluster.controllers.volumes.local_volumes import LocalVolumes
 from navarch.cluster.embedded.components import POWER, POWER_OFF, ComponentOptions
 from navarch.cluster.embedded.credentials import X509KeyPair, sign_request
 from navarch.cluster.nodes.images import Images, ImagesWatch

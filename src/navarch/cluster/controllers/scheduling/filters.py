@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Final
 
-from navarch.cluster.controllers.scheduling.nodes import NodeInfo
-from navarch.cluster.controllers.scheduling.pods import PodInfo, affinity_of, tolerations_of
+from navarch.cluster.controllers.pod_info import PodInfo, affinity_of, tolerations_of
+from navarch.cluster.controllers.scheduling.node_info import NodeInfo
 from navarch.k8s.core.v1 import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, Taint, Toleration
 
 _KEEPING_OUT: Final = frozenset({"NoSchedule", "NoExecute"})

@@ -11,16 +11,14 @@ import msgspec
 from navarch.api import Labels
 from navarch.cache import Change, Collection
 from navarch.client import StrategicPatch
-from navarch.cluster.controllers.parts import Around
-from navarch.cluster.controllers.scheduling.binding import Binder
-from navarch.cluster.controllers.scheduling.budgets import Budgets
-from navarch.cluster.controllers.scheduling.choosing import Chooser, Refused
-from navarch.cluster.controllers.scheduling.nodes import node_info
-from navarch.cluster.controllers.scheduling.pods import DEFAULT_SCHEDULER, PodInfo
-from navarch.cluster.controllers.scheduling.preemption import Eviction, make_room, no_room_message
-from navarch.cluster.controllers.scheduling.volumes import PodVolumes
-from navarch.cluster.controllers.scheduling.waiting import WaitingPods
-from navarch.cluster.controllers.scheduling.world import World
+from navarch.cluster.controllers.controller_context import Around
+from navarch.cluster.controllers.pod_info import DEFAULT_SCHEDULER, PodInfo
+from navarch.cluster.controllers.scheduling.binding import Binder, PodVolumes
+from navarch.cluster.controllers.scheduling.node_info import node_info
+from navarch.cluster.controllers.scheduling.node_selection import Chooser, Refused
+from navarch.cluster.controllers.scheduling.preemption import Budgets, Eviction, make_room, no_room_message
+from navarch.cluster.controllers.scheduling.scheduling_queue import WaitingPods
+from navarch.cluster.controllers.scheduling.snapshot import World
 from navarch.errors import NavarchError
 from navarch.k8s.core.v1 import Namespace, Node
 

@@ -6,14 +6,12 @@ import contextlib
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from navarch._base.clock import Clock
 from navarch.api import Key
 from navarch.cache import Cached, Entry
-from navarch.cluster.controllers.services.backends import backends, has_pods
-from navarch.cluster.controllers.services.pacing import Pace
-from navarch.cluster.controllers.services.slices import MANAGED_BY, MANAGER, Changes, Kept, changes, endpoint
-from navarch.cluster.controllers.services.slices import labels_of as slice_labels
-from navarch.cluster.controllers.services.subsets import MOST, labels_of, subsets
-from navarch.controller.cache_reader import Lookup
+from navarch.cluster.controllers.services.backends import MOST, backends, has_pods, labels_of, subsets
+from navarch.cluster.controllers.services.endpoint_slices import MANAGED_BY, MANAGER, Changes, Kept, changes, endpoint
+from navarch.cluster.controllers.services.endpoint_slices import labels_of as slice_labels
 from navarch.controller.context import Context
 from navarch.controller.contract import Result
 from navarch.controller.triggers import ByMetadata
@@ -22,12 +20,32 @@ from navarch.k8s.core.v1 import Endpoints, Node, Pod, Service
 from navarch.k8s.discovery.v1 import EndpointSlice
 from navarch.operator import Operator
 
+_SECONDS_PER_POD: Final = 0.001
+_MOST_SECONDS: Final = 1.0
+
+
+class Pace:
+    """When each service was last written, and how long to wait before it is written again."""
+
+    def __init__(self) -> None:
+        self._written: dict[Key, float] = {}
+
+    def left(self, service: Key, pods: int, clock: Clock) -> float:
+        """For how many more seconds a service with so many pods is to be left alone; 0 if it may be written."""
+        pause = min(pods * _SECONDS_PER_POD, _MOST_SECONDS)
+        return max(self._written.get(service, -pause) + pause - clock.monotonic(), 0.0)
+
+    def wrote(self, service: Key, clock: Clock) -> None:
+        """It was written now."""
+        self._written[service] = clock.monotonic()
+
+
 _ZONE: Final = "topology.kubernetes.io/zone"
 _OVER_CAPACITY: Final = "endpoints.kubernetes.io/over-capacity"
 _SLICES: Final = Cached(EndpointSlice, labels=f"{MANAGED_BY}={MANAGER}")
 
 
-def declare(operator: Operator) -> None:
+def declare_endpoints(operator: Operator) -> None:
     """Adds both controllers."""
     services_of = ByMetadata(_services_of)
     slices_written, endpoints_written = Pace(), Pace()

@@ -10,8 +10,8 @@ from typing import Any, Final, NamedTuple
 from navarch.api import Key, encode
 from navarch.cache import Change, Collection
 from navarch.client import ALL, MergePatch
-from navarch.cluster.controllers.parts import Around, Workers
-from navarch.cluster.controllers.scheduling.pods import PodInfo, pod_info
+from navarch.cluster.controllers.controller_context import Around, Workers
+from navarch.cluster.controllers.pod_info import PodInfo, pod_info
 from navarch.errors import NotFound
 from navarch.k8s.core.v1 import PersistentVolume, PersistentVolumeClaim, Pod
 from navarch.k8s.storage.v1 import VolumeAttributesClass

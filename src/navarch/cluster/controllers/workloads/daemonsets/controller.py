@@ -4,27 +4,28 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from datetime import datetime
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from functools import partial
 
 from navarch.api import Key
 from navarch.cache import Entry
 from navarch.client import ALL
-from navarch.cluster.controllers.workloads.claims import adopters, claimed, selector_of
-from navarch.cluster.controllers.workloads.daemonsets.failures import FailureDelays
-from navarch.cluster.controllers.workloads.daemonsets.placing import HASH, fit_of, is_current, new_pod, node_of
+from navarch.cluster.controllers.workloads.adoption import adopters, claimed, selector_of
 from navarch.cluster.controllers.workloads.daemonsets.plan import (
+    HASH,
     Limits,
     Plan,
     Sight,
+    fit_of,
+    is_current,
+    new_pod,
+    node_of,
     oldest_first,
     to_keep_up,
     to_renew,
 )
-from navarch.cluster.controllers.workloads.fractions import part_of
-from navarch.cluster.controllers.workloads.gathering import gathered
-from navarch.cluster.controllers.workloads.history import History, forget_versions, history_of
-from navarch.cluster.controllers.workloads.making import create_pods, delete_pods, is_ending
+from navarch.cluster.controllers.workloads.pod_creation import create_pods, delete_pods, gathered, is_ending, part_of
 from navarch.cluster.controllers.workloads.pods import (
     is_available,
     is_deleting,
@@ -32,17 +33,54 @@ from navarch.cluster.controllers.workloads.pods import (
     is_terminal,
     seconds_until_available,
 )
+from navarch.cluster.controllers.workloads.revision_history import History, forget_versions, history_of
 from navarch.controller import ByMetadata, Context, Lookup, Result, any_change
 from navarch.errors import NavarchError
 from navarch.k8s.apps.v1 import ControllerRevision, DaemonSet, DaemonSetStatus
 from navarch.k8s.core.v1 import Node, Pod
 from navarch.operator import Operator
 
+_FIRST = timedelta(seconds=1)
+_LONGEST = timedelta(minutes=15)
+
+
+@dataclass(frozen=True, slots=True)
+class _Delay:
+    length: timedelta
+    until: datetime
+
+    @property
+    def forgotten_at(self) -> datetime:
+        return self.until + self.length
+
+
+class FailureDelays:
+    """Remembers failures by DaemonSet and node; one that has not failed for long begins anew."""
+
+    def __init__(self) -> None:
+        self._delays: dict[tuple[str, str], _Delay] = {}
+
+    def may_replace(self, uid: str, node: str, now: datetime) -> bool:
+        """Whether a pod that failed may be replaced now; if so, the next one has to wait for longer."""
+        known = self._delays.get((uid, node))
+        if known is not None and now < known.until:
+            return False
+        self._delays = {key: delay for key, delay in self._delays.items() if now < delay.forgotten_at}
+        length = _FIRST if (uid, node) not in self._delays or known is None else min(known.length * 2, _LONGEST)
+        self._delays[uid, node] = _Delay(length, now + length)
+        return True
+
+    def seconds_left(self, uid: str, now: datetime) -> float | None:
+        """When the next pod of the DaemonSet may be replaced; None if none has to wait."""
+        waiting = [delay.until for (whose, _), delay in self._delays.items() if whose == uid and delay.until > now]
+        return (min(waiting) - now).total_seconds() if waiting else None
+
+
 _BURST = 250
 _AT_ONCE = Result(after=0)
 
 
-def declare(operator: Operator) -> None:
+def declare_daemon_sets(operator: Operator) -> None:
     """Adds the controller of DaemonSets."""
     operator.controller(
         DaemonSet,

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from navarch.cluster.controllers.workloads.claims import claimed, selector_of
-from navarch.cluster.controllers.workloads.deployments.revisions import DESIRED, by_age, number_on
-from navarch.cluster.controllers.workloads.deployments.rollout import Rollout, size_of
-from navarch.cluster.controllers.workloads.deployments.sizes import grown, proportional, shrunk
-from navarch.cluster.controllers.workloads.deployments.status import (
+from navarch.cluster.controllers.workloads.adoption import claimed, declare_owner, selector_of
+from navarch.cluster.controllers.workloads.deployments.replica_counts import (
+    grown,
     has_deadline,
     is_complete,
     is_rolling,
     progressing,
+    proportional,
     seconds_to_deadline,
     set_condition,
+    shrunk,
     status_of,
     with_failures,
     with_progress,
 )
-from navarch.cluster.controllers.workloads.owning import declare_owner
+from navarch.cluster.controllers.workloads.deployments.revisions import DESIRED, by_age, number_on
+from navarch.cluster.controllers.workloads.deployments.rollout import Rollout, size_of
 from navarch.cluster.controllers.workloads.pods import is_deleting
 from navarch.controller import Context, Result
 from navarch.k8s.apps.v1 import Deployment, ReplicaSet
@@ -26,7 +27,7 @@ from navarch.operator import Operator
 _AT_ONCE = Result(after=0)
 
 
-def declare(operator: Operator) -> None:
+def declare_deployments(operator: Operator) -> None:
     """Adds the controller of Deployments."""
     declare_owner(operator, Deployment, ReplicaSet, _reconcile)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from navarch.api import ObjectMeta
 from navarch.api.integers import parse_int64
-from navarch.cluster.controllers.workloads.hashing import hash_of
+from navarch.cluster.controllers.workloads.revision_history import hash_of
 from navarch.k8s.apps.v1 import Deployment, ReplicaSet, ReplicaSetSpec
 from navarch.k8s.core.v1 import PodTemplateSpec
 from navarch.k8s.meta.v1 import LabelSelector

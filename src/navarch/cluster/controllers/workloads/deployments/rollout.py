@@ -6,6 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from navarch.api import controller_of
+from navarch.cluster.controllers.workloads.deployments.replica_counts import (
+    Size,
+    bounds_of,
+    grown,
+    has_deadline,
+    is_rolling,
+    progressing,
+    set_condition,
+)
 from navarch.cluster.controllers.workloads.deployments.revisions import (
     DESIRED,
     MOST,
@@ -18,15 +27,7 @@ from navarch.cluster.controllers.workloads.deployments.revisions import (
     newest_revision,
     number_on,
 )
-from navarch.cluster.controllers.workloads.deployments.sizes import Size, grown
-from navarch.cluster.controllers.workloads.deployments.status import (
-    bounds_of,
-    has_deadline,
-    is_rolling,
-    progressing,
-    set_condition,
-)
-from navarch.cluster.controllers.workloads.making import is_ending, reason_of
+from navarch.cluster.controllers.workloads.pod_creation import is_ending, reason_of
 from navarch.cluster.controllers.workloads.pods import is_deleting
 from navarch.controller import Context
 from navarch.errors import AlreadyExists, NavarchError

@@ -7,12 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
-from navarch._base.gather import gather_all
-from navarch.cluster.controllers.workloads.claims import adopters, claimed, selector_of
-from navarch.cluster.controllers.workloads.fractions import part_of
-from navarch.cluster.controllers.workloads.gathering import gathered
-from navarch.cluster.controllers.workloads.history import History, forget_versions, history_of, template_of
-from navarch.cluster.controllers.workloads.making import is_ending, slow_start_batches
+from navarch.cluster.controllers.workloads.adoption import adopters, claimed, selector_of
+from navarch.cluster.controllers.workloads.pod_creation import gathered, is_ending, part_of, slow_start_batches
 from navarch.cluster.controllers.workloads.pods import (
     is_available,
     is_deleting,
@@ -20,14 +16,15 @@ from navarch.cluster.controllers.workloads.pods import (
     is_terminal,
     seconds_until_available,
 )
-from navarch.cluster.controllers.workloads.statefulsets.identity import (
+from navarch.cluster.controllers.workloads.revision_history import History, forget_versions, history_of, template_of
+from navarch.cluster.controllers.workloads.statefulsets.pod_members import (
+    Members,
     is_member,
     new_pod,
     ordinal_of,
     ordinals_of,
     revision_of,
 )
-from navarch.cluster.controllers.workloads.statefulsets.members import Members
 from navarch.controller import Context, Result, any_change
 from navarch.errors import NavarchError
 from navarch.k8s.apps.v1 import ControllerRevision, StatefulSet, StatefulSetStatus
@@ -39,7 +36,7 @@ _AT_ONCE = 64
 _BURST = 500
 
 
-def declare(operator: Operator) -> None:
+def declare_stateful_sets(operator: Operator) -> None:
     """Adds the controller of StatefulSets."""
     operator.controller(
         StatefulSet,
