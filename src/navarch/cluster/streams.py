@@ -35,7 +35,7 @@ class ProcessOptions(msgspec.Struct, frozen=True, kw_only=True):
     tty: bool = False
 
 
-class Process(Protocol):
+class ContainerProcess(Protocol):
     """A program inside a container, with its streams in our hands. Whoever got it calls `close`."""
 
     def stdout(self) -> AsyncIterator[bytes]:
@@ -82,11 +82,13 @@ class PodStreams(Protocol):
         """The log in pieces of whole lines; with `follow` until the container has ended. Close it to stop early."""
         ...
 
-    async def exec(self, pod_uid: str, container: str, argv: tuple[str, ...], options: ProcessOptions) -> Process:
+    async def exec(
+        self, pod_uid: str, container: str, argv: tuple[str, ...], options: ProcessOptions
+    ) -> ContainerProcess:
         """Runs a program inside the container."""
         ...
 
-    async def attach(self, pod_uid: str, container: str, options: ProcessOptions) -> Process:
+    async def attach(self, pod_uid: str, container: str, options: ProcessOptions) -> ContainerProcess:
         """The streams of the container's own program."""
         ...
 

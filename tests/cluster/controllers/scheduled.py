@@ -13,7 +13,7 @@ import msgspec
 from navarch.cluster.controllers.pod_info import PodInfo, pod_info
 from navarch.cluster.controllers.scheduling.node_info import NodeInfo, node_info
 from navarch.cluster.controllers.scheduling.node_selection import Chooser, Refused
-from navarch.cluster.controllers.scheduling.snapshot import World
+from navarch.cluster.controllers.scheduling.snapshot import SchedulerSnapshot
 
 _numbers = itertools.count(1)
 ROOM = {"cpu": "4", "memory": "8Gi", "pods": "10"}
@@ -53,7 +53,7 @@ class Table:
     """A world to make decisions in."""
 
     def __init__(self, *nodes: NodeInfo) -> None:
-        self.world = World(lambda _: frozenset({"default"}))
+        self.world = SchedulerSnapshot(lambda _: frozenset({"default"}))
         self.chooser = Chooser(self.world, random.Random(1))
         for each in nodes:
             self.world.set_node(each)

@@ -12,7 +12,7 @@ from navarch._base.clock import ManualClock
 from navarch._base.tasks import cancel_and_wait
 from navarch.cache import Cache
 from navarch.client import Client
-from navarch.cluster.controllers.controller_context import Around, PodBook, Workers
+from navarch.cluster.controllers.controller_context import ControllerContext, PodIndex, Workers
 from navarch.controller.events import Recorder
 from navarch.errors import Conflict
 from scripted import ScriptedTransport
@@ -24,11 +24,11 @@ def clock() -> ManualClock:
 
 
 @pytest.fixture
-def around(clock: ManualClock) -> Around:
+def around(clock: ManualClock) -> ControllerContext:
     """Whatever a part needs, without a server."""
     client = Client(ScriptedTransport(), clock=clock, rng=random.Random(1))
     cache = Cache(client, clock, client.rng)
-    return Around(client, cache, Recorder(client, "test", "test", clock, client.rng), PodBook(cache))
+    return ControllerContext(client, cache, Recorder(client, "test", "test", clock, client.rng), PodIndex(cache))
 
 
 async def while_running(work: Callable[[], Awaitable[None]], body: Callable[[], Awaitable[None]]) -> None:
@@ -42,7 +42,7 @@ async def _run(work: Callable[[], Awaitable[None]]) -> None:
     await work()
 
 
-async def test_key_that_fails_comes_again(around: Around, clock: ManualClock) -> None:
+async def test_key_that_fails_comes_again(around: ControllerContext, clock: ManualClock) -> None:
     """Whatever it fails with; the others are not held up."""
     seen: list[str] = []
     faults: list[Exception] = [Conflict("changed", code=409), ValueError("overlooked")]
@@ -63,7 +63,7 @@ async def test_key_that_fails_comes_again(around: Around, clock: ManualClock) ->
     assert seen == ["bad", "good", "bad", "bad"]
 
 
-async def test_key_can_ask_to_be_looked_at_later(around: Around, clock: ManualClock) -> None:
+async def test_key_can_ask_to_be_looked_at_later(around: ControllerContext, clock: ManualClock) -> None:
     """After the seconds that it returned."""
     seen: list[float] = []
 

@@ -12,8 +12,8 @@ from conformance.controllers.test_volumes import claim, until_protected, user
 from conformance.controllers.watching import until_gone
 from navarch.cache import Cache
 from navarch.client import Client
-from navarch.cluster.controllers.controller_context import Around, PodBook
-from navarch.cluster.controllers.volumes.protection import StorageProtection
+from navarch.cluster.controllers.controller_context import ControllerContext, PodIndex
+from navarch.cluster.controllers.volumes.protection import VolumeProtection
 from navarch.controller.events import Recorder
 from navarch.k8s.core.v1 import PersistentVolumeClaim, Pod
 from navarch.testing.cluster import Cluster
@@ -22,11 +22,13 @@ pytestmark = pytest.mark.cluster(controllers=False)
 
 
 @asynccontextmanager
-async def protected(client: Client) -> AsyncIterator[PodBook]:
+async def protected(client: Client) -> AsyncIterator[PodIndex]:
     """Claims are protected by somebody who knows of no pod before the book is opened."""
     cache = Cache(client, client.clock, client.rng)
-    around = Around(client, cache, Recorder(client, "test", "test", client.clock, client.rng), PodBook(cache))
-    protection = StorageProtection(around)
+    around = ControllerContext(
+        client, cache, Recorder(client, "test", "test", client.clock, client.rng), PodIndex(cache)
+    )
+    protection = VolumeProtection(around)
     async with asyncio.TaskGroup() as group:
         running = [group.create_task(cache.run())]
         await cache.wait_synced()

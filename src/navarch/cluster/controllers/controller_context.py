@@ -29,7 +29,7 @@ Told = Callable[[PodInfo | None, PodInfo | None], None]
 """A pod as it was, None if it came, and as it is, None if it went."""
 
 
-class PodBook:
+class PodIndex:
     """What is known of pods. Indexes of the cache would have every pod decoded whole, several times for each change."""
 
     def __init__(self, cache: Cache) -> None:
@@ -114,7 +114,7 @@ _SLOWLY = Backoff(initial=0.01, maximum=60.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Around:
+class ControllerContext:
     """What all parts share: the client they write with, the cache they read from, whom they tell of events, and what is
     known of pods.
 
@@ -124,7 +124,7 @@ class Around:
     client: Client
     cache: Cache
     recorder: Recorder
-    pods: PodBook
+    pods: PodIndex
 
     @property
     def clock(self) -> Clock:
@@ -137,7 +137,7 @@ class Around:
         return self.client.rng
 
 
-class Part(Protocol):
+class Runnable(Protocol):
     """Something that works beside the controllers. It may be run again after it has failed."""
 
     async def run(self) -> None:
@@ -155,7 +155,7 @@ class Workers(Generic[K]):
     def __init__(
         self,
         name: str,
-        around: Around,
+        around: ControllerContext,
         handle: Callable[[K], Awaitable[float | None]],
         *,
         concurrency: int = 8,

@@ -18,12 +18,12 @@ from navarch.cluster.controllers.accounts import (
     declare_namespace_defaults,
     declare_role_aggregation,
 )
-from navarch.cluster.controllers.controller_context import Around, Part, PodBook
+from navarch.cluster.controllers.controller_context import ControllerContext, PodIndex, Runnable
 from navarch.cluster.controllers.garbage_collection.collector import GarbageCollector
-from navarch.cluster.controllers.garbage_collection.metadata_informers import EveryKind
+from navarch.cluster.controllers.garbage_collection.metadata_informers import MetadataInformers
 from navarch.cluster.controllers.garbage_collection.namespace_deletion import NamespaceDeletion
 from navarch.cluster.controllers.node_health.node_lifecycle import HealthOptions, NodeMonitor, declare_node_lifecycle
-from navarch.cluster.controllers.node_health.pod_garbage_collector import PodSweeper
+from navarch.cluster.controllers.node_health.pod_garbage_collector import PodGarbageCollector
 from navarch.cluster.controllers.node_health.taint_eviction import TaintEviction
 from navarch.cluster.controllers.policy.disruption import declare_disruption
 from navarch.cluster.controllers.policy.policy_status import declare_policy_status
@@ -33,7 +33,7 @@ from navarch.cluster.controllers.services.endpoint_mirroring import declare_endp
 from navarch.cluster.controllers.services.endpoints import declare_endpoints
 from navarch.cluster.controllers.volumes.claim_binder import declare_claim_binder
 from navarch.cluster.controllers.volumes.local_volumes import LocalVolumes, declare_volume_reclaimer, standard_class
-from navarch.cluster.controllers.volumes.protection import StorageProtection
+from navarch.cluster.controllers.volumes.protection import VolumeProtection
 from navarch.cluster.controllers.workloads.cronjobs import declare_cron_jobs
 from navarch.cluster.controllers.workloads.daemonsets.controller import declare_daemon_sets
 from navarch.cluster.controllers.workloads.deployments.controller import declare_deployments
@@ -107,7 +107,7 @@ class ControllerManager:
         self._options = options or ControllerManagerOptions()
         self._cache = Cache(client, client.clock, client.rng)
         recorder = Recorder(client, _NAME, socket.gethostname(), client.clock, client.rng)
-        self._around = Around(client, self._cache, recorder, PodBook(self._cache))
+        self._around = ControllerContext(client, self._cache, recorder, PodIndex(self._cache))
         self._operator = self._declared()
 
     def _declared(self) -> Operator:
@@ -152,17 +152,17 @@ class ControllerManager:
             with contextlib.suppress(AlreadyExists):
                 await self._client.create(standard_class())
 
-    def _parts(self) -> Iterator[tuple[str, Part]]:
+    def _parts(self) -> Iterator[tuple[str, Runnable]]:
         """By the names of Kubernetes' own controllers."""
         around = self._around
-        kinds = EveryKind(around)
+        kinds = MetadataInformers(around)
         yield "garbage-collector", GarbageCollector(around, kinds)
         yield "resourcequota", QuotaUsage(around, kinds)
         yield "metadata-informers", kinds
         yield "namespace", NamespaceDeletion(around)
-        yield "storage-protection", StorageProtection(around)
+        yield "storage-protection", VolumeProtection(around)
         yield "taint-eviction", TaintEviction(around)
         yield "node-monitor", NodeMonitor(around, self._node_lifecycle, self._options.health)
-        yield "pod-garbage-collector", PodSweeper(around, self._options.health)
+        yield "pod-garbage-collector", PodGarbageCollector(around, self._options.health)
         if self._options.scheduler:
             yield "scheduler", Scheduler(around)

@@ -24,18 +24,18 @@ class _Resources(msgspec.Struct):
     requests: dict[str, str | int | float] | None = None
 
 
-class Container(msgspec.Struct, rename="camel"):
+class RequestingContainer(msgspec.Struct, rename="camel"):
     """As much of a container as counts here."""
 
     resources: _Resources = msgspec.field(default_factory=_Resources)
     restart_policy: str | None = None
 
 
-class Containers(msgspec.Struct, rename="camel"):
+class RequestingContainers(msgspec.Struct, rename="camel"):
     """As much of a pod's spec as counts here."""
 
-    containers: list[Container] = []
-    init_containers: list[Container] | None = None
+    containers: list[RequestingContainer] = []
+    init_containers: list[RequestingContainer] | None = None
     overhead: dict[str, str | int | float] | None = None
     resources: _Resources | None = None
 
@@ -54,7 +54,7 @@ def amounts(quantities: Mapping[str, object] | None) -> dict[str, int]:
     return {name: _amount(name, str(value)) for name, value in (quantities or {}).items()}
 
 
-def requested(spec: Containers) -> Amounts:
+def requested(spec: RequestingContainers) -> Amounts:
     """What the pod needs at once at most: its containers and sidecars together, or an initial container while it runs.
 
     What is asked for the pod as a whole goes before what its containers ask for.
@@ -63,13 +63,13 @@ def requested(spec: Containers) -> Amounts:
     return _whole(spec, _together(spec, wanted, least={}))
 
 
-def at_least(spec: Containers) -> Amounts:
+def at_least(spec: RequestingContainers) -> Amounts:
     """The same with something for containers that ask for nothing, so that they are spread too."""
     wanted = [{**_LEAST, **amounts(each.resources.requests)} for each in spec.containers]
     return _whole(spec, _together(spec, wanted, least=_LEAST))
 
 
-def _together(spec: Containers, wanted: Iterable[Amounts], least: Amounts) -> dict[str, int]:
+def _together(spec: RequestingContainers, wanted: Iterable[Amounts], least: Amounts) -> dict[str, int]:
     total: dict[str, int] = {}
     for each in wanted:
         _add(total, each)
@@ -87,7 +87,7 @@ def _together(spec: Containers, wanted: Iterable[Amounts], least: Amounts) -> di
     return total
 
 
-def _whole(spec: Containers, total: dict[str, int]) -> Amounts:
+def _whole(spec: RequestingContainers, total: dict[str, int]) -> Amounts:
     if spec.resources is not None:
         total.update(amounts(spec.resources.requests))
     _add(total, amounts(spec.overhead))
@@ -110,33 +110,33 @@ _FINISHED: Final = frozenset({"Succeeded", "Failed"})
 _NOTHING: Final = msgspec.Raw(b"")
 _NULL: Final = msgspec.Raw(b"null")
 
-Port = tuple[str, str, int]
+HostPort = tuple[str, str, int]
 """Address, protocol and number on the node."""
 
 
-class _Owner(msgspec.Struct):
+class _PodOwner(msgspec.Struct):
     uid: str = ""
     controller: bool | None = None
 
 
-class _Metadata(msgspec.Struct, rename="camel"):
+class _PodMetadata(msgspec.Struct, rename="camel"):
     name: str
     uid: str = ""
     namespace: str = ""
     creation_timestamp: str = ""
     deletion_timestamp: str | None = None
     labels: dict[str, str] | None = None
-    owner_references: tuple[_Owner, ...] | None = None
+    owner_references: tuple[_PodOwner, ...] | None = None
 
 
-class _Port(msgspec.Struct, rename="camel"):
+class _ContainerPort(msgspec.Struct, rename="camel"):
     host_port: int | None = None
     host_ip: str | None = msgspec.field(name="hostIP", default=None)
     protocol: str | None = None
 
 
-class _Container(Container, rename="camel"):
-    ports: list[_Port] | None = None
+class _PortedContainer(RequestingContainer, rename="camel"):
+    ports: list[_ContainerPort] | None = None
 
 
 class _Claim(msgspec.Struct, rename="camel"):
@@ -149,11 +149,11 @@ class _Volume(msgspec.Struct, rename="camel"):
     ephemeral: dict[str, object] | None = None
 
 
-class _Needing(Containers, rename="camel"):
-    containers: list[_Container] = []  # type: ignore[assignment]  # with its ports
+class _Needing(RequestingContainers, rename="camel"):
+    containers: list[_PortedContainer] = []  # type: ignore[assignment]  # with its ports
 
 
-class _Spec(msgspec.Struct, rename="camel"):
+class _PodSpecFields(msgspec.Struct, rename="camel"):
     containers: msgspec.Raw = msgspec.Raw(b"[]")
     init_containers: msgspec.Raw = _NULL
     overhead: msgspec.Raw = _NULL
@@ -170,27 +170,27 @@ class _Spec(msgspec.Struct, rename="camel"):
     volumes: list[_Volume] | None = None
 
 
-class _Status(msgspec.Struct, rename="camel"):
+class _PodStatusFields(msgspec.Struct, rename="camel"):
     phase: str = ""
     nominated_node_name: str = ""
 
 
 class _Pod(msgspec.Struct):
-    metadata: _Metadata
-    spec: _Spec
-    status: _Status = msgspec.field(default_factory=_Status)
+    metadata: _PodMetadata
+    spec: _PodSpecFields
+    status: _PodStatusFields = msgspec.field(default_factory=_PodStatusFields)
 
 
 _decoder = msgspec.json.Decoder(_Pod)
 _needing = msgspec.json.Decoder(_Needing)
 
 
-class _Needs(NamedTuple):
+class _PodNeeds(NamedTuple):
     """What the containers of a pod need of its node."""
 
     requests: Amounts
     at_least: Amounts
-    ports: tuple[Port, ...]
+    ports: tuple[HostPort, ...]
 
 
 class PodInfo(msgspec.Struct, eq=False, gc=False):
@@ -214,7 +214,7 @@ class PodInfo(msgspec.Struct, eq=False, gc=False):
     scheduler: str
     requests: Amounts
     at_least: Amounts
-    ports: tuple[Port, ...]
+    ports: tuple[HostPort, ...]
     claims: tuple[str, ...]
     selector: tuple[tuple[str, str], ...]
     affinity: bytes
@@ -274,16 +274,16 @@ def pod_info(data: bytes) -> PodInfo:
 
 
 @lru_cache(maxsize=1024)
-def _needs(containers: bytes, init_containers: bytes, overhead: bytes, resources: bytes) -> _Needs:
+def _needs(containers: bytes, init_containers: bytes, overhead: bytes, resources: bytes) -> _PodNeeds:
     """Added up once for all pods of a template, and all versions of a pod. Raises `msgspec.DecodeError`."""
     spec = _needing.decode(
         b'{"containers":%b,"initContainers":%b,"overhead":%b,"resources":%b}'
         % (containers, init_containers, overhead, resources)
     )
-    return _Needs(requested(spec), at_least(spec), _ports(spec))
+    return _PodNeeds(requested(spec), at_least(spec), _ports(spec))
 
 
-def _ports(spec: _Needing) -> tuple[Port, ...]:
+def _ports(spec: _Needing) -> tuple[HostPort, ...]:
     return tuple(
         (port.host_ip or "0.0.0.0", port.protocol or "TCP", port.host_port)  # noqa: S104 - as Kubernetes reads it
         for container in spec.containers
@@ -292,7 +292,7 @@ def _ports(spec: _Needing) -> tuple[Port, ...]:
     )
 
 
-def _claims(pod: str, spec: _Spec) -> tuple[str, ...]:
+def _claims(pod: str, spec: _PodSpecFields) -> tuple[str, ...]:
     named = (volume for volume in spec.volumes or () if volume.persistent_volume_claim or volume.ephemeral)
     return tuple(
         volume.persistent_volume_claim.claim_name if volume.persistent_volume_claim else f"{pod}-{volume.name}"

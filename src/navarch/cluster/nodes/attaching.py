@@ -6,24 +6,24 @@ import asyncio
 from collections.abc import AsyncIterator
 
 from navarch._base.tasks import unless
-from navarch.cluster.streams import Process
+from navarch.cluster.streams import ContainerProcess
 
 __all__ = ["Attached"]
 
 
 class Attached:
-    """See `Process`: the streams of a container whose input stays open for others. Who has no more input has left it."""
+    """See `ContainerProcess`: the streams of a container whose input stays open for others. Who has no more input has left it."""
 
-    def __init__(self, process: Process) -> None:
+    def __init__(self, process: ContainerProcess) -> None:
         self._process = process
         self._left = asyncio.Event()
 
     def stdout(self) -> AsyncIterator[bytes]:
-        """See `Process`."""
+        """See `ContainerProcess`."""
         return self._until_left(self._process.stdout())
 
     def stderr(self) -> AsyncIterator[bytes]:
-        """See `Process`."""
+        """See `ContainerProcess`."""
         return self._until_left(self._process.stderr())
 
     async def _until_left(self, pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
@@ -31,7 +31,7 @@ class Attached:
             yield piece
 
     async def write(self, data: bytes) -> None:
-        """See `Process`."""
+        """See `ContainerProcess`."""
         await self._process.write(data)
 
     async def close_stdin(self) -> None:
@@ -39,7 +39,7 @@ class Attached:
         self._left.set()
 
     async def resize(self, width: int, height: int) -> None:
-        """See `Process`."""
+        """See `ContainerProcess`."""
         await self._process.resize(width, height)
 
     async def wait(self) -> int:
@@ -48,7 +48,7 @@ class Attached:
         return 0 if code is None else code
 
     async def close(self) -> None:
-        """See `Process`."""
+        """See `ContainerProcess`."""
         await self._process.close()
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol, Self
 
 import msgspec
 
-from navarch.cluster.streams import Process, ProcessOptions
+from navarch.cluster.streams import ContainerProcess, ProcessOptions
 
 __all__ = ["Account", "Exit", "Launch", "Mount", "Runtime", "Started"]
 
@@ -112,11 +112,11 @@ class Runtime(Protocol):
         """Starts a container; raises `ContainerError` if its program cannot be run."""
         ...
 
-    async def exec(self, container: str, argv: tuple[str, ...], options: ProcessOptions) -> Process:
+    async def exec(self, container: str, argv: tuple[str, ...], options: ProcessOptions) -> ContainerProcess:
         """Runs another program inside a running container; raises `ContainerError`."""
         ...
 
-    async def attach(self, container: str, options: ProcessOptions) -> Process:
+    async def attach(self, container: str, options: ProcessOptions) -> ContainerProcess:
         """The streams of a running container itself, from now on; raises `ContainerError`."""
         ...
 

@@ -12,14 +12,14 @@ from navarch.api import Kind
 from navarch.cache import Change
 from navarch.client import MergePatch, MetadataOnly, PartialObjectMetadata, Preconditions
 from navarch.client.bodies import Propagation
-from navarch.cluster.controllers.controller_context import Around, Workers
-from navarch.cluster.controllers.garbage_collection.metadata_informers import EveryKind
+from navarch.cluster.controllers.controller_context import ControllerContext, Workers
+from navarch.cluster.controllers.garbage_collection.metadata_informers import MetadataInformers
 from navarch.cluster.controllers.garbage_collection.owner_graph import (
     FOREGROUND,
     ORPHAN,
-    Node,
+    GraphNode,
     OwnerGraph,
-    Reference,
+    OwnerReferenceInfo,
     node_of,
 )
 from navarch.errors import NotFound
@@ -31,7 +31,7 @@ _CONCURRENCY: Final = 16
 _ABSENT_KEPT: Final = 500
 
 
-class _Item(NamedTuple):
+class _GarbageItem(NamedTuple):
     """An object in the queue, where namespaces take turns."""
 
     namespace: str
@@ -41,9 +41,9 @@ class _Item(NamedTuple):
 class _Owners(NamedTuple):
     """The owners of an object, by what becomes of it because of them."""
 
-    solid: list[Reference]
-    dangling: list[Reference]
-    waiting: list[Reference]
+    solid: list[OwnerReferenceInfo]
+    dangling: list[OwnerReferenceInfo]
+    waiting: list[OwnerReferenceInfo]
 
 
 class GarbageCollector:
@@ -52,14 +52,16 @@ class GarbageCollector:
     The owner graph is kept from metadata alone. An owner that it does not have is asked for before anything is deleted.
     """
 
-    def __init__(self, around: Around, kinds: EveryKind) -> None:
+    def __init__(self, around: ControllerContext, kinds: MetadataInformers) -> None:
         self._client = around.client.using(manager="garbage-collector")
         self._recorder = around.recorder
         self._graph = OwnerGraph()
         self._absent: OrderedDict[tuple[str, str], None] = OrderedDict()
         self._kinds = kinds
         kinds.subscribe(self._changed)
-        self._workers: Workers[_Item] = Workers("garbage collection", around, self._attend, concurrency=_CONCURRENCY)
+        self._workers: Workers[_GarbageItem] = Workers(
+            "garbage collection", around, self._attend, concurrency=_CONCURRENCY
+        )
 
     async def run(self) -> None:
         """Collects until it is cancelled."""
@@ -85,9 +87,9 @@ class GarbageCollector:
         for uid in uids:
             node = self._graph.get(uid)
             if node is not None:
-                self._workers.queue.add(_Item(node.key.namespace, uid), priority=priority)
+                self._workers.queue.add(_GarbageItem(node.key.namespace, uid), priority=priority)
 
-    def _tell_invalid(self, node: Node, reference: Reference) -> None:
+    def _tell_invalid(self, node: GraphNode, reference: OwnerReferenceInfo) -> None:
         namespace = node.key.namespace
         owner = (
             f"[{reference.api_version}/{reference.kind}, namespace: {namespace}, name: {reference.name}, "
@@ -99,7 +101,7 @@ class GarbageCollector:
 
     # What is done
 
-    async def _attend(self, item: _Item) -> None:
+    async def _attend(self, item: _GarbageItem) -> None:
         node = self._graph.get(item.uid)
         if node is None:
             return
@@ -110,18 +112,18 @@ class GarbageCollector:
         elif not node.is_deleting and node.owners:
             await self._judge(node)
 
-    async def _orphan(self, node: Node) -> None:
+    async def _orphan(self, node: GraphNode) -> None:
         for child, _ in self._graph.dependents(node.uid):
             await self._disown(child, {node.uid})
         await self._remove_finalizer(node, ORPHAN)
 
-    async def _let_go_after_dependents(self, node: Node) -> None:
+    async def _let_go_after_dependents(self, node: GraphNode) -> None:
         blocking = self._graph.blocking(node.uid)
         if not blocking:
             await self._remove_finalizer(node, FOREGROUND)
         self._enqueue({child.uid for child in blocking if not child.is_deleting})
 
-    async def _judge(self, node: Node) -> None:
+    async def _judge(self, node: GraphNode) -> None:
         """Whoever has an owner that stays, stays too, and loses the others."""
         for reference in self._graph.invalid(node):
             self._tell_invalid(node, reference)
@@ -137,7 +139,7 @@ class GarbageCollector:
         else:
             await self._delete(node, _propagation(node))
 
-    async def _sorted(self, node: Node) -> _Owners | None:
+    async def _sorted(self, node: GraphNode) -> _Owners | None:
         """None if it cannot be told: an object in no namespace may name an owner that is in one, which cannot be found."""
         found = _Owners([], [], [])
         for reference in node.owners:
@@ -153,7 +155,7 @@ class GarbageCollector:
                 (found.solid if live else found.dangling).append(reference)
         return found
 
-    async def _live_owner(self, node: Node, reference: Reference) -> bool | None:
+    async def _live_owner(self, node: GraphNode, reference: OwnerReferenceInfo) -> bool | None:
         """Whether the server has that owner; None if it is of a kind that cannot own the object, and is not looked for.
 
         A kind that is not served raises `NotFound`, and comes again: nothing is deleted because of it.
@@ -178,7 +180,7 @@ class GarbageCollector:
         if len(self._absent) > _ABSENT_KEPT:
             self._absent.popitem(last=False)
 
-    async def _break_circle(self, node: Node) -> None:
+    async def _break_circle(self, node: GraphNode) -> None:
         """Two that own each other, both deleted in the foreground, would wait for each other for ever."""
         if any(child.waits_for_dependents for child, _ in self._graph.dependents(node.uid)):
             found = await self._read(node)
@@ -187,7 +189,7 @@ class GarbageCollector:
             references = [{**each, "blockOwnerDeletion": False} for each in _references(found)]
             await self._patch(found, node, {"ownerReferences": references})
 
-    async def _delete(self, node: Node, propagation: Propagation) -> None:
+    async def _delete(self, node: GraphNode, propagation: Propagation) -> None:
         """Only as it was judged: if it has changed since, it is judged anew."""
         conditions = Preconditions(uid=node.uid, resource_version=node.version)
         try:
@@ -201,7 +203,7 @@ class GarbageCollector:
         except NotFound:
             return
 
-    async def _disown(self, node: Node, owners: set[str]) -> None:
+    async def _disown(self, node: GraphNode, owners: set[str]) -> None:
         found = await self._read(node)
         if found is None:
             return
@@ -209,14 +211,14 @@ class GarbageCollector:
         if len(left) < len(_references(found)):
             await self._patch(found, node, {"ownerReferences": left or None})
 
-    async def _remove_finalizer(self, node: Node, name: str) -> None:
+    async def _remove_finalizer(self, node: GraphNode, name: str) -> None:
         found = await self._read(node)
         finalizers = (found.metadata.finalizers or []) if found is not None else []
         if found is not None and name in finalizers:
             left = [each for each in finalizers if each != name]
             await self._patch(found, node, {"finalizers": left or None})
 
-    async def _read(self, node: Node) -> PartialObjectMetadata | None:
+    async def _read(self, node: GraphNode) -> PartialObjectMetadata | None:
         """The object as it is now; None if it is gone, or is another one of the same name."""
         try:
             found = await self._client.get(MetadataOnly(node.kind), node.key.name, namespace=node.key.namespace or None)
@@ -224,7 +226,7 @@ class GarbageCollector:
             return None
         return found if found.metadata.uid == node.uid else None
 
-    async def _patch(self, found: PartialObjectMetadata, node: Node, changes: dict[str, object]) -> None:
+    async def _patch(self, found: PartialObjectMetadata, node: GraphNode, changes: dict[str, object]) -> None:
         metadata = {"uid": node.uid, "resourceVersion": found.metadata.resource_version, **changes}
         try:
             await self._client.patch(
@@ -242,13 +244,13 @@ def _references(found: PartialObjectMetadata) -> list[dict[str, object]]:
     return references
 
 
-def _propagation(node: Node) -> Propagation:
+def _propagation(node: GraphNode) -> Propagation:
     """How its deletion goes on below it: as its own finalizers ask for."""
     if ORPHAN in node.finalizers:
         return "Orphan"
     return "Foreground" if FOREGROUND in node.finalizers else "Background"
 
 
-def _partial(node: Node) -> PartialObjectMetadata:
+def _partial(node: GraphNode) -> PartialObjectMetadata:
     data = {"metadata": {"name": node.key.name, "namespace": node.key.namespace, "uid": node.uid}}
     return MetadataOnly(node.kind).from_json(msgspec.json.encode(data))

@@ -14,7 +14,7 @@ from navarch._base.tasks import cancel_and_wait, within
 from navarch.api import Kind
 from navarch.cache import Cached, Change, Collection, Informer
 from navarch.client import ApiResource
-from navarch.cluster.controllers.controller_context import Around
+from navarch.cluster.controllers.controller_context import ControllerContext
 from navarch.errors import NavarchError
 from navarch.k8s.apiextensions.v1 import CustomResourceDefinition
 
@@ -50,14 +50,14 @@ def deletable(resources: Iterable[ApiResource]) -> dict[tuple[str, str], Kind]:
     return found
 
 
-class _Watched(NamedTuple):
+class _WatchedKind(NamedTuple):
     """Whoever keeps the metadata of one kind, and its task."""
 
     informer: Informer
     task: asyncio.Task[None]
 
 
-class EveryKind:
+class MetadataInformers:
     """Tells of every change of every object that can be deleted, by its metadata alone; only pods, which are many, are not
     watched once more, but told of as they are cached.
 
@@ -66,10 +66,10 @@ class EveryKind:
     knows.
     """
 
-    def __init__(self, around: Around) -> None:
+    def __init__(self, around: ControllerContext) -> None:
         self._around = around
         self._subscribers: list[Told] = []
-        self._watched: dict[Kind, _Watched] = {}
+        self._watched: dict[Kind, _WatchedKind] = {}
         self._gone: dict[Kind, float] = {}
         self._news = asyncio.Event()
         self._begun = asyncio.Event()
@@ -150,9 +150,9 @@ class EveryKind:
             del self._gone[kind]
             await cancel_and_wait(self._watched.pop(kind).task)
 
-    def _begin(self, group: asyncio.TaskGroup, kind: Kind) -> _Watched:
+    def _begin(self, group: asyncio.TaskGroup, kind: Kind) -> _WatchedKind:
         collection: Collection[Any] = Collection(Cached(kind, metadata_only=True))
         collection.subscribe(partial(self._told, kind))
         around = self._around
         informer = Informer(around.client, collection, None, around.clock, around.rng, may_go=True)
-        return _Watched(informer, group.create_task(informer.run(), name=f"metadata of {kind.resource}"))
+        return _WatchedKind(informer, group.create_task(informer.run(), name=f"metadata of {kind.resource}"))

@@ -12,7 +12,7 @@ from navarch._base.backoff import Backoff
 from navarch.api import Key, Kind
 from navarch.cache import Change
 from navarch.client import Client, MetadataOnly
-from navarch.cluster.controllers.controller_context import Around, Workers
+from navarch.cluster.controllers.controller_context import ControllerContext, Workers
 from navarch.cluster.controllers.garbage_collection.metadata_informers import deletable
 from navarch.errors import NavarchError, NotFound
 from navarch.k8s.core.v1 import Namespace, NamespaceCondition
@@ -28,7 +28,7 @@ class Remaining:
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class DeletionFault:
     """A kind whose objects could not be deleted."""
 
     kind: Kind
@@ -45,7 +45,7 @@ class Content:
 
     undiscovered: str = ""
     pods: int = 0
-    faults: list[Fault] = field(default_factory=list)
+    faults: list[DeletionFault] = field(default_factory=list)
     remaining: list[Remaining] = field(default_factory=list)
 
     @property
@@ -118,7 +118,7 @@ _PODS: Final = ("", "pods")
 class NamespaceDeletion:
     """Empties namespaces that are being deleted, says in their conditions how far it is, and lets them go."""
 
-    def __init__(self, around: Around) -> None:
+    def __init__(self, around: ControllerContext) -> None:
         self._client = around.client.using(manager="namespace-controller")
         self._clock = around.clock
         self._namespaces = around.cache.collection(Namespace)
@@ -200,7 +200,7 @@ async def _empty(client: Client, kind: Kind, namespace: str, content: Content) -
     except NotFound:  # the kind itself is gone
         return
     except NavarchError as error:
-        content.faults.append(Fault(kind, str(error)))
+        content.faults.append(DeletionFault(kind, str(error)))
         return
     if left:
         finalizers = [name for each in left for name in each.metadata.finalizers or ()]

@@ -14,7 +14,7 @@ FOREGROUND: Final = "foregroundDeletion"
 ORPHAN: Final = "orphan"
 
 
-class Reference(msgspec.Struct, rename="camel", frozen=True):
+class OwnerReferenceInfo(msgspec.Struct, rename="camel", frozen=True):
     """One owner, as an object names it."""
 
     api_version: str = ""
@@ -29,32 +29,32 @@ class Reference(msgspec.Struct, rename="camel", frozen=True):
         return self.api_version.rpartition("/")[0]
 
 
-class _Metadata(msgspec.Struct, rename="camel"):
+class _OwnedMetadata(msgspec.Struct, rename="camel"):
     name: str
     uid: str
     namespace: str = ""
     resource_version: str = ""
     deletion_timestamp: str | None = None
     finalizers: list[str] | None = None
-    owner_references: tuple[Reference, ...] | None = None
+    owner_references: tuple[OwnerReferenceInfo, ...] | None = None
 
 
-class _Object(msgspec.Struct):
-    metadata: _Metadata
+class _OwnedObject(msgspec.Struct):
+    metadata: _OwnedMetadata
 
 
-_decoder = msgspec.json.Decoder(_Object)
+_decoder = msgspec.json.Decoder(_OwnedObject)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Node:
+class GraphNode:
     """One object: who it is, who owns it, and whether it is on its way out."""
 
     kind: Kind
     key: Key
     uid: str
     version: str = ""
-    owners: tuple[Reference, ...] = ()
+    owners: tuple[OwnerReferenceInfo, ...] = ()
     is_deleting: bool = False
     finalizers: tuple[str, ...] = ()
 
@@ -68,7 +68,7 @@ class Node:
         """Whether what it owns is to lose it as an owner before it goes."""
         return self.is_deleting and ORPHAN in self.finalizers
 
-    def is_meant_by(self, reference: Reference, child: Node) -> bool:
+    def is_meant_by(self, reference: OwnerReferenceInfo, child: GraphNode) -> bool:
         """Whether `child` can own this by that reference: an owner is in the same namespace, or in none."""
         same = (reference.group, reference.kind, reference.name) == (self.kind.group, self.kind.kind, self.key.name)
         return same and self.key.namespace in {"", child.key.namespace}
@@ -77,10 +77,10 @@ class Node:
         return f"{self.kind.kind} {self.key}"
 
 
-def node_of(kind: Kind, data: bytes) -> Node:
+def node_of(kind: Kind, data: bytes) -> GraphNode:
     """The node of an object's JSON; raises `msgspec.DecodeError`."""
     metadata = _decoder.decode(data).metadata
-    return Node(
+    return GraphNode(
         kind=kind,
         key=Key(metadata.namespace, metadata.name),
         uid=metadata.uid,
@@ -95,26 +95,26 @@ class OwnerGraph:
     """What was seen of every object. `observe` and `forget` say which objects have to be looked at because of it."""
 
     def __init__(self) -> None:
-        self._nodes: dict[str, Node] = {}
-        self._dependents: dict[str, dict[str, Reference]] = {}
+        self._nodes: dict[str, GraphNode] = {}
+        self._dependents: dict[str, dict[str, OwnerReferenceInfo]] = {}
 
     def __len__(self) -> int:
         return len(self._nodes)
 
-    def get(self, uid: str) -> Node | None:
+    def get(self, uid: str) -> GraphNode | None:
         """The object of that uid, if it is there."""
         return self._nodes.get(uid)
 
-    def dependents(self, uid: str) -> Iterator[tuple[Node, Reference]]:
+    def dependents(self, uid: str) -> Iterator[tuple[GraphNode, OwnerReferenceInfo]]:
         """Everything that names the object as an owner, and how."""
         for child, reference in tuple(self._dependents.get(uid, {}).items()):
             yield self._nodes[child], reference
 
-    def blocking(self, uid: str) -> list[Node]:
+    def blocking(self, uid: str) -> list[GraphNode]:
         """What has to be gone before an owner that is deleted in the foreground may go."""
         return [child for child, reference in self.dependents(uid) if reference.block_owner_deletion]
 
-    def observe(self, node: Node) -> set[str]:
+    def observe(self, node: GraphNode) -> set[str]:
         """An object came or changed."""
         old = self._nodes.get(node.uid)
         self._nodes[node.uid] = node
@@ -139,14 +139,14 @@ class OwnerGraph:
         self._unlink(node, node.owners)
         return {child.uid for child, _ in self.dependents(uid)} | self._waiting(node.owners)
 
-    def invalid(self, node: Node) -> Iterator[Reference]:
+    def invalid(self, node: GraphNode) -> Iterator[OwnerReferenceInfo]:
         """References to owners that are known, and in a namespace where they cannot own the object."""
         for reference in node.owners:
             owner = self._nodes.get(reference.uid)
             if owner is not None and owner.key.namespace not in {"", node.key.namespace}:
                 yield reference
 
-    def _relink(self, node: Node, old: Node | None) -> set[str]:
+    def _relink(self, node: GraphNode, old: GraphNode | None) -> set[str]:
         before = old.owners if old is not None else ()
         self._unlink(node, before)
         for reference in node.owners:
@@ -156,17 +156,17 @@ class OwnerGraph:
             found.add(node.uid)
         return found
 
-    def _is_solid(self, reference: Reference, child: Node) -> bool:
+    def _is_solid(self, reference: OwnerReferenceInfo, child: GraphNode) -> bool:
         owner = self._nodes.get(reference.uid)
         return owner is not None and owner.is_meant_by(reference, child) and not owner.waits_for_dependents
 
-    def _unlink(self, node: Node, owners: Iterable[Reference]) -> None:
+    def _unlink(self, node: GraphNode, owners: Iterable[OwnerReferenceInfo]) -> None:
         for reference in owners:
             children = self._dependents.get(reference.uid, {})
             children.pop(node.uid, None)
             if not children:
                 self._dependents.pop(reference.uid, None)
 
-    def _waiting(self, owners: Iterable[Reference]) -> set[str]:
+    def _waiting(self, owners: Iterable[OwnerReferenceInfo]) -> set[str]:
         found = (self._nodes.get(reference.uid) for reference in owners)
         return {owner.uid for owner in found if owner is not None and owner.waits_for_dependents}

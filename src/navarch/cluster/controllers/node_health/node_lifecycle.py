@@ -10,7 +10,7 @@ from typing import Any, Final
 from navarch.api import Key
 from navarch.cache import Cached, Entry
 from navarch.client import StrategicPatch
-from navarch.cluster.controllers.controller_context import Around, PodBook
+from navarch.cluster.controllers.controller_context import ControllerContext, PodIndex
 from navarch.controller.context import Context
 from navarch.controller.contract import Result
 from navarch.controller.declaration import Declared
@@ -126,7 +126,7 @@ _LEASES: Final = Cached(Lease, namespaces=("kube-node-lease",))
 class NodeMonitor:
     """Triggers the controller for every node, every few seconds: that a node is silent is no event."""
 
-    def __init__(self, around: Around, lifecycle: Lifecycle, options: HealthOptions) -> None:
+    def __init__(self, around: ControllerContext, lifecycle: Lifecycle, options: HealthOptions) -> None:
         self._clock = around.clock.liveness
         self._nodes = around.cache.collection(Node)
         self._lifecycle = lifecycle
@@ -140,7 +140,7 @@ class NodeMonitor:
                 self._lifecycle.trigger(entry.key.name, reason="it is looked at every few seconds")
 
 
-def declare_node_lifecycle(operator: Operator, pods: PodBook, options: HealthOptions) -> Lifecycle:
+def declare_node_lifecycle(operator: Operator, pods: PodIndex, options: HealthOptions) -> Lifecycle:
     """Adds the controller. A node is heard of when its lease is renewed or its heartbeats move on, by our own clock."""
     heard: dict[str, tuple[str, float]] = {}
 
@@ -184,7 +184,7 @@ async def _taint(node: Node, ctx: Context) -> None:
         node.metadata.resource_version = written.metadata.resource_version
 
 
-async def _unready(node: Node, ctx: Context, pods: PodBook) -> None:
+async def _unready(node: Node, ctx: Context, pods: PodIndex) -> None:
     """Pods of a node that is lost are not ready, whatever they said last."""
     for info in pods.on_node(node.name):
         entry = pods.collection.entry(info.key)

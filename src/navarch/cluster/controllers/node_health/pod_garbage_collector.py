@@ -7,7 +7,7 @@ from typing import Final
 
 from navarch.api import Key
 from navarch.client import Preconditions, StrategicPatch
-from navarch.cluster.controllers.controller_context import Around
+from navarch.cluster.controllers.controller_context import ControllerContext
 from navarch.cluster.controllers.node_health.node_lifecycle import OUT_OF_SERVICE, HealthOptions, is_ready
 from navarch.cluster.controllers.pod_info import PodInfo
 from navarch.errors import NavarchError, NotFound
@@ -16,10 +16,10 @@ from navarch.k8s.core.v1 import Node, Pod
 _GONE: Final = "PodGC: node no longer exists"
 
 
-class PodSweeper:
+class PodGarbageCollector:
     """Deletes such pods for good, every few seconds."""
 
-    def __init__(self, around: Around, options: HealthOptions) -> None:
+    def __init__(self, around: ControllerContext, options: HealthOptions) -> None:
         self._client = around.client
         self._clock = around.clock.liveness
         self._pods = around.pods

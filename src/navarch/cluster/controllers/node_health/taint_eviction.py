@@ -10,7 +10,7 @@ import msgspec
 from navarch.api import Dynamic, Key
 from navarch.cache import Change
 from navarch.client import Preconditions, StrategicPatch
-from navarch.cluster.controllers.controller_context import Around, Workers
+from navarch.cluster.controllers.controller_context import ControllerContext, Workers
 from navarch.cluster.controllers.pod_info import PodInfo, tolerations_of
 from navarch.cluster.controllers.scheduling.filters import tolerates
 from navarch.cluster.controllers.scheduling.node_info import node_info
@@ -35,7 +35,7 @@ def seconds_tolerated(taints: Iterable[Taint], tolerations: Iterable[Toleration]
 class TaintEviction:
     """Deletes pods from nodes with taints of the effect NoExecute that they do not tolerate, or no longer."""
 
-    def __init__(self, around: Around) -> None:
+    def __init__(self, around: ControllerContext) -> None:
         self._client = around.client
         self._clock = around.clock
         self._recorder = around.recorder

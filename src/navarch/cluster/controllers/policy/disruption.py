@@ -25,7 +25,7 @@ _PATIENCE: Final = timedelta(minutes=2)
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class DisruptionVerdict:
     """What a budget says."""
 
     current: int
@@ -58,14 +58,14 @@ def disrupted_pods(budget: PodDisruptionBudget, pods: Iterable[Pod], now: dateti
     return {name: since for name, since in known.items() if name in staying and now < since + _PATIENCE}
 
 
-def verdict(budget: PodDisruptionBudget, pods: Iterable[Pod], expected: int, now: datetime) -> Verdict:
+def verdict(budget: PodDisruptionBudget, pods: Iterable[Pod], expected: int, now: datetime) -> DisruptionVerdict:
     """What the budget says of these pods, of which there should be so many."""
     pods = tuple(pods)
     disrupted = disrupted_pods(budget, pods, now)
     healthy = [
         pod for pod in pods if is_ready(pod) and pod.metadata.deletion_timestamp is None and pod.name not in disrupted
     ]
-    return Verdict(len(healthy), desired_healthy(budget.spec, expected), expected, disrupted)
+    return DisruptionVerdict(len(healthy), desired_healthy(budget.spec, expected), expected, disrupted)
 
 
 _ALLOWED: Final = "DisruptionAllowed"
@@ -142,7 +142,7 @@ def _replicas(number: int | None) -> int:
     return 1 if number is None else number
 
 
-async def _write(budget: PodDisruptionBudget, found: Verdict, ctx: Context) -> None:
+async def _write(budget: PodDisruptionBudget, found: DisruptionVerdict, ctx: Context) -> None:
     """Only over what was read: an eviction that came between counts, and must not be lost."""
     status, before = budget.status, budget.status.disrupted_pods or {}
     is_allowed = found.allowed > 0

@@ -11,8 +11,8 @@ import msgspec
 from navarch.api import Kind, Quantity, to_builtins
 from navarch.cache import Change
 from navarch.client import MergePatch, MetadataOnly
-from navarch.cluster.controllers.controller_context import Around, Workers
-from navarch.cluster.controllers.garbage_collection.metadata_informers import EveryKind
+from navarch.cluster.controllers.controller_context import ControllerContext, Workers
+from navarch.cluster.controllers.garbage_collection.metadata_informers import MetadataInformers
 from navarch.cluster.usage import Amounts, added, counted, in_scope, kind_behind, usage
 from navarch.errors import NotFound
 from navarch.k8s.core.v1 import ResourceQuota
@@ -27,7 +27,7 @@ _A_MOMENT: Final = 0.2
 class QuotaUsage:
     """Keeps the status of quotas. Whatever changes in a namespace that has some is looked at a moment later."""
 
-    def __init__(self, around: Around, kinds: EveryKind) -> None:
+    def __init__(self, around: ControllerContext, kinds: MetadataInformers) -> None:
         self._client = around.client.using(manager="resourcequota-controller")
         self._kinds = kinds
         self._quotas = around.cache.collection(ResourceQuota)
@@ -95,11 +95,11 @@ class QuotaUsage:
             return
 
 
-class _Spec(msgspec.Struct):
+class _QuotaSpecFields(msgspec.Struct):
     spec: msgspec.Raw = msgspec.Raw(b"{}")
 
 
-_decoder = msgspec.json.Decoder(_Spec)
+_decoder = msgspec.json.Decoder(_QuotaSpecFields)
 
 
 def _hard(data: bytes) -> bytes:

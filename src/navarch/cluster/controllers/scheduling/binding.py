@@ -10,11 +10,11 @@ from navarch._base.tasks import within
 from navarch.api import Dynamic, Key
 from navarch.cache import Change
 from navarch.client import MergePatch, Preconditions, StrategicPatch
-from navarch.cluster.controllers.controller_context import Around
+from navarch.cluster.controllers.controller_context import ControllerContext
 from navarch.cluster.controllers.pod_info import PodInfo
 from navarch.cluster.controllers.scheduling.filters import matches_node_selector
 from navarch.cluster.controllers.scheduling.node_selection import Unfit
-from navarch.cluster.controllers.scheduling.snapshot import World
+from navarch.cluster.controllers.scheduling.snapshot import SchedulerSnapshot
 from navarch.cluster.controllers.volumes.matching import (
     NO_PROVISIONER,
     SELECTED_NODE,
@@ -36,7 +36,7 @@ _BINDING_SECONDS: Final = 600.0
 class PodVolumes:
     """Looks at the claims of pods. `changed` is called when claims, volumes or classes have changed."""
 
-    def __init__(self, around: Around, world: World, changed: Callable[[], None]) -> None:
+    def __init__(self, around: ControllerContext, world: SchedulerSnapshot, changed: Callable[[], None]) -> None:
         self._client = around.client
         self._clock = around.clock
         self._world = world
@@ -137,7 +137,7 @@ _PREEMPTING: Final = "preempting to accommodate a higher priority pod"
 class Binder:
     """Carries out what was decided, in the scheduler's name."""
 
-    def __init__(self, around: Around, name: str, volumes: PodVolumes) -> None:
+    def __init__(self, around: ControllerContext, name: str, volumes: PodVolumes) -> None:
         self._name = name
         self._clock = around.clock
         self._client = around.client.using(manager=name)

@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from navarch.cluster.controllers.pod_info import CPU, MEMORY, Amounts, PodInfo, Port, amounts
+from navarch.cluster.controllers.pod_info import CPU, MEMORY, Amounts, HostPort, PodInfo, amounts
 from navarch.k8s.core.v1 import Taint
 
 _PODS: Final = "pods"
@@ -15,28 +15,28 @@ _ANY: Final = "0.0.0.0"  # noqa: S104 - as Kubernetes reads it
 _SCORED: Final = (CPU, MEMORY)
 
 
-class _Metadata(msgspec.Struct):
+class _NodeMetadata(msgspec.Struct):
     name: str
     labels: dict[str, str] | None = None
 
 
-class _Spec(msgspec.Struct):
+class _NodeSpecFields(msgspec.Struct):
     taints: list[Taint] | None = None
     unschedulable: bool = False
 
 
-class _Status(msgspec.Struct):
+class _NodeStatusFields(msgspec.Struct):
     allocatable: dict[str, str | int | float] | None = None
     capacity: dict[str, str | int | float] | None = None
 
 
-class _Node(msgspec.Struct):
-    metadata: _Metadata
-    spec: _Spec = msgspec.field(default_factory=_Spec)
-    status: _Status = msgspec.field(default_factory=_Status)
+class _NodeFields(msgspec.Struct):
+    metadata: _NodeMetadata
+    spec: _NodeSpecFields = msgspec.field(default_factory=_NodeSpecFields)
+    status: _NodeStatusFields = msgspec.field(default_factory=_NodeStatusFields)
 
 
-_decoder = msgspec.json.Decoder(_Node)
+_decoder = msgspec.json.Decoder(_NodeFields)
 
 
 class NodeInfo(msgspec.Struct, frozen=True):
@@ -76,7 +76,7 @@ class NodeState:
         """What is asked for, with something for those who ask for nothing: only to compare nodes."""
         self.scores: dict[tuple[int, int], float] = {}
         """Scores that hold while nothing comes or goes, by what a pod asks for."""
-        self._ports: dict[Port, int] = {}
+        self._ports: dict[HostPort, int] = {}
         for pod in pods:
             self.add(pod)
 
@@ -120,7 +120,7 @@ class NodeState:
         """Whether a pod that asks for this much would not fit even if it were alone."""
         return any(amount > self.info.allocatable.get(name, 0) for name, amount in requests.items())
 
-    def has_free(self, ports: Iterable[Port]) -> bool:
+    def has_free(self, ports: Iterable[HostPort]) -> bool:
         """Whether nobody on the node has any of these ports, on the same address or on all of them."""
         return not any(
             protocol == taken_protocol

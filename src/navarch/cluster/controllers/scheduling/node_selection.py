@@ -11,7 +11,7 @@ from typing import Final
 from navarch.cluster.controllers.pod_info import CPU, MEMORY, PodInfo, affinity_of, tolerations_of
 from navarch.cluster.controllers.scheduling.filters import matches_term, reason_against, tolerates
 from navarch.cluster.controllers.scheduling.node_info import NodeInfo, NodeState
-from navarch.cluster.controllers.scheduling.snapshot import World
+from navarch.cluster.controllers.scheduling.snapshot import SchedulerSnapshot
 from navarch.cluster.controllers.scheduling.topology import crowding, liking, near_filter, spread_filter
 
 _MOST: Final = 100.0
@@ -59,7 +59,9 @@ def normalized(values: Sequence[float], *, lowest: float | None = None, is_rever
     return [_MOST - value for value in scaled] if is_reverse else list(scaled)
 
 
-def scores(world: World, pod: PodInfo, nodes: Sequence[NodeState], fixed: Mapping[str, tuple[int, int]]) -> list[float]:
+def scores(
+    world: SchedulerSnapshot, pod: PodInfo, nodes: Sequence[NodeState], fixed: Mapping[str, tuple[int, int]]
+) -> list[float]:
     """The score of each node. `fixed` has the preference and the soft taints of those nodes that have any."""
     cpu, memory = pod.at_least.get(CPU, 0), pod.at_least.get(MEMORY, 0)
     total = [room(state, cpu, memory) for state in nodes]
@@ -128,7 +130,7 @@ def explained(total: int, reasons: Iterable[str]) -> str:
 class _Suited:
     """The nodes that suit pods of one shape by themselves, and what speaks for and against some of them."""
 
-    def __init__(self, world: World, pod: PodInfo) -> None:
+    def __init__(self, world: SchedulerSnapshot, pod: PodInfo) -> None:
         self.generation = world.generation
         self.nodes: list[NodeState] = []
         self.refused: dict[str, str] = {}
@@ -146,7 +148,7 @@ class _Suited:
 class Chooser:
     """Decides where pods go, by what the world is at that moment."""
 
-    def __init__(self, world: World, rng: random.Random, volumes: VolumeFilter = lambda _: None) -> None:
+    def __init__(self, world: SchedulerSnapshot, rng: random.Random, volumes: VolumeFilter = lambda _: None) -> None:
         self._world = world
         self._rng = rng
         self._volumes = volumes

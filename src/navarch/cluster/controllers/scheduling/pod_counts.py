@@ -100,7 +100,7 @@ def with_keys(selector: Labels, labels: Mapping[str, str], keys: Iterable[str] |
     return selector & Labels.where(*present) if present else selector
 
 
-class Question(Protocol):
+class CountQuery(Protocol):
     """Which pods are counted. Questions that are equal are counted once."""
 
     def __hash__(self) -> int: ...
@@ -118,7 +118,7 @@ class Selected(msgspec.Struct, frozen=True):
     with_deleting: bool = True
 
     def matches(self, pod: PodInfo) -> bool:
-        """See `Question`."""
+        """See `CountQuery`."""
         if self.namespaces is not None and pod.namespace not in self.namespaces:
             return False
         if pod.is_deleting and not self.with_deleting:
@@ -126,13 +126,13 @@ class Selected(msgspec.Struct, frozen=True):
         return self.labels.matches(pod.labels)
 
 
-class Owned(msgspec.Struct, frozen=True):
+class OwnedPods(msgspec.Struct, frozen=True):
     """Pods of one controller."""
 
     uid: str
 
     def matches(self, pod: PodInfo) -> bool:
-        """See `Question`."""
+        """See `CountQuery`."""
         return pod.owner == self.uid and not pod.is_deleting
 
 
@@ -142,9 +142,9 @@ class Counts:
     def __init__(self, pods: Callable[[], Iterable[PodInfo]], capacity: int = 512) -> None:
         self._pods = pods
         self._capacity = capacity
-        self._known: dict[Question, Counter[str]] = {}
+        self._known: dict[CountQuery, Counter[str]] = {}
 
-    def by_node(self, question: Question) -> Mapping[str, int]:
+    def by_node(self, question: CountQuery) -> Mapping[str, int]:
         """How many pods there are for it on each node that has some."""
         found = self._known.pop(question, None)
         if found is None:

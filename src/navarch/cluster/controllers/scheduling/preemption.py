@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from typing import Final
 
 from navarch.api import Labels, to_builtins
-from navarch.cluster.controllers.controller_context import Around
+from navarch.cluster.controllers.controller_context import ControllerContext
 from navarch.cluster.controllers.pod_info import PodInfo
 from navarch.cluster.controllers.scheduling.node_selection import Chooser, Refused, explained
-from navarch.cluster.controllers.scheduling.snapshot import World
+from navarch.cluster.controllers.scheduling.snapshot import SchedulerSnapshot
 from navarch.k8s.policy.v1 import PodDisruptionBudget
 
 
 class Budgets:
     """What budgets say of pods that would have to go."""
 
-    def __init__(self, around: Around) -> None:
+    def __init__(self, around: ControllerContext) -> None:
         self._budgets = around.cache.collection(PodDisruptionBudget)
 
     def violated(self, pods: Iterable[PodInfo]) -> set[str]:
@@ -67,7 +67,7 @@ class Eviction:
 
 
 def make_room(
-    world: World, chooser: Chooser, pod: PodInfo, refused: Refused, violated: Violated = lambda _: set()
+    world: SchedulerSnapshot, chooser: Chooser, pod: PodInfo, refused: Refused, violated: Violated = lambda _: set()
 ) -> Eviction | None:
     """The eviction that harms least; None if none helps, or the pod may not preempt."""
     if not pod.may_preempt or refused.outright or not world.has_below(pod.priority):
@@ -77,7 +77,7 @@ def make_room(
     return min(found, key=Eviction.harm, default=None)
 
 
-def _on(world: World, chooser: Chooser, pod: PodInfo, node: str, violated: Violated) -> Eviction | None:
+def _on(world: SchedulerSnapshot, chooser: Chooser, pod: PodInfo, node: str, violated: Violated) -> Eviction | None:
     """All that are of lower priority would go; then as many as possible stay, those that budgets keep first."""
     lower = [each for each in world.nodes[node].pods.values() if each.priority < pod.priority]
     if not lower:
@@ -91,7 +91,9 @@ def _on(world: World, chooser: Chooser, pod: PodInfo, node: str, violated: Viola
     return Eviction(node, tuple(victims), len(violated(victims)))
 
 
-def _victims(world: World, chooser: Chooser, pod: PodInfo, node: str, lower: Iterable[PodInfo]) -> list[PodInfo]:
+def _victims(
+    world: SchedulerSnapshot, chooser: Chooser, pod: PodInfo, node: str, lower: Iterable[PodInfo]
+) -> list[PodInfo]:
     """Those that cannot stay, if each stays that can, in this order."""
     spared: list[PodInfo] = []
     victims: list[PodInfo] = []

@@ -11,14 +11,14 @@ import msgspec
 from navarch.api import Labels
 from navarch.cache import Change, Collection
 from navarch.client import StrategicPatch
-from navarch.cluster.controllers.controller_context import Around
+from navarch.cluster.controllers.controller_context import ControllerContext
 from navarch.cluster.controllers.pod_info import DEFAULT_SCHEDULER, PodInfo
 from navarch.cluster.controllers.scheduling.binding import Binder, PodVolumes
 from navarch.cluster.controllers.scheduling.node_info import node_info
 from navarch.cluster.controllers.scheduling.node_selection import Chooser, Refused
 from navarch.cluster.controllers.scheduling.preemption import Budgets, Eviction, make_room, no_room_message
 from navarch.cluster.controllers.scheduling.scheduling_queue import WaitingPods
-from navarch.cluster.controllers.scheduling.snapshot import World
+from navarch.cluster.controllers.scheduling.snapshot import SchedulerSnapshot
 from navarch.errors import NavarchError
 from navarch.k8s.core.v1 import Namespace, Node
 
@@ -33,13 +33,13 @@ class Scheduler:
     A pod counts on its node from the moment of the decision, before the server has heard of it.
     """
 
-    def __init__(self, around: Around, name: str = DEFAULT_SCHEDULER) -> None:
+    def __init__(self, around: ControllerContext, name: str = DEFAULT_SCHEDULER) -> None:
         self.name = name
         self._clock = around.clock
         self._pods = around.pods
         self._nodes: Collection[Node] = around.cache.collection(Node)
         self._namespaces: Collection[Namespace] = around.cache.collection(Namespace)
-        self._world = World(self._namespaces_with)
+        self._world = SchedulerSnapshot(self._namespaces_with)
         self._waiting = WaitingPods(around.clock)
         self._volumes = PodVolumes(around, self._world, self._waiting.something_changed)
         self._chooser = Chooser(self._world, around.rng, self._volumes.verdict)

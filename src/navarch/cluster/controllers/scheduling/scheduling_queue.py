@@ -17,7 +17,7 @@ _MOST_SECONDS: Final = 10.0
 _STALE_SECONDS: Final = 300.0
 
 
-class _Waiting:
+class _WaitingPod:
     """One pod. It is in the heap if and only if `place` is the one it has there."""
 
     __slots__ = ("attempts", "not_before", "place", "pod", "since")
@@ -39,10 +39,10 @@ class WaitingPods:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._known: dict[str, _Waiting] = {}
-        self._ready: list[tuple[int, float, int, _Waiting]] = []
-        self._later: list[tuple[float, int, _Waiting]] = []
-        self._aside: dict[str, _Waiting] = {}
+        self._known: dict[str, _WaitingPod] = {}
+        self._ready: list[tuple[int, float, int, _WaitingPod]] = []
+        self._later: list[tuple[float, int, _WaitingPod]] = []
+        self._aside: dict[str, _WaitingPod] = {}
         self._places = itertools.count(1)
         self._news = asyncio.Event()
 
@@ -53,7 +53,7 @@ class WaitingPods:
         """The pod waits, in this version from now on; one that was put aside may fit now that it has changed."""
         waiting = self._known.get(pod.uid)
         if waiting is None:
-            waiting = self._known[pod.uid] = _Waiting(pod, self._clock.monotonic())
+            waiting = self._known[pod.uid] = _WaitingPod(pod, self._clock.monotonic())
             self._let_in(waiting)
             return
         old, waiting.pod = waiting.pod, pod
@@ -110,18 +110,18 @@ class WaitingPods:
                     return waiting.pod
             await self._until_due()
 
-    def _let_in(self, waiting: _Waiting) -> None:
+    def _let_in(self, waiting: _WaitingPod) -> None:
         if waiting.not_before > self._clock.monotonic():
             self._later_at(waiting.not_before, waiting)
         else:
             self._make_ready(waiting)
 
-    def _make_ready(self, waiting: _Waiting) -> None:
+    def _make_ready(self, waiting: _WaitingPod) -> None:
         waiting.place = next(self._places)
         heapq.heappush(self._ready, (-waiting.pod.priority, waiting.since, waiting.place, waiting))
         self._news.set()
 
-    def _later_at(self, due: float, waiting: _Waiting) -> None:
+    def _later_at(self, due: float, waiting: _WaitingPod) -> None:
         waiting.place = next(self._places)
         heapq.heappush(self._later, (due, waiting.place, waiting))
         self._news.set()

@@ -14,7 +14,7 @@ from navarch.cluster.controllers.scheduling.pod_counts import Counts, Namespaces
 K = TypeVar("K")
 
 
-class World:
+class SchedulerSnapshot:
     """Kept up to date by what the watches show and by what the scheduler decides; nothing in it waits.
 
     Pods on nodes that are not known are kept, and count as soon as the node is. `generation` grows whenever a node

@@ -12,15 +12,15 @@ from navarch.api.selectors import Operator
 from navarch.cluster.controllers.pod_info import PodInfo, constraints_of, tolerations_of
 from navarch.cluster.controllers.scheduling.filters import matches_affinity, untolerated
 from navarch.cluster.controllers.scheduling.pod_counts import (
+    CountQuery,
     Near,
-    Owned,
-    Question,
+    OwnedPods,
     Selected,
     domains,
     selector_of,
     with_keys,
 )
-from navarch.cluster.controllers.scheduling.snapshot import World
+from navarch.cluster.controllers.scheduling.snapshot import SchedulerSnapshot
 from navarch.k8s.core.v1 import TopologySpreadConstraint
 
 _NOT_NEAR = "node(s) didn't match pod affinity rules"
@@ -31,7 +31,7 @@ Verdict = Callable[[str], str]
 """Why not on the node of that name; empty if it can be there."""
 
 
-def near_filter(world: World, pod: PodInfo) -> Verdict | None:
+def near_filter(world: SchedulerSnapshot, pod: PodInfo) -> Verdict | None:
     """Says of nodes whether the pod is near enough to what it wants, and far enough from what it or others do not want.
 
     None if nobody wants anything.
@@ -55,11 +55,11 @@ def near_filter(world: World, pod: PodInfo) -> Verdict | None:
     return verdict
 
 
-def _counted(world: World, term: Near) -> Counter[str]:
+def _counted(world: SchedulerSnapshot, term: Near) -> Counter[str]:
     return _spread(world, term, world.counts.by_node(term.pods))
 
 
-def _spread(world: World, term: Near, counts: Mapping[str, int]) -> Counter[str]:
+def _spread(world: SchedulerSnapshot, term: Near, counts: Mapping[str, int]) -> Counter[str]:
     return domains(counts, world.places(term.topology_key))
 
 
@@ -74,7 +74,7 @@ def _is_there(places: Mapping[str, str], counts: Counter[str], node: str) -> boo
     return domain is not None and counts[domain] > 0
 
 
-def liking(world: World, pod: PodInfo) -> Callable[[str], int] | None:
+def liking(world: SchedulerSnapshot, pod: PodInfo) -> Callable[[str], int] | None:
     """How well each node suits what the pod would like, and what those that are there would like of it; None if nothing."""
     wishes = world.terms.of(pod)
     weighed = [(term, weight, world.counts.by_node(term.pods)) for term, weight in wishes.liked]
@@ -115,7 +115,7 @@ class _Measured:
         return _UNEVEN if self.counts[domain] + self.own - self.least > self.most_skew else ""
 
 
-def spread_filter(world: World, pod: PodInfo) -> Callable[[str], str] | None:
+def spread_filter(world: SchedulerSnapshot, pod: PodInfo) -> Callable[[str], str] | None:
     """Says of nodes why one more there would be too many; None if the pod does not mind."""
     constraints = [each for each in constraints_of(pod.constraints) if each.when_unsatisfiable == "DoNotSchedule"]
     if not constraints:
@@ -129,7 +129,10 @@ def spread_filter(world: World, pod: PodInfo) -> Callable[[str], str] | None:
 
 
 def _measured(
-    world: World, pod: PodInfo, constraint: TopologySpreadConstraint, all_of_them: Iterable[TopologySpreadConstraint]
+    world: SchedulerSnapshot,
+    pod: PodInfo,
+    constraint: TopologySpreadConstraint,
+    all_of_them: Iterable[TopologySpreadConstraint],
 ) -> _Measured:
     question, places = _question(pod, constraint), world.places(constraint.topology_key)
     counting = {node: domain for node, domain in places.items() if _counts(world, pod, node, constraint, all_of_them)}
@@ -147,7 +150,7 @@ def _question(pod: PodInfo, constraint: TopologySpreadConstraint) -> Selected:
 
 
 def _counts(
-    world: World,
+    world: SchedulerSnapshot,
     pod: PodInfo,
     node: str,
     constraint: TopologySpreadConstraint,
@@ -163,14 +166,14 @@ def _counts(
     return not honours_taints or untolerated(info.taints, tolerations_of(pod.tolerations)) is None
 
 
-def crowding(world: World, pod: PodInfo, nodes: Collection[str]) -> Callable[[str], float] | None:
+def crowding(world: SchedulerSnapshot, pod: PodInfo, nodes: Collection[str]) -> Callable[[str], float] | None:
     """How many of the pod's like are where each of `nodes` is: less is better. None if it does not matter."""
     asked = [each for each in constraints_of(pod.constraints) if each.when_unsatisfiable == "ScheduleAnyway"]
-    wanted: list[tuple[str, int, Question]]
+    wanted: list[tuple[str, int, CountQuery]]
     if asked:
         wanted = [(each.topology_key, each.max_skew, _question(pod, each)) for each in asked]
     elif pod.owner and not pod.constraints:
-        wanted = [(key, skew, Owned(pod.owner)) for key, skew in _BY_DEFAULT]
+        wanted = [(key, skew, OwnedPods(pod.owner)) for key, skew in _BY_DEFAULT]
     else:
         return None
     found = [_weighed(world, key, skew, question, nodes) for key, skew, question in wanted]
@@ -186,7 +189,7 @@ def crowding(world: World, pod: PodInfo, nodes: Collection[str]) -> Callable[[st
 
 
 def _weighed(
-    world: World, topology_key: str, skew: int, question: Question, nodes: Collection[str]
+    world: SchedulerSnapshot, topology_key: str, skew: int, question: CountQuery, nodes: Collection[str]
 ) -> tuple[Mapping[str, str], Mapping[str, int], float, int]:
     """A domain among many weighs more than one among few."""
     places, by_node = world.places(topology_key), world.counts.by_node(question)

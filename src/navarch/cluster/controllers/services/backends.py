@@ -64,7 +64,7 @@ def _address(backend: Backend) -> EndpointAddress:
     )
 
 
-def _wire(port: Port) -> EndpointPort:
+def _wire(port: BackendPort) -> EndpointPort:
     return EndpointPort(
         name=port.name or None, protocol=port.protocol, port=port.number, app_protocol=port.app_protocol
     )
@@ -76,7 +76,7 @@ _Name = tuple[str, str]
 _FINISHED: Final = frozenset({"Succeeded", "Failed"})
 
 
-class Port(NamedTuple):
+class BackendPort(NamedTuple):
     """One port of a service, with the number that it has in a pod."""
 
     name: str
@@ -85,7 +85,7 @@ class Port(NamedTuple):
     app_protocol: str | None
 
 
-class Ports(tuple[Port, ...]):  # noqa: SLOT001 - the hash is kept in it
+class Ports(tuple[BackendPort, ...]):  # noqa: SLOT001 - the hash is kept in it
     """The ports of a service as some of its pods have them: there may be thousands, so they are hashed once."""
 
     @cached_property
@@ -182,9 +182,9 @@ class _Numbering:
         return numbers
 
 
-def _numbered(ports: Iterable[ServicePort], numbers: Mapping[_Name, int]) -> Iterator[Port]:
+def _numbered(ports: Iterable[ServicePort], numbers: Mapping[_Name, int]) -> Iterator[BackendPort]:
     for port in ports:
         target, protocol = port.target_port, port.protocol or "TCP"
         number = numbers.get((target, protocol)) if isinstance(target, str) else target or port.port
         if number is not None:
-            yield Port(port.name or "", protocol, number, port.app_protocol)
+            yield BackendPort(port.name or "", protocol, number, port.app_protocol)

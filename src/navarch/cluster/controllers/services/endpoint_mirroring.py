@@ -8,8 +8,8 @@ from typing import Final
 from navarch.api import Key
 from navarch.cache import Cached, Entry
 from navarch.cluster.controllers.services.backends import MANAGED_BY as ENDPOINTS_MANAGED_BY
-from navarch.cluster.controllers.services.backends import Port, Ports
-from navarch.cluster.controllers.services.endpoint_slices import MANAGED_BY, SERVICE_NAME, Kept, changes
+from navarch.cluster.controllers.services.backends import BackendPort, Ports
+from navarch.cluster.controllers.services.endpoint_slices import MANAGED_BY, SERVICE_NAME, UnchangedSlice, changes
 from navarch.cluster.controllers.services.endpoints import carry_out
 from navarch.controller.context import Context
 from navarch.controller.triggers import ByMetadata
@@ -35,7 +35,9 @@ def declare_endpoint_mirroring(operator: Operator) -> None:
             await ctx.delete(endpoints)
             return
         labels = {key: value for key, value in endpoints.labels.items() if key != ENDPOINTS_MANAGED_BY}
-        kept = Kept(endpoints.namespace, endpoints.name, {**labels, SERVICE_NAME: endpoints.name, MANAGED_BY: _MIRROR})
+        kept = UnchangedSlice(
+            endpoints.namespace, endpoints.name, {**labels, SERVICE_NAME: endpoints.name, MANAGED_BY: _MIRROR}
+        )
         existing = ctx.owned(EndpointSlice)
         if service is None or service.spec.selector or not _is_mirrored(endpoints):
             for old in existing:
@@ -64,7 +66,8 @@ def mirrored(endpoints: Endpoints, family: str) -> Iterator[tuple[Ports, Endpoin
 
 def _ports(subset: EndpointSubset) -> Ports:
     return Ports(
-        Port(port.name or "", port.protocol or "TCP", port.port, port.app_protocol) for port in subset.ports or ()
+        BackendPort(port.name or "", port.protocol or "TCP", port.port, port.app_protocol)
+        for port in subset.ports or ()
     )
 
 

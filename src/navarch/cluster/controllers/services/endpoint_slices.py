@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from navarch.api import ObjectMeta
-from navarch.cluster.controllers.services.backends import HEADLESS, Backend, Port, Ports, is_headless
+from navarch.cluster.controllers.services.backends import HEADLESS, Backend, BackendPort, Ports, is_headless
 from navarch.k8s.core.v1 import Service
 from navarch.k8s.discovery.v1 import Endpoint, EndpointConditions, EndpointPort, EndpointSlice
 
@@ -19,7 +19,7 @@ MOST: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class UnchangedSlice:
     """For whom slices are kept, and the labels that they have."""
 
     namespace: str
@@ -28,7 +28,7 @@ class Kept:
 
 
 @dataclass(slots=True)
-class Changes:
+class SliceChanges:
     """What to do: slices to make, to change (as they are, and as they are to be), and to delete."""
 
     create: list[EndpointSlice] = field(default_factory=list)
@@ -69,17 +69,17 @@ def endpoint(service: Service, backend: Backend, zones: Mapping[str, str]) -> En
 
 
 def changes(
-    kept: Kept,
+    kept: UnchangedSlice,
     family: str,
     wanted: Iterable[tuple[Ports, Endpoint]],
     existing: Iterable[EndpointSlice],
-) -> Changes:
+) -> SliceChanges:
     """What is to be done so that the slices of one family have just these endpoints.
 
     Endpoints stay in the slice that they are in. Where something is taken out of a slice, what is new goes there first; so
     few slices change. A service without endpoints has one empty slice, which becomes that of its first endpoints.
     """
-    found = Changes()
+    found = SliceChanges()
     groups: dict[Ports, dict[str, Endpoint]] = {}
     for ports, each in wanted:
         groups.setdefault(ports, {})[_uid(each)] = each
@@ -89,22 +89,22 @@ def changes(
     for old in existing:
         by_ports.setdefault(_ports_of(old), []).append(old)
     for ports, endpoints in groups.items():
-        _Group(kept, family, ports).settle(endpoints, by_ports.pop(ports, []), found, is_alone=len(groups) == 1)
+        _SliceGroup(kept, family, ports).settle(endpoints, by_ports.pop(ports, []), found, is_alone=len(groups) == 1)
     found.delete.extend(old for unwanted in by_ports.values() for old in unwanted)
     found.reuse()
     return found
 
 
 @dataclass(frozen=True, slots=True)
-class _Group:
+class _SliceGroup:
     """The slices of one set of ports."""
 
-    kept: Kept
+    kept: UnchangedSlice
     family: str
     ports: Ports
 
     def settle(
-        self, endpoints: dict[str, Endpoint], slices: list[EndpointSlice], found: Changes, *, is_alone: bool
+        self, endpoints: dict[str, Endpoint], slices: list[EndpointSlice], found: SliceChanges, *, is_alone: bool
     ) -> None:
         new = dict(endpoints)
         kept = [[new.pop(_uid(each)) for each in old.endpoints or () if _uid(each) in new] for old in slices]
@@ -117,7 +117,7 @@ class _Group:
             found.create.append(self._slice(fresh))
 
     def _decide(
-        self, slices: list[EndpointSlice], kept: list[list[Endpoint]], found: Changes, *, has_spare: bool
+        self, slices: list[EndpointSlice], kept: list[list[Endpoint]], found: SliceChanges, *, has_spare: bool
     ) -> None:
         """Empty slices go, but for one where the service has no endpoints at all."""
         for old, content in zip(slices, kept, strict=True):
@@ -156,9 +156,10 @@ def _uid(each: Endpoint) -> str:
 
 def _ports_of(found: EndpointSlice) -> Ports:
     return Ports(
-        Port(port.name or "", port.protocol or "TCP", port.port or 0, port.app_protocol) for port in found.ports or ()
+        BackendPort(port.name or "", port.protocol or "TCP", port.port or 0, port.app_protocol)
+        for port in found.ports or ()
     )
 
 
-def _wire(port: Port) -> EndpointPort:
+def _wire(port: BackendPort) -> EndpointPort:
     return EndpointPort(name=port.name, protocol=port.protocol, port=port.number, app_protocol=port.app_protocol)

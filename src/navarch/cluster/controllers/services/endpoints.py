@@ -10,7 +10,14 @@ from navarch._base.clock import Clock
 from navarch.api import Key
 from navarch.cache import Cached, Entry
 from navarch.cluster.controllers.services.backends import MOST, backends, has_pods, labels_of, subsets
-from navarch.cluster.controllers.services.endpoint_slices import MANAGED_BY, MANAGER, Changes, Kept, changes, endpoint
+from navarch.cluster.controllers.services.endpoint_slices import (
+    MANAGED_BY,
+    MANAGER,
+    SliceChanges,
+    UnchangedSlice,
+    changes,
+    endpoint,
+)
 from navarch.cluster.controllers.services.endpoint_slices import labels_of as slice_labels
 from navarch.controller.context import Context
 from navarch.controller.contract import Result
@@ -79,12 +86,12 @@ def declare_endpoints(operator: Operator) -> None:
 async def _slices_written(service: Service, pods: list[Pod], zones: Mapping[str, str], ctx: Context) -> bool:
     """Whether anything was to be written."""
     existing, is_written = ctx.owned(EndpointSlice), False
-    kept = Kept(service.namespace, service.name, slice_labels(service))
+    kept = UnchangedSlice(service.namespace, service.name, slice_labels(service))
     for family in service.spec.ip_families or ["IPv4"]:
         wanted = [(each.ports, endpoint(service, each, zones)) for each in backends(service, pods, family)]
         own = [each for each in existing if each.address_type == family]
         found = changes(kept, family, wanted, own)
-        is_written = is_written or found != Changes()
+        is_written = is_written or found != SliceChanges()
         await carry_out(ctx, kept, found)
     return is_written
 
@@ -100,7 +107,7 @@ def _endpoints(service: Service, pods: list[Pod]) -> Endpoints:
     )
 
 
-async def carry_out(ctx: Context, kept: Kept, wanted: Changes) -> None:
+async def carry_out(ctx: Context, kept: UnchangedSlice, wanted: SliceChanges) -> None:
     """Makes, changes and deletes slices."""
     for new in wanted.create:
         await ctx.create(new)

@@ -51,7 +51,7 @@ def declare_claim_binder(operator: Operator, volumes: LocalVolumes) -> None:
         name="persistentvolume-binder",
     )
     async def bind(claim: PersistentVolumeClaim, ctx: Context) -> None:
-        binding = _Binding(claim, ctx, volumes)
+        binding = _ClaimBinding(claim, ctx, volumes)
         if claim.spec.volume_name:
             await binding.keep(claim.spec.volume_name)
         else:
@@ -82,7 +82,7 @@ def _is_default(storage: StorageClass) -> bool:
 
 
 @dataclass(slots=True)
-class _Binding:
+class _ClaimBinding:
     """One look at one claim."""
 
     claim: PersistentVolumeClaim

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 from navarch.api import Key, encode
 from navarch.cache import Change, Collection
 from navarch.client import ALL, MergePatch
-from navarch.cluster.controllers.controller_context import Around, Workers
+from navarch.cluster.controllers.controller_context import ControllerContext, Workers
 from navarch.cluster.controllers.pod_info import PodInfo, pod_info
 from navarch.errors import NotFound
 from navarch.k8s.core.v1 import PersistentVolume, PersistentVolumeClaim, Pod
@@ -22,7 +22,7 @@ _LATE_SECONDS: Final = 1.0
 Kinds = type[PersistentVolumeClaim | PersistentVolume | VolumeAttributesClass]
 
 
-class _Item(NamedTuple):
+class _ProtectedItem(NamedTuple):
     kind: Kinds
     namespace: str
     name: str
@@ -46,10 +46,10 @@ class _Protected:
     is_used_after_all: Callable[[Any], Awaitable[bool]] = _by_nobody
 
 
-class StorageProtection:
+class VolumeProtection:
     """Gives every such object a finalizer, and takes it off one that is to go when nobody uses it."""
 
-    def __init__(self, around: Around) -> None:
+    def __init__(self, around: ControllerContext) -> None:
         self._client = around.client
         self._pods = around.pods
         collection = around.cache.collection
@@ -70,7 +70,7 @@ class StorageProtection:
                 self._is_class_named,
             ),
         }
-        self._workers: Workers[_Item] = Workers("protection of storage", around, self._attend)
+        self._workers: Workers[_ProtectedItem] = Workers("protection of storage", around, self._attend)
 
     async def run(self) -> None:
         """Works until it is cancelled."""
@@ -88,19 +88,19 @@ class StorageProtection:
     def _changed(self, kind: Kinds, change: Change) -> None:
         """The object itself, and the classes that wait for the last who has them."""
         key = change.newest.key
-        self._workers.queue.add(_Item(kind, key.namespace, key.name))
+        self._workers.queue.add(_ProtectedItem(kind, key.namespace, key.name))
         for entry in self._protected[VolumeAttributesClass].collection.entries():
             if entry.deleting:
-                self._workers.queue.add(_Item(VolumeAttributesClass, "", entry.key.name))
+                self._workers.queue.add(_ProtectedItem(VolumeAttributesClass, "", entry.key.name))
 
     def _pod_changed(self, old: PodInfo | None, pod: PodInfo | None) -> None:
         """A pod that has gone, or ended, may have been the last to use a claim."""
         gone = pod or old
         if gone is not None and (pod is None or pod.is_finished):
             for name in gone.claims:
-                self._workers.queue.add(_Item(PersistentVolumeClaim, gone.namespace, name))
+                self._workers.queue.add(_ProtectedItem(PersistentVolumeClaim, gone.namespace, name))
 
-    async def _attend(self, item: _Item) -> float | None:
+    async def _attend(self, item: _ProtectedItem) -> float | None:
         protected = self._protected[item.kind]
         entry = protected.collection.entry(Key(item.namespace, item.name))
         if entry is None:
@@ -128,7 +128,7 @@ class StorageProtection:
         claims = await self._client.list(PersistentVolumeClaim, namespace=ALL)
         return _names_class(wanted, claims, await self._client.list(PersistentVolume))
 
-    async def _write(self, item: _Item, found: Any, finalizers: list[str]) -> None:
+    async def _write(self, item: _ProtectedItem, found: Any, finalizers: list[str]) -> None:
         metadata = {"resourceVersion": found.metadata.resource_version, "finalizers": finalizers or None}
         patch = MergePatch({"metadata": metadata})
         try:

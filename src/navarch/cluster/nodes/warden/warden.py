@@ -19,7 +19,7 @@ from navarch.cluster.nodes.warden.link import Link, close_all
 from navarch.cluster.nodes.warden.places import Places
 from navarch.cluster.nodes.warden.process import WardenProcess
 from navarch.cluster.nodes.warden.program.processes import end_left_behind
-from navarch.cluster.streams import Process, ProcessOptions
+from navarch.cluster.streams import ContainerProcess, ProcessOptions
 from navarch.errors import ContainerError
 
 __all__ = ["Warden"]
@@ -135,7 +135,7 @@ class Warden:
         self._first[launch.id] = told["pid"]
         return WardenContainer(self, launch.id, ended, told["notice"])
 
-    async def exec(self, container: str, argv: tuple[str, ...], options: ProcessOptions) -> Process:
+    async def exec(self, container: str, argv: tuple[str, ...], options: ProcessOptions) -> ContainerProcess:
         """See `Runtime`."""
         identity = f"{container}-exec-{os.urandom(8).hex()}"
         ended: asyncio.Future[Exit] = asyncio.get_running_loop().create_future()
@@ -151,7 +151,7 @@ class Warden:
             raise
         return WardenProcess(_streams(told, options), ended, lambda: self.signal(identity, signal.SIGKILL), options)
 
-    async def attach(self, container: str, options: ProcessOptions) -> Process:
+    async def attach(self, container: str, options: ProcessOptions) -> ContainerProcess:
         """See `Runtime`."""
         identity = f"{container}-attach-{os.urandom(8).hex()}"
         wanted = {"stdin": options.stdin, "stdout": options.stdout or options.tty, "stderr": options.stderr}

@@ -14,8 +14,8 @@ from navarch.client import ALL
 from navarch.cluster.controllers.workloads.adoption import adopters, claimed, selector_of
 from navarch.cluster.controllers.workloads.daemonsets.plan import (
     HASH,
-    Limits,
-    Plan,
+    DaemonPlan,
+    RolloutLimits,
     Sight,
     fit_of,
     is_current,
@@ -122,7 +122,7 @@ class _Daemons:
         await _forget(daemon_set, history, pods, ctx)
         return _AT_ONCE if plan else self._again(daemon_set, pods, ctx)
 
-    def _plan(self, daemon_set: DaemonSet, sight: Sight, ctx: Context) -> Plan:
+    def _plan(self, daemon_set: DaemonSet, sight: Sight, ctx: Context) -> DaemonPlan:
         """Keeps up first; only when there is nothing to do for that, pods are renewed."""
         limits = _limits(daemon_set, sight.wanted)
         may_replace = partial(self._may_replace, daemon_set, ctx)
@@ -169,18 +169,20 @@ def _is_rolling(daemon_set: DaemonSet) -> bool:
     return strategy is None or strategy.type != "OnDelete"
 
 
-def _limits(daemon_set: DaemonSet, wanted: int) -> Limits:
+def _limits(daemon_set: DaemonSet, wanted: int) -> RolloutLimits:
     """How many nodes may be without a pod, or with two, while pods are renewed; never none of both."""
     strategy = daemon_set.spec.update_strategy
     rolling = strategy.rolling_update if strategy and _is_rolling(daemon_set) else None
     if rolling is None:
-        return Limits(surge=0, unavailable=1)
+        return RolloutLimits(surge=0, unavailable=1)
     surge = part_of(rolling.max_surge, wanted, up=True)
     unavailable = part_of(rolling.max_unavailable, wanted, up=True)
-    return Limits(surge, unavailable if surge or unavailable else 1)
+    return RolloutLimits(surge, unavailable if surge or unavailable else 1)
 
 
-async def _carried_out(plan: Plan, daemon_set: DaemonSet, template_hash: str, ctx: Context) -> NavarchError | None:
+async def _carried_out(
+    plan: DaemonPlan, daemon_set: DaemonSet, template_hash: str, ctx: Context
+) -> NavarchError | None:
     """What went wrong, if anything."""
     try:
         await create_pods(ctx, [partial(new_pod, daemon_set, template_hash, node) for node in plan.create[:_BURST]])

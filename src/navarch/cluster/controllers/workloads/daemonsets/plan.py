@@ -121,7 +121,7 @@ def _named(terms: Iterable[NodeSelectorTerm]) -> Iterator[str]:
 
 
 @dataclass(slots=True)
-class Plan:
+class DaemonPlan:
     """The nodes that get a pod, and the pods that go."""
 
     create: list[str] = field(default_factory=list)
@@ -131,7 +131,7 @@ class Plan:
         return bool(self.create or self.delete)
 
 
-class Limits(NamedTuple):
+class RolloutLimits(NamedTuple):
     """How many nodes may have two pods at a time, and how many none."""
 
     surge: int
@@ -163,12 +163,12 @@ def _age(pod: Pod) -> tuple[bool, float, str]:
     return not pod.spec.node_name, (created.timestamp() if created else 0.0), pod.name
 
 
-def to_keep_up(sight: Sight, *, surging: bool, may_replace: Callable[[str, Pod], bool]) -> Plan:
+def to_keep_up(sight: Sight, *, surging: bool, may_replace: Callable[[str, Pod], bool]) -> DaemonPlan:
     """One pod for every node that should have one, and none for the others.
 
     A pod that has ended is replaced, one that failed only if it `may_replace` it yet.
     """
-    plan = Plan()
+    plan = DaemonPlan()
     for node, fit in sight.fits.items():
         pods = sight.pods.get(node, ())
         if fit.runs and not pods:
@@ -183,7 +183,7 @@ def to_keep_up(sight: Sight, *, surging: bool, may_replace: Callable[[str, Pod],
 
 
 def _tidy(
-    node: str, fit: Fit, sight: Sight, plan: Plan, *, surging: bool, may_replace: Callable[[str, Pod], bool]
+    node: str, fit: Fit, sight: Sight, plan: DaemonPlan, *, surging: bool, may_replace: Callable[[str, Pod], bool]
 ) -> None:
     staying = [pod for pod in sight.pods.get(node, ()) if not is_deleting(pod)]
     ended = [pod for pod in staying if is_terminal(pod)]
@@ -207,12 +207,12 @@ def _superseded(running: Sequence[Pod], sight: Sight) -> list[Pod]:
     return surplus
 
 
-def to_renew(sight: Sight, limits: Limits) -> Plan:
+def to_renew(sight: Sight, limits: RolloutLimits) -> DaemonPlan:
     """Replaces pods of former templates, a few nodes at a time; those that do not serve are no loss."""
     return _with_surge(sight, limits) if limits.surge else _in_place(sight, limits)
 
 
-def _in_place(sight: Sight, limits: Limits) -> Plan:
+def _in_place(sight: Sight, limits: RolloutLimits) -> DaemonPlan:
     unavailable, useless, candidates = 0, [], []
     for pods in sight.pods.values():
         pair = _pair(pods, sight)
@@ -226,22 +226,22 @@ def _in_place(sight: Sight, limits: Limits) -> Plan:
             useless.append(pair.old)
             unavailable += 1
     room = max(limits.unavailable - unavailable, 0)
-    return Plan(delete=useless + candidates[:room])
+    return DaemonPlan(delete=useless + candidates[:room])
 
 
-class _Pair(NamedTuple):
+class _NodePods(NamedTuple):
     new: Pod | None
     old: Pod | None
 
 
-def _pair(pods: Iterable[Pod], sight: Sight) -> _Pair | None:
+def _pair(pods: Iterable[Pod], sight: Sight) -> _NodePods | None:
     """The new and the old pod of a node; None if there are several of one kind."""
     staying = [pod for pod in pods if not is_deleting(pod)]
     new = [pod for pod in staying if sight.is_current(pod)]
     old = [pod for pod in staying if not sight.is_current(pod)]
     if len(new) > 1 or len(old) > 1:
         return None
-    return _Pair(new[0] if new else None, old[0] if old else None)
+    return _NodePods(new[0] if new else None, old[0] if old else None)
 
 
 def _known(pod: Pod | None) -> Pod:
@@ -249,13 +249,13 @@ def _known(pod: Pod | None) -> Pod:
     return pod
 
 
-def _with_surge(sight: Sight, limits: Limits) -> Plan:
+def _with_surge(sight: Sight, limits: RolloutLimits) -> DaemonPlan:
     seen = _Seen()
     for node, pods in sight.pods.items():
         _look_at(node, pods, sight, seen)
     spare = max(seen.available - sight.wanted, 0)
     room = max(limits.surge - seen.surging, 0)
-    return Plan(create=seen.useless + seen.candidates[:room], delete=seen.superseded + seen.misplaced[:spare])
+    return DaemonPlan(create=seen.useless + seen.candidates[:room], delete=seen.superseded + seen.misplaced[:spare])
 
 
 @dataclass(slots=True)

@@ -12,7 +12,7 @@ from navarch.k8s.apps.v1 import Deployment, DeploymentCondition, DeploymentStatu
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class ReplicaBounds:
     """How many pods a Deployment asks for, how many more there may be, and how many of them may be missing."""
 
     replicas: int
@@ -31,8 +31,8 @@ class Bounds:
 
 
 @dataclass(frozen=True, slots=True)
-class Size:
-    """A ReplicaSet: how many pods it asks for, how many of them serve, and what `Bounds.most` was when it was last sized.
+class ReplicaSetSize:
+    """A ReplicaSet: how many pods it asks for, how many of them serve, and what `ReplicaBounds.most` was when it was last sized.
 
     Of more pods that serve than it asks for some are about to go: they do not count.
     """
@@ -52,10 +52,10 @@ class Size:
         return self.asked - self.serving
 
 
-def grown(bounds: Bounds, new: int, total: int) -> int:
+def grown(bounds: ReplicaBounds, new: int, total: int) -> int:
     """The size of the new ReplicaSet, which has `new` of `total` pods: as large as the surge allows.
 
-    >>> grown(Bounds(10, surge=3, unavailable=2), new=0, total=10)
+    >>> grown(ReplicaBounds(10, surge=3, unavailable=2), new=0, total=10)
     3
     """
     if new > bounds.replicas:
@@ -64,7 +64,7 @@ def grown(bounds: Bounds, new: int, total: int) -> int:
     return new + min(room, bounds.replicas - new)
 
 
-def shrunk(bounds: Bounds, old: Sequence[Size], new: Size) -> list[int]:
+def shrunk(bounds: ReplicaBounds, old: Sequence[ReplicaSetSize], new: ReplicaSetSize) -> list[int]:
     """The sizes of the old ReplicaSets, the oldest first: as small as availability allows.
 
     Pods that do not serve go first: they are no loss, and would keep new ones from coming.
@@ -88,7 +88,7 @@ def _taken(sizes: Sequence[int], at_most: Sequence[int], count: int) -> list[int
     return left
 
 
-def proportional(bounds: Bounds, sizes: Sequence[Size], now: int) -> list[int]:
+def proportional(bounds: ReplicaBounds, sizes: Sequence[ReplicaSetSize], now: int) -> list[int]:
     """The sizes of all ReplicaSets that have pods, the largest first, after the Deployment was scaled amid a rollout.
 
     Each grows or shrinks by its share, so that the rollout neither hurries nor falls back; what cannot be divided goes to
@@ -105,14 +105,14 @@ def proportional(bounds: Bounds, sizes: Sequence[Size], now: int) -> list[int]:
     return result
 
 
-def _share(bounds: Bounds, size: Size, now: int, to_add: int, added: int) -> int:
+def _share(bounds: ReplicaBounds, size: ReplicaSetSize, now: int, to_add: int, added: int) -> int:
     if not size.asked or to_add in {0, added}:
         return 0
     share, left = _fraction(bounds, size, now), to_add - added
     return min(share, left) if to_add > 0 else max(share, left)
 
 
-def _fraction(bounds: Bounds, size: Size, now: int) -> int:
+def _fraction(bounds: ReplicaBounds, size: ReplicaSetSize, now: int) -> int:
     if not bounds.replicas:
         return -size.asked
     before = size.most or now
@@ -138,16 +138,16 @@ def is_rolling(deployment: Deployment) -> bool:
     return strategy is None or strategy.type != "Recreate"
 
 
-def bounds_of(deployment: Deployment) -> Bounds:
+def bounds_of(deployment: Deployment) -> ReplicaBounds:
     """Between how many pods and how many a rollout may be."""
     replicas, strategy = deployment.spec.replicas or 0, deployment.spec.strategy
     if not is_rolling(deployment):
-        return Bounds(replicas, surge=0, unavailable=0)
+        return ReplicaBounds(replicas, surge=0, unavailable=0)
     rolling = strategy.rolling_update if strategy else None
     surge, unavailable = fenceposts(
         rolling.max_surge if rolling else None, rolling.max_unavailable if rolling else None, replicas
     )
-    return Bounds(replicas, surge=surge, unavailable=min(unavailable, replicas))
+    return ReplicaBounds(replicas, surge=surge, unavailable=min(unavailable, replicas))
 
 
 def has_deadline(deployment: Deployment) -> bool:

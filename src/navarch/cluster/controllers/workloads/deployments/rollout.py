@@ -7,7 +7,7 @@ from typing import Any
 
 from navarch.api import controller_of
 from navarch.cluster.controllers.workloads.deployments.replica_counts import (
-    Size,
+    ReplicaSetSize,
     bounds_of,
     grown,
     has_deadline,
@@ -36,9 +36,9 @@ from navarch.k8s.apps.v1 import Deployment, ReplicaSet
 _NO_LIMIT = 2**31 - 1
 
 
-def size_of(replica_set: ReplicaSet) -> Size:
+def size_of(replica_set: ReplicaSet) -> ReplicaSetSize:
     """How large it is, and what it was sized for."""
-    return Size(
+    return ReplicaSetSize(
         asked=replica_set.spec.replicas or 0,
         available=replica_set.status.available_replicas or 0,
         most=number_on(replica_set, MOST),

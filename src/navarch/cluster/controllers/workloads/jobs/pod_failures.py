@@ -63,7 +63,7 @@ def _last_end(containers: Iterable[ContainerStatus]) -> datetime | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class FailureVerdict:
     """`action` is that of the rule that fits, empty if none does; `message` says why the whole Job fails."""
 
     action: str = ""
@@ -75,14 +75,14 @@ class Judgement:
         return self.action != "Ignore"
 
 
-def judged(policy: PodFailurePolicy | None, pod: Pod) -> Judgement:
+def judged(policy: PodFailurePolicy | None, pod: Pod) -> FailureVerdict:
     """What the first rule that fits says of a pod that failed."""
     for number, rule in enumerate(policy.rules if policy else ()):
         why = _why(rule, pod)
         if why:
             message = f"{why} matching {rule.action} rule at index {number}"
-            return Judgement(rule.action, message if rule.action == "FailJob" else "")
-    return Judgement()
+            return FailureVerdict(rule.action, message if rule.action == "FailJob" else "")
+    return FailureVerdict()
 
 
 def _why(rule: PodFailurePolicyRule, pod: Pod) -> str:

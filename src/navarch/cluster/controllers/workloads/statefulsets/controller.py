@@ -18,7 +18,7 @@ from navarch.cluster.controllers.workloads.pods import (
 )
 from navarch.cluster.controllers.workloads.revision_history import History, forget_versions, history_of, template_of
 from navarch.cluster.controllers.workloads.statefulsets.pod_members import (
-    Members,
+    StatefulPods,
     is_member,
     new_pod,
     ordinal_of,
@@ -56,10 +56,10 @@ async def _reconcile(stateful_set: StatefulSet, ctx: Context) -> Result | None:
     history = await history_of(stateful_set, selector, ctx, hash_label=_HASH)
     pods = await claimed(ctx, stateful_set, Pod, selector, fits=partial(is_member, stateful_set))
     current = history.named(stateful_set.status.current_revision) or history.newest
-    members = Members(stateful_set, ctx)
+    members = StatefulPods(stateful_set, ctx)
     try:
         if not is_deleting(stateful_set):
-            await World(stateful_set, history, current, pods, members, ctx.now()).step()
+            await ObservedSet(stateful_set, history, current, pods, members, ctx.now()).step()
     except NavarchError as error:
         if not is_ending(error):
             raise
@@ -117,7 +117,7 @@ def _serves(pod: Pod) -> bool:
 
 
 @dataclass
-class World:
+class ObservedSet:
     """A StatefulSet and its pods as one reconcile sees them: those that are there, and the missing ones that it makes.
 
     Of missing pods there may be two billion: they are made a burst at a time, where order matters one at a time.
@@ -127,7 +127,7 @@ class World:
     history: History
     current: ControllerRevision
     pods: Sequence[Pod]
-    members: Members
+    members: StatefulPods
     now: datetime
 
     def __post_init__(self) -> None:

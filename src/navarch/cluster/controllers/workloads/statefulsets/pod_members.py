@@ -159,7 +159,7 @@ def _names(reference: OwnerReference, owner: Object) -> bool:
     return (reference.api_version, reference.kind, reference.name) == (kind.api_version, kind.kind, owner.name)
 
 
-class Members:
+class StatefulPods:
     """Makes, mends and deletes pods with their claims, and tells of it."""
 
     def __init__(self, stateful_set: StatefulSet, ctx: Context) -> None:

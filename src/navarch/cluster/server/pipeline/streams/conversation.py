@@ -9,8 +9,8 @@ from typing import Annotated, Literal, NamedTuple, Protocol
 import msgspec
 
 from navarch.cluster.server.pipeline.streams.outcomes import failed
-from navarch.cluster.server.wire.request import Json
-from navarch.cluster.streams import Process
+from navarch.cluster.server.request import Json
+from navarch.cluster.streams import ContainerProcess
 from navarch.errors import ContainerError
 
 __all__ = ["Input", "Output", "Wire", "converse"]
@@ -49,7 +49,9 @@ class _Size(msgspec.Struct):
     Height: _Length
 
 
-async def converse(start: Callable[[], Awaitable[Process]], wire: Wire, outcome: Callable[[int], Json]) -> None:
+async def converse(
+    start: Callable[[], Awaitable[ContainerProcess]], wire: Wire, outcome: Callable[[int], Json]
+) -> None:
     """Starts the process and carries everything between it and the client, until it ends or the client leaves."""
     try:
         process = await start()
@@ -64,7 +66,7 @@ async def converse(start: Callable[[], Awaitable[Process]], wire: Wire, outcome:
         await process.close()
 
 
-async def _until_over(process: Process, wire: Wire) -> int | None:
+async def _until_over(process: ContainerProcess, wire: Wire) -> int | None:
     """The exit code; None if the client leaves first."""
     async with asyncio.TaskGroup() as group:
         ending = group.create_task(_ended(process, wire))
@@ -75,7 +77,7 @@ async def _until_over(process: Process, wire: Wire) -> int | None:
     return None if ending.cancelled() else ending.result()
 
 
-async def _ended(process: Process, wire: Wire) -> int:
+async def _ended(process: ContainerProcess, wire: Wire) -> int:
     """All that it writes is carried before its exit code counts."""
     async with asyncio.TaskGroup() as group:
         group.create_task(_carried(process.stdout(), "stdout", wire))
@@ -88,7 +90,7 @@ async def _carried(pieces: AsyncIterator[bytes], stream: Output, wire: Wire) -> 
         await wire.write(stream, piece)
 
 
-async def _fed(process: Process, wire: Wire) -> None:
+async def _fed(process: ContainerProcess, wire: Wire) -> None:
     while (given := await wire.receive()) is not None:
         if given.stream == "resize":
             await _resize(process, given.data or b"")
@@ -98,7 +100,7 @@ async def _fed(process: Process, wire: Wire) -> None:
             await process.write(given.data)
 
 
-async def _resize(process: Process, data: bytes) -> None:
+async def _resize(process: ContainerProcess, data: bytes) -> None:
     try:
         size = msgspec.json.decode(data, type=_Size)
     except msgspec.DecodeError:
