@@ -25,16 +25,16 @@ pytestmark = pytest.mark.cluster(controllers=False)
 async def protected(client: Client) -> AsyncIterator[PodIndex]:
     """Claims are protected by somebody who knows of no pod before the book is opened."""
     cache = Cache(client, client.clock, client.rng)
-    around = ControllerContext(
+    context = ControllerContext(
         client, cache, Recorder(client, "test", "test", client.clock, client.rng), PodIndex(cache)
     )
-    protection = VolumeProtection(around)
+    protection = VolumeProtection(context)
     async with asyncio.TaskGroup() as group:
         running = [group.create_task(cache.run())]
         await cache.wait_synced()
         running.append(group.create_task(protection.run()))
         try:
-            yield around.pods
+            yield context.pods
         finally:
             for task in running:
                 task.cancel()

@@ -107,14 +107,14 @@ class ControllerManager:
         self._options = options or ControllerManagerOptions()
         self._cache = Cache(client, client.clock, client.rng)
         recorder = Recorder(client, _NAME, socket.gethostname(), client.clock, client.rng)
-        self._around = ControllerContext(client, self._cache, recorder, PodIndex(self._cache))
+        self._context = ControllerContext(client, self._cache, recorder, PodIndex(self._cache))
         self._operator = self._declared()
 
     def _declared(self) -> Operator:
         operator = builtin_operator()
         declare_namespace_defaults(operator, self._options.root_certificate)
         declare_role_aggregation(operator)
-        self._node_lifecycle = declare_node_lifecycle(operator, self._around.pods, self._options.health)
+        self._node_lifecycle = declare_node_lifecycle(operator, self._context.pods, self._options.health)
         declare_endpoints(operator)
         declare_endpoint_mirroring(operator)
         declare_disruption(operator)
@@ -132,15 +132,15 @@ class ControllerManager:
         parts = dict(self._parts())
         async with asyncio.TaskGroup() as group:
             group.create_task(serve(self._client, self._operator, cache=self._cache), name="controllers")
-            group.create_task(self._supervisor.task("controllers/events", self._around.recorder.run).supervise())
+            group.create_task(self._supervisor.task("controllers/events", self._context.recorder.run).supervise())
             await self._cache.wait_synced()
-            self._around.pods.open()
+            self._context.pods.open()
             try:
                 async with asyncio.TaskGroup() as running:
                     for name, part in parts.items():
                         running.create_task(self._supervisor.task(name, part.run).supervise(), name=name)
             finally:
-                self._around.pods.close()
+                self._context.pods.close()
 
     def fault(self) -> str | None:
         """What the controllers cannot watch, and why."""
@@ -154,15 +154,15 @@ class ControllerManager:
 
     def _parts(self) -> Iterator[tuple[str, Runnable]]:
         """By the names of Kubernetes' own controllers."""
-        around = self._around
-        kinds = MetadataInformers(around)
-        yield "garbage-collector", GarbageCollector(around, kinds)
-        yield "resourcequota", QuotaUsage(around, kinds)
+        context = self._context
+        kinds = MetadataInformers(context)
+        yield "garbage-collector", GarbageCollector(context, kinds)
+        yield "resourcequota", QuotaUsage(context, kinds)
         yield "metadata-informers", kinds
-        yield "namespace", NamespaceDeletion(around)
-        yield "storage-protection", VolumeProtection(around)
-        yield "taint-eviction", TaintEviction(around)
-        yield "node-monitor", NodeMonitor(around, self._node_lifecycle, self._options.health)
-        yield "pod-garbage-collector", PodGarbageCollector(around, self._options.health)
+        yield "namespace", NamespaceDeletion(context)
+        yield "storage-protection", VolumeProtection(context)
+        yield "taint-eviction", TaintEviction(context)
+        yield "node-monitor", NodeMonitor(context, self._node_lifecycle, self._options.health)
+        yield "pod-garbage-collector", PodGarbageCollector(context, self._options.health)
         if self._options.scheduler:
-            yield "scheduler", Scheduler(around)
+            yield "scheduler", Scheduler(context)

@@ -12,7 +12,7 @@ from navarch.api import Kind
 from navarch.cache import Change
 from navarch.client import MergePatch, MetadataOnly, PartialObjectMetadata, Preconditions
 from navarch.client.bodies import Propagation
-from navarch.cluster.controllers.controller_context import ControllerContext, Workers
+from navarch.cluster.controllers.controller_context import ControllerContext
 from navarch.cluster.controllers.garbage_collection.metadata_informers import MetadataInformers
 from navarch.cluster.controllers.garbage_collection.owner_graph import (
     FOREGROUND,
@@ -22,6 +22,7 @@ from navarch.cluster.controllers.garbage_collection.owner_graph import (
     OwnerReferenceInfo,
     node_of,
 )
+from navarch.cluster.workers import Workers
 from navarch.errors import NotFound
 from navarch.queue import LOW, NORMAL
 
@@ -52,15 +53,15 @@ class GarbageCollector:
     The owner graph is kept from metadata alone. An owner that it does not have is asked for before anything is deleted.
     """
 
-    def __init__(self, around: ControllerContext, kinds: MetadataInformers) -> None:
-        self._client = around.client.using(manager="garbage-collector")
-        self._recorder = around.recorder
+    def __init__(self, context: ControllerContext, kinds: MetadataInformers) -> None:
+        self._client = context.client.using(manager="garbage-collector")
+        self._recorder = context.recorder
         self._graph = OwnerGraph()
         self._absent: OrderedDict[tuple[str, str], None] = OrderedDict()
         self._kinds = kinds
         kinds.subscribe(self._changed)
         self._workers: Workers[_GarbageItem] = Workers(
-            "garbage collection", around, self._attend, concurrency=_CONCURRENCY
+            "garbage collection", context.clock, context.rng, self._attend, concurrency=_CONCURRENCY
         )
 
     async def run(self) -> None:

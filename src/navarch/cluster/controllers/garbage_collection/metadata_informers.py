@@ -66,15 +66,15 @@ class MetadataInformers:
     knows.
     """
 
-    def __init__(self, around: ControllerContext) -> None:
-        self._around = around
+    def __init__(self, context: ControllerContext) -> None:
+        self._context = context
         self._subscribers: list[Told] = []
         self._watched: dict[Kind, _WatchedKind] = {}
         self._gone: dict[Kind, float] = {}
         self._news = asyncio.Event()
         self._begun = asyncio.Event()
-        self._definitions = around.cache.collection(CustomResourceDefinition)
-        self._pods = around.pods.collection
+        self._definitions = context.cache.collection(CustomResourceDefinition)
+        self._pods = context.pods.collection
         self._pod_changed = partial(self._told, self._pods.kind)
 
     def subscribe(self, told: Told) -> None:
@@ -96,7 +96,7 @@ class MetadataInformers:
     async def wait_synced(self) -> None:
         """Returns when every kind that is known was listed once, or cannot be listed for long."""
         try:
-            await within(self._around.clock, _SYNC_SECONDS, self._synced())
+            await within(self._context.clock, _SYNC_SECONDS, self._synced())
         except TimeoutError:
             late = [kind.resource for kind, watched in self._watched.items() if not watched.informer.synced]
             _log.warning("some kinds could not be listed, and are left out for now: %s", ", ".join(late))
@@ -116,7 +116,7 @@ class MetadataInformers:
                     self._news.clear()
                     await self._follow(group)
                     with contextlib.suppress(TimeoutError):
-                        await within(self._around.clock.liveness, self._patience(), self._news.wait())
+                        await within(self._context.clock.liveness, self._patience(), self._news.wait())
         finally:
             self._pods.unsubscribe(self._pod_changed)
             self._definitions.unsubscribe(self._definition_changed)
@@ -132,7 +132,7 @@ class MetadataInformers:
     async def _follow(self, group: asyncio.TaskGroup) -> None:
         """A server that cannot say what it serves takes nothing away."""
         try:
-            served = await self._around.client.discovery.all()
+            served = await self._context.client.discovery.all()
         except NavarchError as error:
             _log.warning("the kinds of the cluster could not be looked up: %s", error)
             return
@@ -144,7 +144,7 @@ class MetadataInformers:
         self._begun.set()
 
     async def _end_those_gone(self, kinds: set[Kind]) -> None:
-        now = self._around.clock.liveness.monotonic()
+        now = self._context.clock.liveness.monotonic()
         self._gone = {kind: self._gone.get(kind, now) for kind in kinds}
         for kind in [kind for kind, since in self._gone.items() if now - since >= _GONE_SECONDS]:
             del self._gone[kind]
@@ -153,6 +153,6 @@ class MetadataInformers:
     def _begin(self, group: asyncio.TaskGroup, kind: Kind) -> _WatchedKind:
         collection: Collection[Any] = Collection(Cached(kind, metadata_only=True))
         collection.subscribe(partial(self._told, kind))
-        around = self._around
-        informer = Informer(around.client, collection, None, around.clock, around.rng, may_go=True)
+        context = self._context
+        informer = Informer(context.client, collection, None, context.clock, context.rng, may_go=True)
         return _WatchedKind(informer, group.create_task(informer.run(), name=f"metadata of {kind.resource}"))

@@ -12,8 +12,9 @@ from navarch._base.backoff import Backoff
 from navarch.api import Key, Kind
 from navarch.cache import Change
 from navarch.client import Client, MetadataOnly
-from navarch.cluster.controllers.controller_context import ControllerContext, Workers
+from navarch.cluster.controllers.controller_context import ControllerContext
 from navarch.cluster.controllers.garbage_collection.metadata_informers import deletable
+from navarch.cluster.workers import Workers
 from navarch.errors import NavarchError, NotFound
 from navarch.k8s.core.v1 import Namespace, NamespaceCondition
 
@@ -118,11 +119,13 @@ _PODS: Final = ("", "pods")
 class NamespaceDeletion:
     """Empties namespaces that are being deleted, says in their conditions how far it is, and lets them go."""
 
-    def __init__(self, around: ControllerContext) -> None:
-        self._client = around.client.using(manager="namespace-controller")
-        self._clock = around.clock
-        self._namespaces = around.cache.collection(Namespace)
-        self._workers: Workers[Key] = Workers("deletion of namespaces", around, self._attend, backoff=_AGAIN)
+    def __init__(self, context: ControllerContext) -> None:
+        self._client = context.client.using(manager="namespace-controller")
+        self._clock = context.clock
+        self._namespaces = context.cache.collection(Namespace)
+        self._workers: Workers[Key] = Workers(
+            "deletion of namespaces", context.clock, context.rng, self._attend, backoff=_AGAIN
+        )
 
     async def run(self) -> None:
         """Works until it is cancelled."""

@@ -126,9 +126,9 @@ _LEASES: Final = Cached(Lease, namespaces=("kube-node-lease",))
 class NodeMonitor:
     """Triggers the controller for every node, every few seconds: that a node is silent is no event."""
 
-    def __init__(self, around: ControllerContext, lifecycle: Lifecycle, options: HealthOptions) -> None:
-        self._clock = around.clock.liveness
-        self._nodes = around.cache.collection(Node)
+    def __init__(self, context: ControllerContext, lifecycle: Lifecycle, options: HealthOptions) -> None:
+        self._clock = context.clock.liveness
+        self._nodes = context.cache.collection(Node)
         self._lifecycle = lifecycle
         self._options = options
 

@@ -19,11 +19,11 @@ _GONE: Final = "PodGC: node no longer exists"
 class PodGarbageCollector:
     """Deletes such pods for good, every few seconds."""
 
-    def __init__(self, around: ControllerContext, options: HealthOptions) -> None:
-        self._client = around.client
-        self._clock = around.clock.liveness
-        self._pods = around.pods
-        self._nodes = around.cache.collection(Node)
+    def __init__(self, context: ControllerContext, options: HealthOptions) -> None:
+        self._client = context.client
+        self._clock = context.clock.liveness
+        self._pods = context.pods
+        self._nodes = context.cache.collection(Node)
         self._options = options
         self._missed: dict[str, float] = {}
 

@@ -10,10 +10,11 @@ import msgspec
 from navarch.api import Dynamic, Key
 from navarch.cache import Change
 from navarch.client import Preconditions, StrategicPatch
-from navarch.cluster.controllers.controller_context import ControllerContext, Workers
+from navarch.cluster.controllers.controller_context import ControllerContext
 from navarch.cluster.controllers.pod_info import PodInfo, tolerations_of
 from navarch.cluster.controllers.scheduling.filters import tolerates
 from navarch.cluster.controllers.scheduling.node_info import node_info
+from navarch.cluster.workers import Workers
 from navarch.errors import NotFound
 from navarch.k8s.core.v1 import Node, Pod, Taint, Toleration
 
@@ -35,16 +36,16 @@ def seconds_tolerated(taints: Iterable[Taint], tolerations: Iterable[Toleration]
 class TaintEviction:
     """Deletes pods from nodes with taints of the effect NoExecute that they do not tolerate, or no longer."""
 
-    def __init__(self, around: ControllerContext) -> None:
-        self._client = around.client
-        self._clock = around.clock
-        self._recorder = around.recorder
-        self._pods = around.pods
-        self._nodes = around.cache.collection(Node)
+    def __init__(self, context: ControllerContext) -> None:
+        self._client = context.client
+        self._clock = context.clock
+        self._recorder = context.recorder
+        self._pods = context.pods
+        self._nodes = context.cache.collection(Node)
         self._taints: dict[str, tuple[Taint, ...]] = {}
         self._since: dict[str, float] = {}
         """Since when a pod tolerates what it does not tolerate for ever."""
-        self._workers: Workers[str] = Workers("eviction by taints", around, self._attend)
+        self._workers: Workers[str] = Workers("eviction by taints", context.clock, context.rng, self._attend)
 
     async def run(self) -> None:
         """Works until it is cancelled."""

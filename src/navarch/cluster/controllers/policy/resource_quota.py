@@ -11,9 +11,10 @@ import msgspec
 from navarch.api import Kind, Quantity, to_builtins
 from navarch.cache import Change
 from navarch.client import MergePatch, MetadataOnly
-from navarch.cluster.controllers.controller_context import ControllerContext, Workers
+from navarch.cluster.controllers.controller_context import ControllerContext
 from navarch.cluster.controllers.garbage_collection.metadata_informers import MetadataInformers
 from navarch.cluster.usage import Amounts, added, counted, in_scope, kind_behind, usage
+from navarch.cluster.workers import Workers
 from navarch.errors import NotFound
 from navarch.k8s.core.v1 import ResourceQuota
 
@@ -27,11 +28,11 @@ _A_MOMENT: Final = 0.2
 class QuotaUsage:
     """Keeps the status of quotas. Whatever changes in a namespace that has some is looked at a moment later."""
 
-    def __init__(self, around: ControllerContext, kinds: MetadataInformers) -> None:
-        self._client = around.client.using(manager="resourcequota-controller")
+    def __init__(self, context: ControllerContext, kinds: MetadataInformers) -> None:
+        self._client = context.client.using(manager="resourcequota-controller")
         self._kinds = kinds
-        self._quotas = around.cache.collection(ResourceQuota)
-        self._workers: Workers[str] = Workers("usage of quotas", around, self._attend)
+        self._quotas = context.cache.collection(ResourceQuota)
+        self._workers: Workers[str] = Workers("usage of quotas", context.clock, context.rng, self._attend)
         kinds.subscribe(self._changed)
 
     async def run(self) -> None:

@@ -36,14 +36,14 @@ _BINDING_SECONDS: Final = 600.0
 class PodVolumes:
     """Looks at the claims of pods. `changed` is called when claims, volumes or classes have changed."""
 
-    def __init__(self, around: ControllerContext, world: SchedulerSnapshot, changed: Callable[[], None]) -> None:
-        self._client = around.client
-        self._clock = around.clock
+    def __init__(self, context: ControllerContext, world: SchedulerSnapshot, changed: Callable[[], None]) -> None:
+        self._client = context.client
+        self._clock = context.clock
         self._world = world
         self._changed = changed
-        self._claims = around.cache.collection(PersistentVolumeClaim)
-        self._volumes = around.cache.collection(PersistentVolume)
-        self._classes = around.cache.collection(StorageClass)
+        self._claims = context.cache.collection(PersistentVolumeClaim)
+        self._volumes = context.cache.collection(PersistentVolume)
+        self._classes = context.cache.collection(StorageClass)
         self._news = asyncio.Event()
 
     def subscribe(self) -> None:
@@ -137,11 +137,11 @@ _PREEMPTING: Final = "preempting to accommodate a higher priority pod"
 class Binder:
     """Carries out what was decided, in the scheduler's name."""
 
-    def __init__(self, around: ControllerContext, name: str, volumes: PodVolumes) -> None:
+    def __init__(self, context: ControllerContext, name: str, volumes: PodVolumes) -> None:
         self._name = name
-        self._clock = around.clock
-        self._client = around.client.using(manager=name)
-        self._recorder = around.recorder
+        self._clock = context.clock
+        self._client = context.client.using(manager=name)
+        self._recorder = context.recorder
         self._volumes = volumes
 
     async def bind(self, pod: PodInfo, node: str) -> str:

@@ -17,8 +17,8 @@ from navarch.k8s.policy.v1 import PodDisruptionBudget
 class Budgets:
     """What budgets say of pods that would have to go."""
 
-    def __init__(self, around: ControllerContext) -> None:
-        self._budgets = around.cache.collection(PodDisruptionBudget)
+    def __init__(self, context: ControllerContext) -> None:
+        self._budgets = context.cache.collection(PodDisruptionBudget)
 
     def violated(self, pods: Iterable[PodInfo]) -> set[str]:
         """The uids of those whose end no budget allows, if all of them were to go, one after the other."""

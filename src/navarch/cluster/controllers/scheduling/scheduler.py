@@ -33,18 +33,18 @@ class Scheduler:
     A pod counts on its node from the moment of the decision, before the server has heard of it.
     """
 
-    def __init__(self, around: ControllerContext, name: str = DEFAULT_SCHEDULER) -> None:
+    def __init__(self, context: ControllerContext, name: str = DEFAULT_SCHEDULER) -> None:
         self.name = name
-        self._clock = around.clock
-        self._pods = around.pods
-        self._nodes: Collection[Node] = around.cache.collection(Node)
-        self._namespaces: Collection[Namespace] = around.cache.collection(Namespace)
+        self._clock = context.clock
+        self._pods = context.pods
+        self._nodes: Collection[Node] = context.cache.collection(Node)
+        self._namespaces: Collection[Namespace] = context.cache.collection(Namespace)
         self._world = SchedulerSnapshot(self._namespaces_with)
-        self._waiting = WaitingPods(around.clock)
-        self._volumes = PodVolumes(around, self._world, self._waiting.something_changed)
-        self._chooser = Chooser(self._world, around.rng, self._volumes.verdict)
-        self._binder = Binder(around, name, self._volumes)
-        self._budgets = Budgets(around)
+        self._waiting = WaitingPods(context.clock)
+        self._volumes = PodVolumes(context, self._world, self._waiting.something_changed)
+        self._chooser = Chooser(self._world, context.rng, self._volumes.verdict)
+        self._binder = Binder(context, name, self._volumes)
+        self._budgets = Budgets(context)
         self._told: dict[str, str] = {}
         self._slots = asyncio.Semaphore(_AT_ONCE)
 

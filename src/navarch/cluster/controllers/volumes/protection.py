@@ -10,8 +10,9 @@ from typing import Any, Final, NamedTuple
 from navarch.api import Key, encode
 from navarch.cache import Change, Collection
 from navarch.client import ALL, MergePatch
-from navarch.cluster.controllers.controller_context import ControllerContext, Workers
+from navarch.cluster.controllers.controller_context import ControllerContext
 from navarch.cluster.controllers.pod_info import PodInfo, pod_info
+from navarch.cluster.workers import Workers
 from navarch.errors import NotFound
 from navarch.k8s.core.v1 import PersistentVolume, PersistentVolumeClaim, Pod
 from navarch.k8s.storage.v1 import VolumeAttributesClass
@@ -49,10 +50,10 @@ class _Protected:
 class VolumeProtection:
     """Gives every such object a finalizer, and takes it off one that is to go when nobody uses it."""
 
-    def __init__(self, around: ControllerContext) -> None:
-        self._client = around.client
-        self._pods = around.pods
-        collection = around.cache.collection
+    def __init__(self, context: ControllerContext) -> None:
+        self._client = context.client
+        self._pods = context.pods
+        collection = context.cache.collection
         self._protected: dict[Kinds, _Protected] = {
             PersistentVolumeClaim: _Protected(
                 collection(PersistentVolumeClaim),
@@ -70,7 +71,9 @@ class VolumeProtection:
                 self._is_class_named,
             ),
         }
-        self._workers: Workers[_ProtectedItem] = Workers("protection of storage", around, self._attend)
+        self._workers: Workers[_ProtectedItem] = Workers(
+            "protection of storage", context.clock, context.rng, self._attend
+        )
 
     async def run(self) -> None:
         """Works until it is cancelled."""

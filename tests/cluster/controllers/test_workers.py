@@ -1,4 +1,4 @@
-"""What the parts of the control plane are built from."""
+"""The worker pool of controllers and simulated nodes."""
 
 from __future__ import annotations
 
@@ -10,25 +10,13 @@ import pytest
 
 from navarch._base.clock import ManualClock
 from navarch._base.tasks import cancel_and_wait
-from navarch.cache import Cache
-from navarch.client import Client
-from navarch.cluster.controllers.controller_context import ControllerContext, PodIndex, Workers
-from navarch.controller.events import Recorder
+from navarch.cluster.workers import Workers
 from navarch.errors import Conflict
-from scripted import ScriptedTransport
 
 
 @pytest.fixture
 def clock() -> ManualClock:
     return ManualClock()
-
-
-@pytest.fixture
-def around(clock: ManualClock) -> ControllerContext:
-    """Whatever a part needs, without a server."""
-    client = Client(ScriptedTransport(), clock=clock, rng=random.Random(1))
-    cache = Cache(client, clock, client.rng)
-    return ControllerContext(client, cache, Recorder(client, "test", "test", clock, client.rng), PodIndex(cache))
 
 
 async def while_running(work: Callable[[], Awaitable[None]], body: Callable[[], Awaitable[None]]) -> None:
@@ -42,7 +30,7 @@ async def _run(work: Callable[[], Awaitable[None]]) -> None:
     await work()
 
 
-async def test_key_that_fails_comes_again(around: ControllerContext, clock: ManualClock) -> None:
+async def test_key_that_fails_comes_again(clock: ManualClock) -> None:
     """Whatever it fails with; the others are not held up."""
     seen: list[str] = []
     faults: list[Exception] = [Conflict("changed", code=409), ValueError("overlooked")]
@@ -52,7 +40,7 @@ async def test_key_that_fails_comes_again(around: ControllerContext, clock: Manu
         if key == "bad" and faults:
             raise faults.pop()
 
-    workers: Workers[str] = Workers("test", around, handle, concurrency=1)
+    workers: Workers[str] = Workers("test", clock, random.Random(1), handle, concurrency=1)
     for key in ("bad", "good"):
         workers.queue.add(key)
 
@@ -63,7 +51,7 @@ async def test_key_that_fails_comes_again(around: ControllerContext, clock: Manu
     assert seen == ["bad", "good", "bad", "bad"]
 
 
-async def test_key_can_ask_to_be_looked_at_later(around: ControllerContext, clock: ManualClock) -> None:
+async def test_key_can_ask_to_be_looked_at_later(clock: ManualClock) -> None:
     """After the seconds that it returned."""
     seen: list[float] = []
 
@@ -72,7 +60,7 @@ async def test_key_can_ask_to_be_looked_at_later(around: ControllerContext, cloc
         seen.append(clock.monotonic())
         return 10.0 if len(seen) == 1 else None
 
-    workers: Workers[str] = Workers("test", around, handle)
+    workers: Workers[str] = Workers("test", clock, random.Random(1), handle)
     workers.queue.add("key")
 
     async def body() -> None:
