@@ -322,9 +322,9 @@ PARSERS: tuple[Parser, ...] = (
         "YAML bodies",
         _decoded("application/yaml"),
         (
-            "cluster/server/decoding.py",
-            "cluster/server/objects/fields/yaml_bodies.py",
-            "cluster/server/objects/fields/json_faults.py",
+            "cluster/server/objects/decoding.py",
+            "cluster/server/wire/yaml_bodies.py",
+            "cluster/server/wire/json_errors.py",
         ),
         YAML,
         (StatusError,),
@@ -381,7 +381,9 @@ PARSERS: tuple[Parser, ...] = (
     _texts("SPDY frames", _frames, "cluster/server/pipeline/streams/spdy/frames.py", errors=(SpdyError,)),
     _texts("parts of tokens", _token_part, "cluster/server/pipeline/access/signing.py", errors=(InvalidTokenError,)),
     _texts("references in commands", lambda text: expanded(text, {}), "cluster/nodes/pods/expansion.py"),
-    _texts("parts of a number", lambda text: part_of(text, 10, up=True), "cluster/controllers/workloads/fractions.py"),
+    _texts(
+        "parts of a number", lambda text: part_of(text, 10, up=True), "cluster/controllers.workloads.pod_creation.py"
+    ),
     _texts("indexes of jobs", lambda text: parse_indexes(text, 100), "cluster/controllers/workloads/jobs/indexes.py"),
     _texts("spans of time", lambda text: [*counted_units(text)], "schema/cel/spans.py"),
     _texts("paths of fields", lambda text: field_path(text, {"type": "object"}), "schema/fieldpaths.py"),

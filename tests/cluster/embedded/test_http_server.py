@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import pytest
 
 import navarch.cluster.embedded.http_server
+import navarch.cluster.embedded.responses
 from navarch._base.clock import SystemClock
 from navarch.cluster.embedded.credentials import ClusterAccess, ClusterAuthority, X509KeyPair
 from navarch.cluster.embedded.https_front import ThreadedCluster
@@ -251,7 +252,7 @@ def test_watch_streams_and_ends_when_its_reader_leaves(threaded: ThreadedCluster
 
 def test_reader_that_reads_nothing_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
     """When the connection holds no more and nothing moves; whoever reads beside it misses nothing."""
-    monkeypatch.setattr(navarch.cluster.embedded.http_server, "_PATIENCE", 0.3)
+    monkeypatch.setattr(navarch.cluster.embedded.responses, "_WRITE_SECONDS", 0.3)
     with ThreadedCluster() as threaded:
         caller = Caller(threaded.access)
         connection = caller.connect()

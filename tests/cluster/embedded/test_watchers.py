@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import navarch.cluster.embedded.http_connection
-import navarch.cluster.embedded.http_server
+import navarch.cluster.embedded.responses
 from navarch._base.clock import SystemClock
 from navarch.client import Client, Config
 from navarch.cluster.embedded.cluster import EmbeddedCluster
@@ -98,7 +98,7 @@ async def test_watcher_that_reads_nothing_harms_no_other(
     served: Served, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Thousands of events reach whoever reads, little waits for whoever does not, who is cut off in the end."""
-    monkeypatch.setattr(navarch.cluster.embedded.http_server, "_PATIENCE", 1.0)
+    monkeypatch.setattr(navarch.cluster.embedded.responses, "_WRITE_SECONDS", 1.0)
     most, seen = 0, list[str]()
     with ExitStack() as stack:
         await served.watching(stack)

@@ -60,7 +60,7 @@ async def test_what_it_does_not_have_it_does_not_serve(
     source: Source, feed: SharedEtcdWatch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Other keys, and the past beyond what is kept."""
-    monkeypatch.setattr(etcd_watch, "_KEPT", 2)
+    monkeypatch.setattr(etcd_watch, "_MOST_EVENTS", 2)
     assert feed.serves("/registry/pods/", 1)
     assert not feed.serves("/registry/pods/", 0)
     assert not feed.serves("/other/", 1)

@@ -22,7 +22,7 @@ from navarch.cluster.controllers.volumes.matching import (
     find_volume,
     is_fully_bound,
 )
-from navarch.controller.happenings import EventType
+from navarch.controller.event_records import EventType
 from navarch.errors import NavarchError, NotFound
 from navarch.k8s.core.v1 import PersistentVolume, PersistentVolumeClaim, Pod
 from navarch.k8s.storage.v1 import StorageClass

@@ -11,6 +11,7 @@ from navarch.cluster.controllers.services.backends import MANAGED_BY as ENDPOINT
 from navarch.cluster.controllers.services.backends import BackendPort, Ports
 from navarch.cluster.controllers.services.endpoint_slices import MANAGED_BY, SERVICE_NAME, UnchangedSlice, changes
 from navarch.cluster.controllers.services.endpoints import carry_out
+from navarch.controller.cache_reader import Lookup
 from navarch.controller.context import Context
 from navarch.controller.triggers import ByMetadata
 from navarch.k8s.core.v1 import EndpointAddress, Endpoints, EndpointSubset, Service

@@ -19,6 +19,7 @@ from navarch.cluster.controllers.services.endpoint_slices import (
     endpoint,
 )
 from navarch.cluster.controllers.services.endpoint_slices import labels_of as slice_labels
+from navarch.controller.cache_reader import Lookup
 from navarch.controller.context import Context
 from navarch.controller.contract import Result
 from navarch.controller.triggers import ByMetadata

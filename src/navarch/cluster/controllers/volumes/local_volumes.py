@@ -15,8 +15,8 @@ from navarch.cluster.controllers.volumes.matching import (
     asked_size,
     reference_to,
 )
+from navarch.controller.cache_reader import Lookup
 from navarch.controller.context import Context
-from navarch.controller.lookup import Lookup
 from navarch.controller.triggers import any_change
 from navarch.errors import NotFound
 from navarch.k8s.core.v1 import (

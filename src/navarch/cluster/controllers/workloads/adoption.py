@@ -12,7 +12,7 @@ from navarch.cache import Entry
 from navarch.client.target import Readable
 from navarch.cluster.controllers.workloads.pods import is_deleting
 from navarch.controller import ByMetadata, Context, Lookup, Result, Retry, any_change
-from navarch.controller.declared import Watchable
+from navarch.controller.declaration import Watchable
 from navarch.errors import NotFound
 from navarch.k8s.meta.v1 import LabelSelector
 from navarch.operator import Operator

@@ -26,7 +26,7 @@ from navarch.cluster.server.pipeline.streams.upgrades import (
     plain,
     stream_protocol,
 )
-from navarch.cluster.server.request import ApiRequest, Json, Reply, Socket, Upgrade
+from navarch.cluster.server.wire.request import ApiRequest, Json, Reply, Socket, Upgrade
 from navarch.cluster.streams import ContainerProcess, PodStreams, ProcessOptions
 from navarch.errors import ContainerError
 

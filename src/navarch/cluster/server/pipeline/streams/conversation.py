@@ -9,7 +9,7 @@ from typing import Annotated, Literal, NamedTuple, Protocol
 import msgspec
 
 from navarch.cluster.server.pipeline.streams.outcomes import failed
-from navarch.cluster.server.request import Json
+from navarch.cluster.server.wire.request import Json
 from navarch.cluster.streams import ContainerProcess
 from navarch.errors import ContainerError
 
