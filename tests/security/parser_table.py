@@ -382,7 +382,7 @@ PARSERS: tuple[Parser, ...] = (
     _texts("parts of tokens", _token_part, "cluster/server/pipeline/access/signing.py", errors=(InvalidTokenError,)),
     _texts("references in commands", lambda text: expanded(text, {}), "cluster/nodes/pods/expansion.py"),
     _texts(
-        "parts of a number", lambda text: part_of(text, 10, up=True), "cluster/controllers.workloads.pod_creation.py"
+        "parts of a number", lambda text: part_of(text, 10, up=True), "cluster/controllers/workloads/pod_creation.py"
     ),
     _texts("indexes of jobs", lambda text: parse_indexes(text, 100), "cluster/controllers/workloads/jobs/indexes.py"),
     _texts("spans of time", lambda text: [*counted_units(text)], "schema/cel/spans.py"),

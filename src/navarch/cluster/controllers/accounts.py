@@ -1,4 +1,4 @@
-"""The ServiceAccount `default` and the ConfigMap `kube-root-ca.crt` of every namespace."""
+"""Controllers of access: default ServiceAccounts and root certificates, ClusterRole aggregation, and certificate signing."""
 
 from __future__ import annotations
 

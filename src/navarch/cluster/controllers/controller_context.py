@@ -1,4 +1,4 @@
-"""What the parts of the control plane that are no controllers of one kind are built from."""
+"""`ControllerContext`: the client, cache, event recorder and pod index that all controllers share."""
 
 from __future__ import annotations
 
@@ -21,85 +21,85 @@ _log = logging.getLogger("navarch.cluster.controllers")
 
 K = TypeVar("K", bound=Hashable)
 
-Told = Callable[[PodInfo | None, PodInfo | None], None]
-"""A pod as it was, None if it came, and as it is, None if it went."""
+PodHandler = Callable[[PodInfo | None, PodInfo | None], None]
+"""Called with the old pod (None if it was added) and the new one (None if it was deleted)."""
 
 
 class PodIndex:
-    """What is known of pods. Indexes of the cache would have every pod decoded whole, several times for each change."""
+    """Every pod as `PodInfo`, by uid, node and claim, decoded once per change for all controllers."""
 
     def __init__(self, cache: Cache) -> None:
         self.collection: Collection[Pod] = cache.collection(Pod)
         self._pods: dict[str, PodInfo] = {}
         self._by_node: dict[str, dict[str, PodInfo]] = {}
         self._by_claim: dict[tuple[str, str], dict[str, PodInfo]] = {}
-        self._subscribers: list[Told] = []
+        self._subscribers: list[PodHandler] = []
 
     def open(self) -> None:
-        """Follows the pods from now on; everybody is told of those that are there."""
+        """Subscribes to the cache, and passes existing pods to the subscribers."""
         self.collection.subscribe(self._changed)
 
     def close(self) -> None:
-        """Follows them no more."""
+        """Unsubscribes from the cache."""
         self.collection.unsubscribe(self._changed)
 
-    def subscribe(self, told: Told) -> None:
-        """Tells of every change from now on, and of every pod that is there as one that came."""
+    def subscribe(self, handler: PodHandler) -> None:
+        """Calls `handler` for every change, and for every existing pod as an addition."""
         for pod in self._pods.values():
-            told(None, pod)
-        self._subscribers.append(told)
+            handler(None, pod)
+        self._subscribers.append(handler)
 
-    def unsubscribe(self, told: Told) -> None:
-        """Tells no more."""
-        self._subscribers.remove(told)
+    def unsubscribe(self, handler: PodHandler) -> None:
+        """Ends a subscription."""
+        self._subscribers.remove(handler)
 
     def get(self, uid: str) -> PodInfo | None:
-        """The pod of that uid."""
+        """Returns the pod of that uid."""
         return self._pods.get(uid)
 
     def all(self) -> Iterable[PodInfo]:
-        """Every pod."""
+        """Returns every pod."""
         return tuple(self._pods.values())
 
     def on_node(self, name: str) -> Iterable[PodInfo]:
-        """The pods of a node."""
+        """Returns the pods of a node."""
         return tuple(self._by_node.get(name, {}).values())
 
     def using(self, namespace: str, claim: str) -> Iterable[PodInfo]:
-        """The pods that use a claim."""
+        """Returns the pods that use a claim."""
         return tuple(self._by_claim.get((namespace, claim), {}).values())
 
     def _changed(self, change: Change) -> None:
         try:
             new = pod_info(change.new.data) if change.new is not None else None
         except msgspec.DecodeError as error:
-            _log.warning("pod %s is not looked at: %s", change.newest.key, error)
+            _log.warning("decoding pod %s failed: %s; controllers ignore it", change.newest.key, error)
             return
         old = self._pods.pop(change.newest.uid, None)
         if old is not None:
-            self._strike(old)
+            self._remove(old)
         if new is not None:
-            self._enter(new)
-        for told in tuple(self._subscribers):
+            self._add(new)
+        for handler in tuple(self._subscribers):
             try:
-                told(old, new)
-            except Exception:  # noqa: BLE001 - one must not keep the change from the others
-                _log.exception("%s failed for pod %s", told, change.newest.key)
+                handler(old, new)
+            except Exception:  # noqa: BLE001 - the other subscribers get the change
+                _log.exception("%s failed for pod %s", handler, change.newest.key)
 
-    def _enter(self, pod: PodInfo) -> None:
+    def _add(self, pod: PodInfo) -> None:
         self._pods[pod.uid] = pod
         if pod.node:
             self._by_node.setdefault(pod.node, {})[pod.uid] = pod
         for claim in pod.claims:
             self._by_claim.setdefault((pod.namespace, claim), {})[pod.uid] = pod
 
-    def _strike(self, pod: PodInfo) -> None:
-        _strike(self._by_node, pod.node, pod.uid)
+    def _remove(self, pod: PodInfo) -> None:
+        _remove(self._by_node, pod.node, pod.uid)
         for claim in pod.claims:
-            _strike(self._by_claim, (pod.namespace, claim), pod.uid)
+            _remove(self._by_claim, (pod.namespace, claim), pod.uid)
 
 
-def _strike(index: dict[K, dict[str, PodInfo]], key: K, uid: str) -> None:
+def _remove(index: dict[K, dict[str, PodInfo]], key: K, uid: str) -> None:
     found = index.get(key, {})
     found.pop(uid, None)
     if not found:
@@ -108,10 +108,9 @@ def _strike(index: dict[K, dict[str, PodInfo]], key: K, uid: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ControllerContext:
-    """What all parts share: the client they write with, the cache they read from, whom they tell of events, and what is
-    known of pods.
+    """The client, cache, event recorder and pod index of all controllers.
 
-    What a part asks of the cache, it asks when it is made: everything is listed once before any part runs.
+    A controller declares its collections of the cache when it is made: each kind is listed once before any controller runs.
     """
 
     client: Client
@@ -121,18 +120,18 @@ class ControllerContext:
 
     @property
     def clock(self) -> Clock:
-        """The clock that all waits go by."""
+        """The clock of all delays."""
         return self.client.clock
 
     @property
     def rng(self) -> random.Random:
-        """Where jitter comes from."""
+        """The source of jitter."""
         return self.client.rng
 
 
 class Runnable(Protocol):
-    """Something that works beside the controllers. It may be run again after it has failed."""
+    """A part of the controller manager. It may be run again after it has failed."""
 
     async def run(self) -> None:
-        """Works until it is cancelled."""
+        """Runs until it is cancelled."""
         ...

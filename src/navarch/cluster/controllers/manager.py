@@ -1,4 +1,4 @@
-"""`ControllerManager`: every built-in controller, the scheduler, and what else kube-controller-manager does, on one cache."""
+"""`ControllerManager`: runs every built-in controller and the scheduler on one cache."""
 
 from __future__ import annotations
 
@@ -59,11 +59,11 @@ _REPORTERS: Final = {
     "persistentvolume-binder": "persistentvolume-controller",
     "replicationcontroller": "replication-controller",
 }
-"""As whom Kubernetes' own speak in events."""
+"""The reporting components of events, as in Kubernetes."""
 
 
 def builtin_operator() -> Operator:
-    """What kube-controller-manager does, as one operator: each kind is watched once."""
+    """Returns one operator with the workload controllers, so that each kind is watched once."""
     operator = Operator("navarch-controllers", crds="ignore", election=False, check_permissions=False)
     operator.reporters.update(_REPORTERS)
     declare_cron_jobs(operator)
@@ -80,23 +80,25 @@ _NAME: Final = "navarch-controllers"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControllerManagerOptions:
-    """What may differ between clusters: the certificate that pods know the API server by, in PEM; where volumes of claims
-    are on the machine, and none are made if it is not said; whether pods are scheduled; and how long nodes may be silent.
+    """Options of a cluster's controllers.
+
+    `root_certificate` (PEM) is published in every namespace. `volumes` provisions claims; None disables it. `scheduler` schedules
+    pods. `health` has the time limits of nodes.
     """
 
     root_certificate: str = ""
     volumes: LocalVolumes | None = None
     scheduler: bool = True
     sign: Sign | None = None
-    """What signs certificates of clients; nobody does if it is not said."""
+    """Signs certificates of clients; None disables the signing controller."""
     health: HealthOptions = field(default_factory=HealthOptions)
 
 
 class ControllerManager:
-    """What Kubernetes runs beside its API server. `run` it; it sees the cluster through the client alone.
+    """Runs the controllers and the scheduler; it accesses the cluster only through the client.
 
-    Each part is a task of the `supervisor`. The controllers share one cache: if they fail, `run` raises, and a new control
-    plane is needed.
+    Each runnable is a task of the `supervisor`. The controllers share one cache: if they fail, `run` raises, and the caller
+    makes a new manager.
     """
 
     def __init__(
@@ -127,7 +129,7 @@ class ControllerManager:
         return operator
 
     async def run(self) -> None:
-        """Works until it is cancelled."""
+        """Runs the controllers until it is cancelled."""
         await self._prepare()
         parts = dict(self._parts())
         async with asyncio.TaskGroup() as group:
@@ -143,7 +145,7 @@ class ControllerManager:
                 self._context.pods.close()
 
     def fault(self) -> str | None:
-        """What the controllers cannot watch, and why."""
+        """Returns the first watch that fails, with its error; None if all work."""
         waiting = (f"watch of {each.name}: {each.error}" for each in self._cache.informers() if each.error)
         return next(waiting, None)
 
@@ -153,7 +155,7 @@ class ControllerManager:
                 await self._client.create(standard_class())
 
     def _parts(self) -> Iterator[tuple[str, Runnable]]:
-        """By the names of Kubernetes' own controllers."""
+        """Yields the runnables by the names of Kubernetes' controllers."""
         context = self._context
         kinds = MetadataInformers(context)
         yield "garbage-collector", GarbageCollector(context, kinds)

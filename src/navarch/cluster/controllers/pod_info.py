@@ -1,4 +1,4 @@
-"""Pods as the scheduler sees them."""
+"""`PodInfo`: the fields of a pod that controllers and the scheduler need, decoded once, with its resource requests."""
 
 from __future__ import annotations
 
@@ -239,7 +239,7 @@ class PodInfo(msgspec.Struct, eq=False, gc=False):
 
     @property
     def is_waiting(self) -> bool:
-        """Whether it needs a node, and may have one."""
+        """Returns True if it needs a node, and may have one."""
         return not (self.node or self.is_finished or self.is_deleting or self.is_gated)
 
 

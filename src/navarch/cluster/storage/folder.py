@@ -191,7 +191,7 @@ def _replay(path: Path, number: int, state: KeyspaceState, *, is_last: bool) -> 
 
 
 def _redo(record: WriteRecord, state: KeyspaceState) -> bool:
-    """Whether the record could follow what was there."""
+    """Returns True if the record could follow what was there."""
     if record.operation is RecordOperation.COMPACT:
         state.compact(min(record.revision, state.revision))
         return True

@@ -1,1 +1,1 @@
-"""Who belongs to whom: garbage collection, and the end of namespaces."""
+"""The garbage collector, and the deletion of namespaces."""

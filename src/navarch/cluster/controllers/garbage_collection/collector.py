@@ -1,4 +1,4 @@
-"""The garbage collector: what nobody owns any more goes, as its owners' deletion asked for."""
+"""`GarbageCollector`: deletes objects whose owners are gone, with the propagation policy that the deletion asked for."""
 
 from __future__ import annotations
 
@@ -80,7 +80,9 @@ class GarbageCollector:
         try:
             node = node_of(kind, change.new.data)
         except msgspec.DecodeError as error:
-            _log.warning("%s %s is left out of the owner graph: %s", kind.kind, change.new.key, error)
+            _log.warning(
+                "decoding %s %s failed: %s; the garbage collector ignores it", kind.kind, change.new.key, error
+            )
             return
         self._enqueue(self._graph.observe(node), LOW if change.initial else NORMAL)
 
@@ -157,13 +159,15 @@ class GarbageCollector:
         return found
 
     async def _live_owner(self, node: GraphNode, reference: OwnerReferenceInfo) -> bool | None:
-        """Whether the server has that owner; None if it is of a kind that cannot own the object, and is not looked for.
+        """Returns True if the server has that owner; None if it is of a kind that cannot own the object, and is not looked for.
 
         A kind that is not served raises `NotFound`, and comes again: nothing is deleted because of it.
         """
         kind = await self._client.discovery.kind(reference.api_version, reference.kind)
         if kind.namespaced and not node.key.namespace:
-            _log.info("%s names an owner in a namespace: %s %s", node, reference.kind, reference.name)
+            _log.info(
+                "%s has an owner reference to the namespaced %s %s; it is ignored", node, reference.kind, reference.name
+            )
             return None
         namespace = node.key.namespace if kind.namespaced else None
         try:

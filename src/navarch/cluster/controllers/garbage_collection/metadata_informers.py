@@ -1,4 +1,4 @@
-"""Watching everything, whatever kinds come and go."""
+"""`MetadataInformers`: watches the metadata of every kind, also of kinds that are added or removed."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def deletable(resources: Iterable[ApiResource]) -> dict[tuple[str, str], Kind]:
 
 
 class _WatchedKind(NamedTuple):
-    """Whoever keeps the metadata of one kind, and its task."""
+    """The informer of one kind, and its task."""
 
     informer: Informer
     task: asyncio.Task[None]
@@ -90,7 +90,7 @@ class MetadataInformers:
         for told in self._subscribers:
             try:
                 told(kind, change)
-            except Exception:  # noqa: BLE001 - one must not keep the change from the others
+            except Exception:  # noqa: BLE001 - the other subscribers get the change
                 _log.exception("%s failed for %s %s", told, kind.kind, change.newest.key)
 
     async def wait_synced(self) -> None:
@@ -99,7 +99,7 @@ class MetadataInformers:
             await within(self._context.clock, _SYNC_SECONDS, self._synced())
         except TimeoutError:
             late = [kind.resource for kind, watched in self._watched.items() if not watched.informer.synced]
-            _log.warning("some kinds could not be listed, and are left out for now: %s", ", ".join(late))
+            _log.warning("listing these kinds takes too long: %s; controllers start without them", ", ".join(late))
 
     async def _synced(self) -> None:
         await self._begun.wait()
@@ -134,7 +134,7 @@ class MetadataInformers:
         try:
             served = await self._context.client.discovery.all()
         except NavarchError as error:
-            _log.warning("the kinds of the cluster could not be looked up: %s", error)
+            _log.warning("discovery failed: %s; retried in 30 s", error)
             return
         found = collected(served, self._watched)
         wanted = {kind for name, kind in found.items() if name != (self._pods.kind.group, self._pods.kind.plural)}

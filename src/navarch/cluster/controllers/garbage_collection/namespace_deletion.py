@@ -1,4 +1,4 @@
-"""Namespaces that are being deleted: everything in them goes first, pods before all else."""
+"""`NamespaceDeletion`: deletes the content of a terminating namespace, pods first, then removes its finalizer."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Content:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is left, for sure."""
+        """Returns True if nothing is left, for sure."""
         return not (self.undiscovered or self.pods or self.faults or self.remaining)
 
     @property

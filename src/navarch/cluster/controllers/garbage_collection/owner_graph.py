@@ -1,4 +1,4 @@
-"""Who owns whom, by uid: what is known of it, and what is to be looked at when it changes."""
+"""`OwnerGraph`: owners and dependents by uid; returns the objects that a change affects."""
 
 from __future__ import annotations
 
@@ -60,16 +60,16 @@ class GraphNode:
 
     @property
     def waits_for_dependents(self) -> bool:
-        """Whether it is deleted in the foreground: it goes after what it owns."""
+        """Returns True if it is deleted in the foreground: it goes after what it owns."""
         return self.is_deleting and FOREGROUND in self.finalizers
 
     @property
     def leaves_orphans(self) -> bool:
-        """Whether what it owns is to lose it as an owner before it goes."""
+        """Returns True if what it owns is to lose it as an owner before it goes."""
         return self.is_deleting and ORPHAN in self.finalizers
 
     def is_meant_by(self, reference: OwnerReferenceInfo, child: GraphNode) -> bool:
-        """Whether `child` can own this by that reference: an owner is in the same namespace, or in none."""
+        """Returns True if `child` can own this by that reference: an owner is in the same namespace, or in none."""
         same = (reference.group, reference.kind, reference.name) == (self.kind.group, self.kind.kind, self.key.name)
         return same and self.key.namespace in {"", child.key.namespace}
 

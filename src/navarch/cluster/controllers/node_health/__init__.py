@@ -1,1 +1,1 @@
-"""Nodes that fall silent: what is said of them, and what becomes of their pods."""
+"""Controllers of node health: taints of silent nodes, eviction, and the garbage collection of pods."""

@@ -1,4 +1,4 @@
-"""Watches over nodes: one that falls silent, or says that it is not ready, is tainted, and its pods are not ready."""
+"""Node lifecycle: taints a node that is silent or not ready, and marks its pods not ready."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def ready_status(node: Node) -> str:
 
 
 def is_ready(node: Node) -> bool:
-    """Whether the node says that it is."""
+    """Returns True if the node says that it is."""
     return ready_status(node) == "True"
 
 

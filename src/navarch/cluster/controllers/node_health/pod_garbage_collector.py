@@ -1,4 +1,4 @@
-"""Pods that nobody looks after any more: of nodes that are gone, or never had one, or ended long ago."""
+"""`PodGarbageCollector`: deletes pods of missing nodes, terminating pods without a node, and old finished pods."""
 
 from __future__ import annotations
 

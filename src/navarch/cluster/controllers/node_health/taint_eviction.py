@@ -1,4 +1,4 @@
-"""Pods that do not tolerate what keeps their node from executing them: they are deleted, at once or after a while."""
+"""`TaintEviction`: deletes pods that do not tolerate a NoExecute taint of their node, at once or after a delay."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keeps the status of disruption budgets, which evictions go by."""
+"""Updates the status of PodDisruptionBudgets, which evictions check."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ class DisruptionVerdict:
 
     @property
     def allowed(self) -> int:
-        """How many more pods may be disturbed now."""
+        """Returns how many more pods may be disturbed now."""
         return max(self.current - self.desired, 0) if self.expected > 0 else 0
 
 
 def needs_scale(spec: PodDisruptionBudgetSpec) -> bool:
-    """Whether it has to be known how many pods there should be: a plain number of pods needs no more than them."""
+    """Returns True if it has to be known how many pods there should be: a plain number of pods needs no more than them."""
     return spec.max_unavailable is not None or isinstance(spec.min_available, str)
 
 
 def desired_healthy(spec: PodDisruptionBudgetSpec, expected: int) -> int:
-    """How many pods have to be healthy, of so many that there should be."""
+    """Returns how many pods have to be healthy, of so many that there should be."""
     if spec.max_unavailable is not None:
         return max(expected - part_of(spec.max_unavailable, expected, up=True), 0)
     return part_of(spec.min_available, expected, up=True)
@@ -109,7 +109,7 @@ def _budgets_of(entry: Entry, lookup: Lookup) -> Iterable[Key]:
 
 
 async def _expected(pods: Iterable[Pod], ctx: Context) -> int:
-    """How many pods their controllers should have, each asked once; pods of nobody do not count."""
+    """Returns how many pods their controllers should have, each asked once; pods of nobody do not count."""
     owners: dict[str, OwnerReference] = {}
     for pod in pods:
         if (owner := controller_of(pod)) is not None:

@@ -1,4 +1,4 @@
-"""The status of ValidatingAdmissionPolicies: what the types of the objects say of their expressions."""
+"""Updates the status of ValidatingAdmissionPolicies with the warnings of type checking."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Adds up what is used of resource quotas, when something changes that the server has not charged for: what goes, ends or
-was there before the quota.
+"""`QuotaUsage`: recomputes the usage of ResourceQuotas after changes that admission did not charge: deletions, pods that ended,
+and objects older than the quota.
 """
 
 from __future__ import annotations

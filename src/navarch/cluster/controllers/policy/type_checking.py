@@ -1,4 +1,4 @@
-"""What the types of the objects say of a policy's expressions. Apart from its controller, since it needs all of CEL."""
+"""Checks the expressions of a policy against the schemas of its kinds. Apart from its controller, since it imports CEL."""
 
 from __future__ import annotations
 

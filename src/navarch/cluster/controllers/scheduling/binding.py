@@ -1,4 +1,4 @@
-"""What the scheduler writes: bindings, conditions, events, and the end of pods that are in the way."""
+"""Writes of the scheduler: bindings, pod conditions, events, deletions of victims, and the volumes of a pod."""
 
 from __future__ import annotations
 

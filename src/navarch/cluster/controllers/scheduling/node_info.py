@@ -1,4 +1,4 @@
-"""Nodes as the scheduler sees them, with what is on them."""
+"""`NodeInfo`: the fields of a node that the scheduler needs, and the resources of the pods on it."""
 
 from __future__ import annotations
 
@@ -113,15 +113,15 @@ class NodeState:
         return found
 
     def has_room(self, requests: Amounts) -> bool:
-        """Whether a pod that asks for this much fits."""
+        """Returns True if a pod that asks for this much fits."""
         return len(self.pods) < self.most_pods and not (requests and self.shortages(requests))
 
     def is_too_small(self, requests: Amounts) -> bool:
-        """Whether a pod that asks for this much would not fit even if it were alone."""
+        """Returns True if a pod that asks for this much would not fit even if it were alone."""
         return any(amount > self.info.allocatable.get(name, 0) for name, amount in requests.items())
 
     def has_free(self, ports: Iterable[HostPort]) -> bool:
-        """Whether nobody on the node has any of these ports, on the same address or on all of them."""
+        """Returns True if nobody on the node has any of these ports, on the same address or on all of them."""
         return not any(
             protocol == taken_protocol
             and number == taken

@@ -1,4 +1,4 @@
-"""One decision: the best node for a pod, or why there is none."""
+"""Selects the best node for a pod by filters and scores, or returns the reasons why there is none."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def preference(pod: PodInfo, node: NodeInfo) -> int:
 
 
 def soft_taints(pod: PodInfo, node: NodeInfo) -> int:
-    """How many taints would rather keep the pod out."""
+    """Returns how many taints would rather keep the pod out."""
     tolerations = [each for each in tolerations_of(pod.tolerations) if each.effect in {None, "", _SOFT}]
     return sum(taint.effect == _SOFT and not tolerates(tolerations, taint) for taint in node.taints)
 
@@ -170,7 +170,7 @@ class Chooser:
         return self._best(pod, fitting, suited)
 
     def fits(self, pod: PodInfo, node: str) -> bool:
-        """Whether that node takes the pod as the world is now."""
+        """Returns True if that node takes the pod as the world is now."""
         state = self._world.nodes.get(node)
         if state is None or node in self._suited_to(pod).refused:
             return False

@@ -1,4 +1,4 @@
-"""How many pods of some kind are on each node, kept up to date pod by pod."""
+"""Counts of pods per topology domain, updated pod by pod, and the affinity terms that need them."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class CountQuery(Protocol):
     def __hash__(self) -> int: ...
 
     def matches(self, pod: PodInfo) -> bool:
-        """Whether the pod counts."""
+        """Returns True if the pod counts."""
         ...
 
 
@@ -145,7 +145,7 @@ class Counts:
         self._known: dict[CountQuery, Counter[str]] = {}
 
     def by_node(self, question: CountQuery) -> Mapping[str, int]:
-        """How many pods there are for it on each node that has some."""
+        """Returns how many pods there are for it on each node that has some."""
         found = self._known.pop(question, None)
         if found is None:
             found = Counter(pod.node for pod in self._pods() if question.matches(pod))

@@ -1,4 +1,4 @@
-"""Making room: which pods of lower priority have to go so that one of higher priority can be there."""
+"""Preemption: selects the pods of lower priority to delete so that a pod of higher priority fits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`Scheduler`: takes pods that wait, decides where they go, and binds them."""
+"""`Scheduler`: takes pending pods from the queue, selects a node for each, and binds them."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Scheduler:
         try:
             info = node_info(change.new.data)
         except msgspec.DecodeError as error:
-            _log.warning("expected a node that can be read, got %s: %s; no pod is placed on it", name, error)
+            _log.warning("decoding node %s failed: %s; no pod is scheduled to it", name, error)
             self._world.remove_node(name)
             return
         if self._world.set_node(info):
@@ -133,7 +133,7 @@ class Scheduler:
             try:
                 self._decide(group, pod)
             except Exception:  # noqa: BLE001 - one pod must not keep the others from their nodes
-                _log.exception("pod %s could not be looked at", pod.key)
+                _log.exception("scheduling pod %s failed", pod.key)
                 self._waiting.put_aside(pod)
                 self._slots.release()
             if self._clock.monotonic() - turned > _TURN_SECONDS:
@@ -159,7 +159,7 @@ class Scheduler:
         finally:
             self._slots.release()
         if fault:
-            _log.info("pod %s could not be bound to %s: %s", pod.key, node, fault)
+            _log.info("binding pod %s to node %s failed: %s", pod.key, node, fault)
             known = self._pods.get(pod.uid)
             if known is not None and not known.node:  # otherwise it is gone, or somebody else was faster
                 self._world.remove_pod(pod.uid)
@@ -176,7 +176,7 @@ class Scheduler:
             for victim in eviction.victims if eviction is not None else ():
                 await self._binder.preempt(victim, pod)
         except NavarchError as error:
-            _log.info("pod %s could not be told why it waits: %s", pod.key, error)
+            _log.info("writing the PodScheduled condition of pod %s failed: %s", pod.key, error)
         finally:
             self._slots.release()
 

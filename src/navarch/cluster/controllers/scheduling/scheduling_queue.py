@@ -1,4 +1,4 @@
-"""Pods that wait for a node: who is next, who has to wait a while, and who for something to change."""
+"""The scheduling queue: active pods by priority, pods in backoff, and unschedulable pods that wait for a change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the scheduler knows: nodes, the pods on them, and what is counted of both."""
+"""`SchedulerSnapshot`: the nodes, the pods on them and the pod counts that the scheduler decides by."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class SchedulerSnapshot:
         return pod
 
     def has_below(self, priority: int) -> bool:
-        """Whether there is a pod of lower priority anywhere."""
+        """Returns True if there is a pod of lower priority anywhere."""
         return any(each < priority and count for each, count in self._priorities.items())
 
     def _note_wishes(self, pod: PodInfo, sign: int) -> None:

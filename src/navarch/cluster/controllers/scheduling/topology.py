@@ -1,4 +1,4 @@
-"""Pods that are to be spread: topology spread constraints."""
+"""Filters and scores on other pods: inter-pod affinity and topology spread constraints."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ def _counts(
 
 
 def crowding(world: SchedulerSnapshot, pod: PodInfo, nodes: Collection[str]) -> Callable[[str], float] | None:
-    """How many of the pod's like are where each of `nodes` is: less is better. None if it does not matter."""
+    """Returns how many of the pod's like are where each of `nodes` is: less is better. None if it does not matter."""
     asked = [each for each in constraints_of(pod.constraints) if each.when_unsatisfiable == "ScheduleAnyway"]
     wanted: list[tuple[str, int, CountQuery]]
     if asked:

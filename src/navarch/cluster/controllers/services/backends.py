@@ -1,4 +1,4 @@
-"""What a service leads to: pods, their addresses and ports."""
+"""Backends of a service: the addresses and ports of its pods, and the subsets of its Endpoints."""
 
 from __future__ import annotations
 
@@ -113,12 +113,12 @@ class Backend:
 
 
 def has_pods(service: Service) -> bool:
-    """Whether the service leads to pods that it selects; where others lead is somebody else's to say."""
+    """Returns True if the service leads to pods that it selects; where others lead is somebody else's to say."""
     return bool(service.spec.selector) and service.spec.type != "ExternalName"
 
 
 def is_headless(service: Service) -> bool:
-    """Whether the service has no address of its own."""
+    """Returns True if the service has no address of its own."""
     return service.spec.cluster_ip == "None"
 
 
@@ -145,7 +145,7 @@ def address_of(pod: Pod, family: str) -> str:
 
 
 def is_ready(pod: Pod) -> bool:
-    """Whether the pod says so."""
+    """Returns True if the pod says so."""
     return any(each.type == "Ready" and each.status == "True" for each in pod.status.conditions or ())
 
 

@@ -1,4 +1,4 @@
-"""Endpoints that somebody writes by hand for a service without pods: shown as slices, too."""
+"""Mirrors Endpoints that users write for a service without a selector to EndpointSlices."""
 
 from __future__ import annotations
 

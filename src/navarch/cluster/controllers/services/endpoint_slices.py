@@ -1,4 +1,4 @@
-"""EndpointSlices of a service: which there should be, with as few changes as possible to those there are."""
+"""Computes the EndpointSlices of a service, with few changes to existing slices."""
 
 from __future__ import annotations
 

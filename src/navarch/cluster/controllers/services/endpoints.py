@@ -1,4 +1,4 @@
-"""Keeps Endpoints and EndpointSlices of services as their pods come, change and go."""
+"""Updates the Endpoints and EndpointSlices of services when their pods change."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def declare_endpoints(operator: Operator) -> None:
 
 
 async def _slices_written(service: Service, pods: list[Pod], zones: Mapping[str, str], ctx: Context) -> bool:
-    """Whether anything was to be written."""
+    """Returns True if anything was to be written."""
     existing, is_written = ctx.owned(EndpointSlice), False
     kept = UnchangedSlice(service.namespace, service.name, slice_labels(service))
     for family in service.spec.ip_families or ["IPv4"]:
@@ -121,7 +121,7 @@ async def carry_out(ctx: Context, kept: UnchangedSlice, wanted: SliceChanges) ->
 
 
 async def _endpoints_written(ctx: Context, wanted: Endpoints) -> bool:
-    """Whether anything was to be written. They are not owned by their service, but go with it by name."""
+    """Returns True if anything was to be written. They are not owned by their service, but go with it by name."""
     known = await ctx.get(Endpoints, wanted.name)
     if known is None:
         with contextlib.suppress(AlreadyExists):

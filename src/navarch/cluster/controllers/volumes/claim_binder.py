@@ -1,4 +1,4 @@
-"""Claims: each gets a volume that is there, or one that is made for it."""
+"""Binds each PersistentVolumeClaim to an existing volume or to a new one."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ class _ClaimBinding:
         return await self.ctx.get(StorageClass, name) if name else None
 
     async def _takes_default(self) -> bool:
-        """Whether the claim named no class and has one now: the default one, which came after it."""
+        """Returns True if the claim named no class and has one now: the default one, which came after it."""
         if self.claim.spec.storage_class_name is not None:
             return False
         marked = sorted(filter(_is_default, await self.ctx.list(StorageClass)), key=lambda each: each.name)
@@ -217,7 +217,7 @@ class _ClaimBinding:
 
 
 def _is_on(volume: PersistentVolume, node: str) -> bool:
-    """Whether the volume can be used on that node, by its name; other labels are the scheduler's to look at."""
+    """Returns True if the volume can be used on that node, by its name; other labels are the scheduler's to look at."""
     required = volume.spec.node_affinity.required if volume.spec.node_affinity is not None else None
     return required is None or any(
         node in (requirement.values or ())

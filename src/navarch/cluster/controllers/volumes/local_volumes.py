@@ -1,4 +1,4 @@
-"""Volumes that are folders on the machine."""
+"""Volumes in folders of the machine: their storage class, their provisioning and their reclaiming."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which of the volumes that are there suits a claim."""
+"""Matches volumes to claims by size, class, mode and claim reference."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ LOCAL: Final = "navarch.dev/local"
 
 
 def is_fully_bound(claim: PersistentVolumeClaim) -> bool:
-    """Whether the claim has a volume, and both know it."""
+    """Returns True if the claim has a volume, and both know it."""
     return bool(claim.spec.volume_name) and BIND_COMPLETED in (claim.annotations or {})
 
 
 def is_claimed_by(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
-    """Whether the volume is kept for this claim: by name, and by uid if it says one."""
+    """Returns True if the volume is kept for this claim: by name, and by uid if it says one."""
     reference = volume.spec.claim_ref
     if reference is None or (reference.namespace, reference.name) != (claim.namespace, claim.name):
         return False
@@ -69,7 +69,7 @@ def find_volume(claim: PersistentVolumeClaim, volumes: Iterable[PersistentVolume
 
 
 def suits(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
-    """Whether the claim could have this volume: it is large enough, of the same class and mode, and not to go."""
+    """Returns True if the claim could have this volume: it is large enough, of the same class and mode, and not to go."""
     if volume.metadata.deletion_timestamp is not None or size_of(volume) < asked_size(claim):
         return False
     if (volume.spec.volume_mode or "Filesystem") != (claim.spec.volume_mode or "Filesystem"):

@@ -1,4 +1,4 @@
-"""Claims that pods use, volumes that claims have, and classes that either has, stay until they are used no more."""
+"""`VolumeProtection`: keeps the finalizers of claims, volumes and classes that are in use."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ class VolumeProtection:
 
 
 def _is_one_running(pods: Iterable[PodInfo]) -> bool:
-    """Whether a pod has a node and has not ended."""
+    """Returns True if a pod has a node and has not ended."""
     return any(pod.node and not pod.is_finished for pod in pods)
 
 

@@ -1,4 +1,4 @@
-"""Which objects are an owner's: it takes in what matches its selector and is nobody's, and lets go of what no longer does."""
+"""Adopts objects that match an owner's selector and have no controller; releases those that no longer match."""
 
 from __future__ import annotations
 

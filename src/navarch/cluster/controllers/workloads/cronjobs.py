@@ -1,4 +1,4 @@
-"""The controller of CronJobs."""
+"""The CronJob controller: creates Jobs on a schedule."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def _is_late(cron_job: CronJob, at: datetime, ctx: Context) -> bool:
 
 
 async def _may_start(cron_job: CronJob, at: datetime, ctx: Context) -> bool:
-    """Whether this time was not dealt with yet, and others that still run do not speak against it."""
+    """Returns True if this time was not dealt with yet, and others that still run do not speak against it."""
     active = cron_job.status.active or []
     if cron_job.status.last_schedule_time == at or _job_name(cron_job, at) in {each.name for each in active}:
         return False

@@ -1,4 +1,4 @@
-"""Making and deleting pods, many at a time, and telling of it."""
+"""Creates and deletes pods in batches with events; computes percentages of replicas."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def part_of(value: int | str | None, whole: int, *, up: bool) -> int:
 
 
 def fenceposts(surge: int | str | None, unavailable: int | str | None, replicas: int) -> tuple[int, int]:
-    """How many pods there may be beyond `replicas`, and how many may be missing; never none of both: nothing could move.
+    """Returns how many pods there may be beyond `replicas`, and how many may be missing; never none of both: nothing could move.
 
     >>> fenceposts("25%", "25%", 3), fenceposts(0, "10%", 3)
     ((1, 0), (0, 1))
@@ -78,12 +78,12 @@ def pod_of(template: PodTemplateSpec, *, prefix: str = "", name: str = "") -> Po
 
 
 def is_ending(error: Exception) -> bool:
-    """Whether nothing can be made because the whole namespace is being deleted."""
+    """Returns True if nothing can be made because the whole namespace is being deleted."""
     return isinstance(error, Forbidden) and any(cause.reason == "NamespaceTerminating" for cause in error.causes)
 
 
 def slow_start_batches(count: int) -> list[int]:
-    """How many to make at a time: one, then twice as many each time, so that what cannot succeed fails once.
+    """Returns how many to make at a time: one, then twice as many each time, so that what cannot succeed fails once.
 
     >>> slow_start_batches(10)
     [1, 2, 4, 3]

@@ -1,4 +1,4 @@
-"""What a pod's status says about it."""
+"""Predicates on the status of a pod, and the order in which surplus pods are deleted."""
 
 from __future__ import annotations
 
@@ -91,27 +91,27 @@ _TERMINAL = frozenset({"Succeeded", "Failed"})
 
 
 def is_deleting(found: Object) -> bool:
-    """Whether somebody has asked for the object to go."""
+    """Returns True if somebody has asked for the object to go."""
     return found.metadata.deletion_timestamp is not None
 
 
 def is_terminal(pod: Pod) -> bool:
-    """Whether all of its containers have ended for good."""
+    """Returns True if all of its containers have ended for good."""
     return pod.status.phase in _TERMINAL
 
 
 def is_active(pod: Pod) -> bool:
-    """Whether it runs, or will."""
+    """Returns True if it runs, or will."""
     return not is_deleting(pod) and not is_terminal(pod)
 
 
 def is_terminating(pod: Pod) -> bool:
-    """Whether it is to go, and may still be running."""
+    """Returns True if it is to go, and may still be running."""
     return is_deleting(pod) and not is_terminal(pod)
 
 
 def is_ready(pod: Pod) -> bool:
-    """Whether it can serve."""
+    """Returns True if it can serve."""
     ready = _ready(pod)
     return ready is not None and ready.status == "True"
 
@@ -123,7 +123,7 @@ def ready_since(pod: Pod) -> datetime | None:
 
 
 def is_available(pod: Pod, min_ready_seconds: int | None, now: datetime) -> bool:
-    """Whether it has been ready for long enough."""
+    """Returns True if it has been ready for long enough."""
     if not min_ready_seconds:
         return is_ready(pod)
     since = ready_since(pod)

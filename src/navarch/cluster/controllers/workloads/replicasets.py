@@ -1,4 +1,4 @@
-"""ReplicaSet and ReplicationController: as many pods as are asked for."""
+"""The ReplicaSet and ReplicationController controllers: keep the requested number of pods."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Versions of a pod template, kept as ControllerRevisions: for StatefulSets and DaemonSets."""
+"""ControllerRevisions: the history of pod templates of StatefulSets and DaemonSets."""
 
 from __future__ import annotations
 

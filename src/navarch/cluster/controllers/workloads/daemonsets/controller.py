@@ -1,4 +1,4 @@
-"""The controller of DaemonSets."""
+"""The DaemonSet controller."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class FailureDelays:
         self._delays: dict[tuple[str, str], _Delay] = {}
 
     def may_replace(self, uid: str, node: str, now: datetime) -> bool:
-        """Whether a pod that failed may be replaced now; if so, the next one has to wait for longer."""
+        """Returns True if a pod that failed may be replaced now; if so, the next one has to wait for longer."""
         known = self._delays.get((uid, node))
         if known is not None and now < known.until:
             return False
@@ -170,7 +170,7 @@ def _is_rolling(daemon_set: DaemonSet) -> bool:
 
 
 def _limits(daemon_set: DaemonSet, wanted: int) -> RolloutLimits:
-    """How many nodes may be without a pod, or with two, while pods are renewed; never none of both."""
+    """Returns how many nodes may be without a pod, or with two, while pods are renewed; never none of both."""
     strategy = daemon_set.spec.update_strategy
     rolling = strategy.rolling_update if strategy and _is_rolling(daemon_set) else None
     if rolling is None:

@@ -1,4 +1,4 @@
-"""Which pods of a DaemonSet come and go next: no more of them at a time than is allowed."""
+"""Plans which pods of a DaemonSet to create and delete next, within the limits of the update strategy."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _tolerations(spec: PodSpec) -> list[Toleration]:
 
 
 def _is_same(one: Toleration, other: Toleration) -> bool:
-    """Whether they are about the same taint; how long it is tolerated is another matter."""
+    """Returns True if they are about the same taint; how long it is tolerated is another matter."""
     return (one.key, one.operator or "Equal", one.effect, one.value or "") == (
         other.key,
         other.operator,
@@ -98,7 +98,7 @@ def new_pod(daemon_set: DaemonSet, template_hash: str, node: str) -> Pod:
 
 
 def is_current(daemon_set: DaemonSet, template_hash: str, pod: Pod) -> bool:
-    """Whether the pod was made from the template as it is now."""
+    """Returns True if the pod was made from the template as it is now."""
     generation = daemon_set.annotations.get(_GENERATION_NOTE)
     same = generation is not None and pod.labels.get(_GENERATION) == generation
     return same or pod.labels.get(HASH) == template_hash
@@ -149,7 +149,7 @@ class Sight:
 
     @property
     def wanted(self) -> int:
-        """How many nodes should have a pod."""
+        """Returns how many nodes should have a pod."""
         return sum(fit.runs for fit in self.fits.values())
 
 

@@ -1,4 +1,4 @@
-"""The controller of Deployments: one step of a rollout at a time."""
+"""The Deployment controller: one step of a rollout per reconcile."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _tell_pause(deployment: Deployment, ctx: Context) -> None:
 
 
 def _is_scaled(rollout: Rollout) -> bool:
-    """Whether the Deployment asks for another number of pods than its ReplicaSets were sized for."""
+    """Returns True if the Deployment asks for another number of pods than its ReplicaSets were sized for."""
     return any(number_on(each, DESIRED) not in {None, rollout.bounds.replicas} for each in rollout.active)
 
 
@@ -99,7 +99,7 @@ def _active_or_latest(rollout: Rollout) -> ReplicaSet | None:
 
 
 def _is_saturated(rollout: Rollout) -> bool:
-    """Whether the new ReplicaSet has all pods that are wanted."""
+    """Returns True if the new ReplicaSet has all pods that are wanted."""
     new, wanted = rollout.new, rollout.bounds.replicas
     if new is None:
         return False
@@ -146,7 +146,7 @@ async def _recreate(rollout: Rollout) -> bool:
 
 
 def _has_pods(replica_set: ReplicaSet) -> bool:
-    """Whether there are pods of it that may still run, or might be for all that is known."""
+    """Returns True if there are pods of it that may still run, or might be for all that is known."""
     status = replica_set.status
     unseen = (status.observed_generation or 0) < replica_set.metadata.generation
     return unseen or bool(status.replicas or status.terminating_replicas)

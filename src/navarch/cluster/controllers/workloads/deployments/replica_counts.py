@@ -1,4 +1,4 @@
-"""What a Deployment says about itself, from what its ReplicaSets say."""
+"""Replica counts and status of a Deployment, computed from its ReplicaSets."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ class ReplicaBounds:
 
     @property
     def most(self) -> int:
-        """How many pods there may be at any time."""
+        """Returns how many pods there may be at any time."""
         return self.replicas + self.surge
 
     @property
     def fewest_available(self) -> int:
-        """How many pods have to serve at any time."""
+        """Returns how many pods have to serve at any time."""
         return self.replicas - self.unavailable
 
 
@@ -43,12 +43,12 @@ class ReplicaSetSize:
 
     @property
     def serving(self) -> int:
-        """How many of its pods serve, and will."""
+        """Returns how many of its pods serve, and will."""
         return min(self.available, self.asked)
 
     @property
     def lacking(self) -> int:
-        """How many of its pods do not serve."""
+        """Returns how many of its pods do not serve."""
         return self.asked - self.serving
 
 
@@ -133,7 +133,7 @@ _SKEW_SECONDS = 1.0
 
 
 def is_rolling(deployment: Deployment) -> bool:
-    """Whether old pods go as new ones come, and not before."""
+    """Returns True if old pods go as new ones come, and not before."""
     strategy = deployment.spec.strategy
     return strategy is None or strategy.type != "Recreate"
 
@@ -151,7 +151,7 @@ def bounds_of(deployment: Deployment) -> ReplicaBounds:
 
 
 def has_deadline(deployment: Deployment) -> bool:
-    """Whether it is told when no progress is made for too long."""
+    """Returns True if it is told when no progress is made for too long."""
     return deployment.spec.progress_deadline_seconds not in {None, _NO_LIMIT}
 
 
@@ -199,7 +199,7 @@ def _condition(kind: str, status: str, reason: str, message: str) -> DeploymentC
 
 
 def progressing(status: str, reason: str, message: str) -> DeploymentCondition:
-    """Whether the rollout goes on."""
+    """Returns True if the rollout goes on."""
     return _condition(_PROGRESSING, status, reason, message)
 
 
@@ -230,7 +230,7 @@ def _others(status: DeploymentStatus, kind: str) -> list[DeploymentCondition]:
 
 
 def is_complete(deployment: Deployment, status: DeploymentStatus) -> bool:
-    """Whether all pods are new and serve."""
+    """Returns True if all pods are new and serve."""
     counts = {status.updated_replicas or 0, status.replicas or 0, status.available_replicas or 0}
     return counts == {deployment.spec.replicas or 0}
 

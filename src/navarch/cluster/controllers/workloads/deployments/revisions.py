@@ -1,4 +1,4 @@
-"""Which ReplicaSet stands for which version of a Deployment's template, and what is noted on it."""
+"""Maps revisions of a Deployment's pod template to ReplicaSets, and writes their annotations."""
 
 from __future__ import annotations
 

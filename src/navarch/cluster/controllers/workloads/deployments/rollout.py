@@ -1,4 +1,4 @@
-"""The ReplicaSets of one Deployment as one reconcile sees and changes them."""
+"""`Rollout`: the ReplicaSets of one Deployment, read and written within one reconcile."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ class Rollout:
         return {DESIRED: str(self.bounds.replicas), MOST: str(self.bounds.most)}
 
     async def scale(self, replica_set: ReplicaSet, size: int, *, note: bool = False) -> bool:
-        """Whether its size had to be changed; with `note`, what it is sized for is noted even if not."""
+        """Returns True if its size had to be changed; with `note`, what it is sized for is noted even if not."""
         before = replica_set.spec.replicas or 0
         noted = all(replica_set.annotations.get(key) == value for key, value in self._sized_for.items())
         if before == size and (noted or not note):

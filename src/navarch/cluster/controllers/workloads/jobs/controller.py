@@ -1,4 +1,4 @@
-"""The controller of Jobs."""
+"""The Job controller."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def _pods_of(entry: Entry, lookup: Lookup) -> Iterable[Key]:
 
 
 def _is_orphaned(change: Change) -> bool:
-    """Whether a pod waits for its Job, and may wait in vain: it is to go, or nobody controls it."""
+    """Returns True if a pod waits for its Job, and may wait in vain: it is to go, or nobody controls it."""
     pod = change.new
     return pod is not None and FINALIZER.encode() in pod.data and (pod.deleting or pod.controller is None)
 
@@ -172,7 +172,7 @@ def _again(job: Job, wait: float | None, *, more: bool, ctx: Context) -> Result 
 
 
 def _tell_suspension(job: Job, ctx: Context) -> None:
-    """Whether it rests, once it has ever rested."""
+    """Returns True if it rests, once it has ever rested."""
     known = next((each for each in job.status.conditions or () if each.type == "Suspended"), None)
     now, status = ctx.now(), "True" if job.spec.suspend else "False"
     if is_deleting(job) or (known.status if known else "False") == status:
@@ -237,7 +237,7 @@ async def _manage(tally: Tally, ctx: Context) -> float | None:
 
 
 def _wanted(tally: Tally) -> int:
-    """How many pods should run at once."""
+    """Returns how many pods should run at once."""
     spec = tally.job.spec
     parallelism = 1 if spec.parallelism is None else spec.parallelism
     if spec.completions is None:

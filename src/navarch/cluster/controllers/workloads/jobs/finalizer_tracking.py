@@ -73,7 +73,7 @@ class Counting:
         return self.target is not None and self.target.type == "FailureTarget"
 
     def _has_ended(self, pod: Pod) -> bool:
-        """Whether it has; in a Job that fails, none goes on."""
+        """Returns True if it has; in a Job that fails, none goes on."""
         return pod.status.phase == "Succeeded" or self.tally.is_failed(pod) or self._fails
 
     def _counts(self, pod: Pod) -> bool:
@@ -82,7 +82,7 @@ class Counting:
         return pod.status.phase == "Succeeded" or judged(self._job.spec.pod_failure_policy, pod).counts
 
     def _is_awaited(self, pod: Pod) -> bool:
-        """Whether a pod that is to replace it needs to know it first."""
+        """Returns True if a pod that is to replace it needs to know it first."""
         index = index_of(pod)
         awaited = self.tally.to_replace.get(index) if index is not None and self.target is None else None
         return awaited is not None and awaited.metadata.uid == pod.metadata.uid

@@ -62,7 +62,7 @@ class Indexes:
         return Indexes.merged((*self.runs, *other.runs))
 
     def common(self, other: Indexes) -> int:
-        """How many indexes are in both."""
+        """Returns how many indexes are in both."""
         return len(self) + len(other) - len(self | other)
 
     def gaps(self, end: int) -> Iterator[range]:

@@ -1,4 +1,4 @@
-"""What a Job's policies make of a pod that failed, and of the parts that succeeded."""
+"""Pod failures of a Job: backoff, pod failure policy and success policy."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MOST_DOUBLINGS = 6
 
 
 def delay_of_pods(succeeded: Sequence[Pod], failed: Sequence[Pod], now: datetime) -> float:
-    """How many seconds from now a pod may be made: failures since the last success count."""
+    """Returns how many seconds from now a pod may be made: failures since the last success count."""
     last_success = max(map(finished_at, succeeded), default=None)
     failures = [pod for pod in failed if last_success is None or finished_at(pod) > last_success]
     return delay_left(len(failures), max(map(finished_at, failed), default=now), now)
@@ -71,7 +71,7 @@ class FailureVerdict:
 
     @property
     def counts(self) -> bool:
-        """Whether the failure counts towards the limits."""
+        """Returns True if the failure counts towards the limits."""
         return self.action != "Ignore"
 
 
@@ -112,7 +112,7 @@ def _ended_so(
 
 
 def success_of(policy: SuccessPolicy | None, completions: int, succeeded: Indexes) -> str:
-    """Which rule says that enough has succeeded; empty if none does."""
+    """Returns which rule says that enough has succeeded; empty if none does."""
     for number, rule in enumerate(policy.rules if policy else ()):
         if succeeded and _is_met(rule, completions, succeeded):
             return f"Matched rules at index {number}"

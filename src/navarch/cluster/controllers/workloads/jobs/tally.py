@@ -120,7 +120,7 @@ def completed(tally: Tally, active: int, now: datetime) -> JobCondition | None:
 
 
 def deadline_left(job: Job, now: datetime) -> float | None:
-    """How many seconds it may still run; None if it is not limited, or does not run."""
+    """Returns how many seconds it may still run; None if it is not limited, or does not run."""
     limit, begun = job.spec.active_deadline_seconds, job.status.start_time
     if limit is None or begun is None or job.spec.suspend:
         return None
@@ -134,17 +134,17 @@ _IGNORED = "batch.kubernetes.io/job-index-ignored-failure-count"
 
 
 def is_indexed(job: Job) -> bool:
-    """Whether each pod has a part of the work that is its own."""
+    """Returns True if each pod has a part of the work that is its own."""
     return job.spec.completion_mode == "Indexed"
 
 
 def is_tracked(pod: Pod) -> bool:
-    """Whether it has not been counted yet."""
+    """Returns True if it has not been counted yet."""
     return FINALIZER in pod.metadata.finalizers
 
 
 def replaces_failed_only(job: Job) -> bool:
-    """Whether a pod on its way out is replaced only when it has ended."""
+    """Returns True if a pod on its way out is replaced only when it has ended."""
     return job.spec.pod_replacement_policy == "Failed" or job.spec.pod_failure_policy is not None
 
 
@@ -181,13 +181,13 @@ class Tally:
         return [pod for pod in self.pods if is_terminating(pod)]
 
     def is_failed(self, pod: Pod) -> bool:
-        """Whether it failed; one that is on its way out counts as failed, unless it is to be waited for."""
+        """Returns True if it failed; one that is on its way out counts as failed, unless it is to be waited for."""
         if pod.status.phase == "Failed":
             return True
         return is_deleting(pod) and pod.status.phase != "Succeeded" and not replaces_failed_only(self.job)
 
     def is_valid(self, pod: Pod) -> bool:
-        """Whether it works on a part of the work that there is."""
+        """Returns True if it works on a part of the work that there is."""
         index = index_of(pod)
         return not is_indexed(self.job) or (index is not None and index < (self.job.spec.completions or 0))
 
@@ -234,14 +234,14 @@ class Tally:
 
     @cached_property
     def succeeded(self) -> int:
-        """How many pods, or indexes, have succeeded."""
+        """Returns how many pods, or indexes, have succeeded."""
         if is_indexed(self.job):
             return len(self.succeeded_indexes)
         return (self.job.status.succeeded or 0) + len(uncounted_of(self.job)[0]) + len(self.new_succeeded)
 
     @cached_property
     def failed(self) -> int:
-        """How many pods have failed, those left out that a policy ignores."""
+        """Returns how many pods have failed, those left out that a policy ignores."""
         counted = [pod for pod in self.new_failed if judged(self.job.spec.pod_failure_policy, pod).counts]
         return (self.job.status.failed or 0) + len(uncounted_of(self.job)[1]) + len(counted)
 

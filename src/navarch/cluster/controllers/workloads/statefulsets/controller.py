@@ -1,4 +1,4 @@
-"""The controller of StatefulSets: one pod after the other, or all at once."""
+"""The StatefulSet controller: pods in order, or in parallel."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ class ObservedSet:
             await self._update()
 
     async def _all(self, pods: Sequence[Pod], handle: Callable[[Pod], Awaitable[bool]]) -> bool:
-        """Whether every pod is as it should be; where order matters, none is looked at before the one before it is."""
+        """Returns True if every pod is as it should be; where order matters, none is looked at before the one before it is."""
         if self._ordered:
             for pod in pods:
                 if not await handle(pod):
@@ -170,7 +170,7 @@ class ObservedSet:
         return True
 
     async def _tend(self, pod: Pod) -> bool:
-        """Whether the next pod may be looked at."""
+        """Returns True if the next pod may be looked at."""
         if not pod.metadata.uid:
             await self.members.create(pod)
             return not self._ordered
@@ -218,7 +218,7 @@ class ObservedSet:
 
     @property
     def _allowed(self) -> int | None:
-        """How many pods may be missing at a time, if the set says so."""
+        """Returns how many pods may be missing at a time, if the set says so."""
         strategy = self.stateful_set.spec.update_strategy
         rolling = strategy.rolling_update if strategy else None
         if rolling is None or rolling.max_unavailable is None:

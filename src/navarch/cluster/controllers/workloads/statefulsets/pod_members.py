@@ -1,4 +1,4 @@
-"""The pods of one StatefulSet, and what is done to them."""
+"""The pods of one StatefulSet: their ordinals, names, labels and claims."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def ordinal_of(pod: Pod) -> int:
 
 
 def is_member(stateful_set: StatefulSet, pod: Pod) -> bool:
-    """Whether it is named after the set."""
+    """Returns True if it is named after the set."""
     found = _NAME.fullmatch(pod.name)
     return found is not None and found[1] == stateful_set.name
 
@@ -62,7 +62,7 @@ def identity_labels(stateful_set: StatefulSet, ordinal: int) -> dict[str, str]:
 
 
 def has_identity(pod: Pod) -> bool:
-    """Whether it has the label by which it is known."""
+    """Returns True if it has the label by which it is known."""
     return pod.labels.get(_POD_NAME) == pod.name
 
 
@@ -85,7 +85,7 @@ def claims_of(stateful_set: StatefulSet, ordinal: int) -> dict[str, PersistentVo
 
 
 def has_storage(stateful_set: StatefulSet, pod: Pod) -> bool:
-    """Whether its volumes are the ones that are its own."""
+    """Returns True if its volumes are the ones that are its own."""
     sources = {volume.name: volume.persistent_volume_claim for volume in pod.spec.volumes or ()}
     return all(
         (source := sources.get(volume)) is not None and source.claim_name == claim
@@ -141,7 +141,7 @@ def _owner(stateful_set: StatefulSet, pod: Pod) -> StatefulSet | Pod | None:
 
 
 def has_other_controller(claim: PersistentVolumeClaim, stateful_set: StatefulSet, pod: Pod) -> bool:
-    """Whether somebody else controls the claim."""
+    """Returns True if somebody else controls the claim."""
     return any(
         each.controller and not _names(each, stateful_set) and not _names(each, pod)
         for each in claim.metadata.owner_references
@@ -149,7 +149,7 @@ def has_other_controller(claim: PersistentVolumeClaim, stateful_set: StatefulSet
 
 
 def belongs_to_former(claim: PersistentVolumeClaim, owner: Object) -> bool:
-    """Whether it belongs to another object of the owner's name."""
+    """Returns True if it belongs to another object of the owner's name."""
     named = any(_names(each, owner) for each in claim.metadata.owner_references)
     return named and not is_owned_by(claim, owner)
 
