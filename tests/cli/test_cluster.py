@@ -102,7 +102,7 @@ def test_cluster_that_cannot_start_shows_its_log(program: Program) -> None:
         (program.root / "dev" / name).write_text("rubbish")
     result = program.run("cluster", "up", "--name", "dev")
     assert result.returncode == 1
-    assert "could not be started" in result.stderr
+    assert "did not start" in result.stderr
     assert "expected the certificate and the private key of an authority" in result.stderr
     assert [row["state"] for row in program.status()] == ["stopped"]
 

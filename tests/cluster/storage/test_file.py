@@ -279,7 +279,7 @@ async def test_files_that_somebody_else_harmed_are_written_anew(tmp_path: Path, 
         for key in ("/a", "/b", "/c"):
             await storage.put(key, key.encode(), expected=0)
         harm(the_log(folder))
-        with pytest.raises(WriteError, match="somebody"):
+        with pytest.raises(WriteError, match="another process"):
             await storage.put("/d", b"", expected=0)
         revision = await storage.put("/d", b"", expected=0)
         assert storage.fault is None
