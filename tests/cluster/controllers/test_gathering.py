@@ -1,4 +1,4 @@
-"""Whoever has many children looks at all of them seldom."""
+"""Controllers with many children reconcile them in batches."""
 
 from __future__ import annotations
 

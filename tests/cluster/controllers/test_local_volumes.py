@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from cluster.controllers.planes import controlled
+from cluster.controllers.managers import controlled
 from navarch.api import Quantity
 from navarch.client import MergePatch, Request, Response, Transport, WebSocket
 from navarch.cluster.controllers.manager import ControllerManagerOptions

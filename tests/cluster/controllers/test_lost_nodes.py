@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from cluster.controllers.planes import controlled
+from cluster.controllers.managers import controlled
 from navarch.api import format_time
 from navarch.client import MergePatch
 from navarch.cluster.controllers.manager import ControllerManagerOptions

@@ -1,4 +1,4 @@
-"""Which pod is the least loss."""
+"""The order in which surplus pods are deleted."""
 
 from __future__ import annotations
 

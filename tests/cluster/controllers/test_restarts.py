@@ -1,4 +1,4 @@
-"""Controllers that are killed and started again, whenever: what they were at is finished, and nothing is done twice."""
+"""Controllers that are killed at any moment finish their work after a restart, and do nothing twice."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from cluster.controllers.scheduled import container, node, pod
+from cluster.controllers.scheduler_objects import container, node, pod
 from navarch.cluster.controllers.pod_info import RequestingContainers, at_least, requested
 from navarch.cluster.controllers.scheduling.filters import matches_term, reason_against, tolerates
 from navarch.cluster.controllers.scheduling.node_info import NodeState

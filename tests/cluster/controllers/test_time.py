@@ -1,4 +1,4 @@
-"""What workloads do by the clock, in virtual time: nobody waits for minutes to pass."""
+"""Workloads follow the clock, in virtual time."""
 
 from __future__ import annotations
 

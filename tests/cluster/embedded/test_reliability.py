@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from chaos.waiting import until, until_none
-from cluster.controllers.planes import controlled
+from cluster.controllers.managers import controlled
 from cluster.nodes.machines import is_ready, long_while, processes_with, sleeping, status_of
 from navarch.api import Dynamic
 from navarch.client import Client, MergePatch, connect, load

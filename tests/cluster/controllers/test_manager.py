@@ -1,4 +1,4 @@
-"""The control plane as a whole: it can be ended and begun anew at any time, and whatever kinds come and go."""
+"""The controller manager can be stopped and started at any time, while kinds are added and removed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import copy
 
 import pytest
 
-from cluster.controllers.planes import controlled
+from cluster.controllers.managers import controlled
 from gadgets import DEFINITION, Gadget, installed
 from navarch.api import ObjectMeta, OwnerReference
 from navarch.client import MergePatch

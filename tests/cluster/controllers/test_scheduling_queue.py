@@ -1,10 +1,10 @@
-"""Pods that wait for a node: who comes next, and when those that nobody took come again."""
+"""The scheduling queue returns pods by priority, and retries unschedulable pods."""
 
 from __future__ import annotations
 
 import asyncio
 
-from cluster.controllers.scheduled import pod
+from cluster.controllers.scheduler_objects import pod
 from navarch._base.clock import ManualClock
 from navarch.cluster.controllers.pod_info import PodInfo
 from navarch.cluster.controllers.scheduling.scheduling_queue import WaitingPods

@@ -1,4 +1,4 @@
-"""A control plane for one test, on an embedded cluster."""
+"""Runs the controller manager for one test, on an embedded cluster."""
 
 from __future__ import annotations
 

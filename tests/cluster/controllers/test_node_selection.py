@@ -1,4 +1,4 @@
-"""Decisions of the scheduler: where pods go when several nodes suit them, and who has to make room."""
+"""The scheduler selects the best of several nodes, and preempts pods of lower priority."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from cluster.controllers.scheduled import Table, node, pod
+from cluster.controllers.scheduler_objects import Table, node, pod
 from navarch.cluster.controllers.pod_info import PodInfo
 from navarch.cluster.controllers.scheduling.preemption import make_room, no_room_message
 

@@ -1,4 +1,4 @@
-"""Pods and nodes as the scheduler sees them, for tests of its decisions."""
+"""Pods and nodes for tests of the scheduler's decisions."""
 
 from __future__ import annotations
 
