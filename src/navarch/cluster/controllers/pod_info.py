@@ -25,14 +25,14 @@ class _Resources(msgspec.Struct):
 
 
 class RequestingContainer(msgspec.Struct, rename="camel"):
-    """As much of a container as counts here."""
+    """The fields of a container that count for scheduling."""
 
     resources: _Resources = msgspec.field(default_factory=_Resources)
     restart_policy: str | None = None
 
 
 class RequestingContainers(msgspec.Struct, rename="camel"):
-    """As much of a pod's spec as counts here."""
+    """The fields of a pod's spec that count for its requests."""
 
     containers: list[RequestingContainer] = []
     init_containers: list[RequestingContainer] | None = None
@@ -186,7 +186,7 @@ _needing = msgspec.json.Decoder(_Needing)
 
 
 class _PodNeeds(NamedTuple):
-    """What the containers of a pod need of its node."""
+    """The resources and host ports that the containers of a pod need."""
 
     requests: Amounts
     at_least: Amounts
@@ -194,7 +194,7 @@ class _PodNeeds(NamedTuple):
 
 
 class PodInfo(msgspec.Struct, eq=False, gc=False):
-    """One version of a pod, with what it asks for already added up.
+    """One version of a pod, with the sum of its requests.
 
     `affinity`, `tolerations` and `constraints` are JSON: pods of one template have the same, and it is read once for all
     of them.

@@ -33,14 +33,14 @@ _ABSENT_KEPT: Final = 500
 
 
 class _GarbageItem(NamedTuple):
-    """An object in the queue, where namespaces take turns."""
+    """An object in the queue, which is fair between namespaces."""
 
     namespace: str
     uid: str
 
 
 class _Owners(NamedTuple):
-    """The owners of an object, by what becomes of it because of them."""
+    """The owners of an object: existing ones, missing ones, and those that wait for its deletion."""
 
     solid: list[OwnerReferenceInfo]
     dangling: list[OwnerReferenceInfo]

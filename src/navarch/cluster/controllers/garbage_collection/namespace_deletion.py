@@ -21,7 +21,7 @@ from navarch.k8s.core.v1 import Namespace, NamespaceCondition
 
 @dataclass(frozen=True, slots=True)
 class Remaining:
-    """Objects of one kind that are still there, and the finalizers that they wait for."""
+    """Remaining objects of one kind, and their finalizers."""
 
     kind: Kind
     count: int
@@ -30,7 +30,7 @@ class Remaining:
 
 @dataclass(frozen=True, slots=True)
 class DeletionFault:
-    """A kind whose objects could not be deleted."""
+    """A kind whose objects the server did not delete, with the error."""
 
     kind: Kind
     error: str
@@ -38,7 +38,7 @@ class DeletionFault:
 
 @dataclass(slots=True)
 class Content:
-    """What came of an attempt to empty a namespace.
+    """The result of one attempt to empty a namespace.
 
     While `pods` are there, nothing else has been looked at, and the conditions say what they said of it before: in
     Kubernetes, too, they do not name the pods.
@@ -117,7 +117,7 @@ _PODS: Final = ("", "pods")
 
 
 class NamespaceDeletion:
-    """Empties namespaces that are being deleted, says in their conditions how far it is, and lets them go."""
+    """Deletes the content of terminating namespaces, reports it in their conditions, then removes their finalizer."""
 
     def __init__(self, context: ControllerContext) -> None:
         self._client = context.client.using(manager="namespace-controller")
@@ -190,7 +190,7 @@ class NamespaceDeletion:
 
 
 class _NotEmptyError(NavarchError):
-    """Something is left; it is looked at again soon."""
+    """Objects remain in the namespace; it is retried soon."""
 
 
 async def _empty(client: Client, kind: Kind, namespace: str, content: Content) -> None:

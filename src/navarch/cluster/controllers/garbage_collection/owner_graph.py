@@ -15,7 +15,7 @@ ORPHAN: Final = "orphan"
 
 
 class OwnerReferenceInfo(msgspec.Struct, rename="camel", frozen=True):
-    """One owner, as an object names it."""
+    """One owner reference of an object."""
 
     api_version: str = ""
     kind: str = ""
@@ -48,7 +48,7 @@ _decoder = msgspec.json.Decoder(_OwnedObject)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GraphNode:
-    """One object: who it is, who owns it, and whether it is on its way out."""
+    """One object: its identity, its owner references, and whether it is terminating."""
 
     kind: Kind
     key: Key
@@ -92,7 +92,7 @@ def node_of(kind: Kind, data: bytes) -> GraphNode:
 
 
 class OwnerGraph:
-    """What was seen of every object. `observe` and `forget` say which objects have to be looked at because of it."""
+    """Every observed object. `observe` and `forget` return the objects that the change affects."""
 
     def __init__(self) -> None:
         self._nodes: dict[str, GraphNode] = {}

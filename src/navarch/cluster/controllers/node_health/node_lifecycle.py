@@ -41,7 +41,7 @@ _NO_EXECUTE: Final = "NoExecute"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HealthOptions:
-    """How long things may take, in seconds.
+    """Time limits of node health, in seconds.
 
     Nodes are looked at every so often (`look`). One that was silent for so long (`silence`), or has not reported at all
     since it came (`startup`), is lost. Pods that nobody looks after are looked for every so often (`sweep`); those of a
@@ -125,7 +125,7 @@ _LEASES: Final = Cached(Lease, namespaces=("kube-node-lease",))
 
 
 class NodeMonitor:
-    """Triggers the controller for every node, every few seconds: that a node is silent is no event."""
+    """Triggers the controller for every node every few seconds, since silence causes no event."""
 
     def __init__(self, context: ControllerContext, lifecycle: Lifecycle, options: HealthOptions) -> None:
         self._clock = context.clock.liveness

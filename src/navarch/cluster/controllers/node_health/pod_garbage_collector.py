@@ -17,7 +17,7 @@ _GONE: Final = "PodGC: node no longer exists"
 
 
 class PodGarbageCollector:
-    """Deletes such pods for good, every few seconds."""
+    """Force-deletes orphaned, terminating and old finished pods, every few seconds."""
 
     def __init__(self, context: ControllerContext, options: HealthOptions) -> None:
         self._client = context.client

@@ -34,7 +34,7 @@ def seconds_tolerated(taints: Iterable[Taint], tolerations: Iterable[Toleration]
 
 
 class TaintEviction:
-    """Deletes pods from nodes with taints of the effect NoExecute that they do not tolerate, or no longer."""
+    """Deletes pods whose node has a NoExecute taint that they do not tolerate, or no longer tolerate."""
 
     def __init__(self, context: ControllerContext) -> None:
         self._client = context.client

@@ -27,7 +27,7 @@ _PATIENCE: Final = timedelta(minutes=2)
 
 @dataclass(frozen=True, slots=True)
 class DisruptionVerdict:
-    """What a budget says."""
+    """The computed status of a budget."""
 
     current: int
     desired: int

@@ -26,7 +26,7 @@ _A_MOMENT: Final = 0.2
 
 
 class QuotaUsage:
-    """Keeps the status of quotas. Whatever changes in a namespace that has some is looked at a moment later."""
+    """Updates the status of quotas, a moment after any change in a namespace with quotas."""
 
     def __init__(self, context: ControllerContext, kinds: MetadataInformers) -> None:
         self._client = context.client.using(manager="resourcequota-controller")

@@ -62,7 +62,7 @@ _FAILED: Final = "compilation failed: "
 
 
 class _Typed(NamedTuple):
-    """A kind that the policy is about, and what its expressions can speak of then."""
+    """A kind that the policy matches, with the types of its CEL variables."""
 
     named: str
     environment: Mapping[str, Any]

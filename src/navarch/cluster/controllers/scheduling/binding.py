@@ -34,7 +34,7 @@ _BINDING_SECONDS: Final = 600.0
 
 
 class PodVolumes:
-    """Looks at the claims of pods. `changed` is called when claims, volumes or classes have changed."""
+    """Checks the claims of pods. Calls `changed` after a change of claims, volumes or classes."""
 
     def __init__(self, context: ControllerContext, world: SchedulerSnapshot, changed: Callable[[], None]) -> None:
         self._client = context.client
@@ -135,7 +135,7 @@ _PREEMPTING: Final = "preempting to accommodate a higher priority pod"
 
 
 class Binder:
-    """Carries out what was decided, in the scheduler's name."""
+    """Writes the decisions of the scheduler to the API server."""
 
     def __init__(self, context: ControllerContext, name: str, volumes: PodVolumes) -> None:
         self._name = name

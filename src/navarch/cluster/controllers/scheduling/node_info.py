@@ -40,7 +40,7 @@ _decoder = msgspec.json.Decoder(_NodeFields)
 
 
 class NodeInfo(msgspec.Struct, frozen=True):
-    """What a node says of itself. Two that are equal suit the same pods."""
+    """Labels, taints and capacity of a node. Equal ones accept the same pods."""
 
     name: str
     labels: dict[str, str]
@@ -62,7 +62,7 @@ def node_info(data: bytes) -> NodeInfo:
 
 
 class NodeState:
-    """A node and the pods that are on it, or will be in a moment. `add` and `remove` keep all sums up to date."""
+    """A node with its bound and assumed pods. `add` and `remove` update all sums."""
 
     __slots__ = ("_ports", "info", "most_pods", "name", "pods", "requested", "scored", "scores")
 

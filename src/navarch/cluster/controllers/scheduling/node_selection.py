@@ -94,12 +94,12 @@ VolumeFilter = Callable[[PodInfo], Verdict | None]
 
 
 class Unfit(Exception):  # noqa: N818 - it is no error: the pod has to wait
-    """The pod can be on no node at all, whatever nodes there are."""
+    """No node can ever run the pod."""
 
 
 @dataclass(slots=True)
 class Refused:
-    """Why no node takes the pod: reasons by node, and whether it would help if pods went."""
+    """The reasons of each node against the pod, and whether preemption would help."""
 
     total: int
     reasons: dict[str, list[str]] = field(default_factory=dict)
@@ -128,7 +128,7 @@ def explained(total: int, reasons: Iterable[str]) -> str:
 
 
 class _Suited:
-    """The nodes that suit pods of one shape by themselves, and what speaks for and against some of them."""
+    """The nodes that pass the static filters for pods of one shape, with their static scores."""
 
     def __init__(self, world: SchedulerSnapshot, pod: PodInfo) -> None:
         self.generation = world.generation
@@ -146,7 +146,7 @@ class _Suited:
 
 
 class Chooser:
-    """Decides where pods go, by what the world is at that moment."""
+    """Selects nodes by the current snapshot."""
 
     def __init__(self, world: SchedulerSnapshot, rng: random.Random, volumes: VolumeFilter = lambda _: None) -> None:
         self._world = world

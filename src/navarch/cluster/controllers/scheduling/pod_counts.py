@@ -20,7 +20,7 @@ NamespacesWith = Callable[[Labels], frozenset[str]]
 
 
 class Near(msgspec.Struct, frozen=True):
-    """One term: the pods that are meant, and by which label of nodes it is told what is near."""
+    """One affinity term: a query of pods, and a topology key of nodes."""
 
     pods: Selected
     topology_key: str
@@ -28,7 +28,7 @@ class Near(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class NearAndFar:
-    """What a pod wants near it and far from it, and what it would like, with weights: less than 0 is far."""
+    """The required affinity and anti-affinity terms of a pod, and the preferred ones with weights: negative is anti-affinity."""
 
     near: tuple[Near, ...] = ()
     far: tuple[Near, ...] = ()
@@ -39,7 +39,7 @@ _NOTHING = NearAndFar()
 
 
 class Terms:
-    """Reads the terms of pods, those of one template once."""
+    """Parses the terms of pods, once per pod template."""
 
     def __init__(self, namespaces_with: NamespacesWith) -> None:
         self._namespaces_with = namespaces_with
@@ -101,7 +101,7 @@ def with_keys(selector: Labels, labels: Mapping[str, str], keys: Iterable[str] |
 
 
 class CountQuery(Protocol):
-    """Which pods are counted. Questions that are equal are counted once."""
+    """Selects the pods to count. Equal queries are counted once."""
 
     def __hash__(self) -> int: ...
 
@@ -111,7 +111,7 @@ class CountQuery(Protocol):
 
 
 class Selected(msgspec.Struct, frozen=True):
-    """Pods of some namespaces, or of all (None), whose labels match; those that are being deleted may count or not."""
+    """Pods of some namespaces, or of all (None), whose labels match; with or without terminating ones."""
 
     namespaces: frozenset[str] | None
     labels: Labels
@@ -137,7 +137,7 @@ class OwnedPods(msgspec.Struct, frozen=True):
 
 
 class Counts:
-    """Answers questions by node; one that was asked before is answered at once, until it has not been for long."""
+    """Counts of pods by node for each query; keeps the counts of recent queries up to date."""
 
     def __init__(self, pods: Callable[[], Iterable[PodInfo]], capacity: int = 512) -> None:
         self._pods = pods

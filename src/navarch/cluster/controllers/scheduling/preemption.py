@@ -15,7 +15,7 @@ from navarch.k8s.policy.v1 import PodDisruptionBudget
 
 
 class Budgets:
-    """What budgets say of pods that would have to go."""
+    """Checks disruption budgets for the victims of a preemption."""
 
     def __init__(self, context: ControllerContext) -> None:
         self._budgets = context.cache.collection(PodDisruptionBudget)
@@ -53,7 +53,7 @@ _NO_HELP: Final = "Preemption is not helpful for scheduling"
 
 @dataclass(frozen=True, slots=True)
 class Eviction:
-    """A node, and those who have to leave it."""
+    """A node, and the victims on it."""
 
     node: str
     victims: tuple[PodInfo, ...]

@@ -28,7 +28,7 @@ _TURN_SECONDS: Final = 0.005
 
 
 class Scheduler:
-    """Schedules the pods that name it, one decision after the other; binding goes on beside that, many at once.
+    """Schedules the pods with its name, one decision at a time; bindings are written concurrently.
 
     A pod counts on its node from the moment of the decision, before the server has heard of it.
     """

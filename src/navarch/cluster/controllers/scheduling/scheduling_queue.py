@@ -18,7 +18,7 @@ _STALE_SECONDS: Final = 300.0
 
 
 class _WaitingPod:
-    """One pod. It is in the heap if and only if `place` is the one it has there."""
+    """One pod. It is in the heap if and only if `place` is its position there."""
 
     __slots__ = ("attempts", "not_before", "place", "pod", "since")
 
@@ -31,7 +31,7 @@ class _WaitingPod:
 
 
 class WaitingPods:
-    """Hands out pods by priority, then by how long they have waited.
+    """Returns pods by priority, then by their time in the queue.
 
     A pod that no node took is `put_aside`: it comes again when something has changed, though not before a delay that
     doubles from one second to ten, unless a node has come; and after five minutes in any case.

@@ -15,7 +15,7 @@ K = TypeVar("K")
 
 
 class SchedulerSnapshot:
-    """Kept up to date by what the watches show and by what the scheduler decides; nothing in it waits.
+    """Updated by watch events and by decisions of the scheduler; no method awaits.
 
     Pods on nodes that are not known are kept, and count as soon as the node is. `generation` grows whenever a node
     changes in a way that matters to where pods can go.

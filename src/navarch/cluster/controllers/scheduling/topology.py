@@ -100,7 +100,7 @@ _BY_DEFAULT: Final = ((_HOSTNAME, 3), ("topology.kubernetes.io/zone", 5))
 
 @dataclass(frozen=True, slots=True)
 class _Measured:
-    """One constraint and what there is of it: how many in each domain that counts."""
+    """One spread constraint, and the number of pods in each eligible domain."""
 
     places: Mapping[str, str]
     counts: Counter[str]

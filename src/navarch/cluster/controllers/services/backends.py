@@ -77,7 +77,7 @@ _FINISHED: Final = frozenset({"Succeeded", "Failed"})
 
 
 class BackendPort(NamedTuple):
-    """One port of a service, with the number that it has in a pod."""
+    """One port of a service, with its number in a pod."""
 
     name: str
     protocol: str
@@ -86,7 +86,7 @@ class BackendPort(NamedTuple):
 
 
 class Ports(tuple[BackendPort, ...]):  # noqa: SLOT001 - the hash is kept in it
-    """The ports of a service as some of its pods have them: there may be thousands, so they are hashed once."""
+    """The ports of a service in some of its pods; hashed once, since thousands of pods share them."""
 
     @cached_property
     def _hash(self) -> int:
@@ -98,7 +98,7 @@ class Ports(tuple[BackendPort, ...]):  # noqa: SLOT001 - the hash is kept in it
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """One pod of a service: how it is reached, and whether it is ready."""
+    """One pod of a service: its addresses, and whether it is ready."""
 
     pod: Pod
     address: str
@@ -155,7 +155,7 @@ def _hostname(service: Service, pod: Pod) -> str | None:
 
 
 class _Numbering:
-    """Which ports of a service its pods have: those that have the same numbers share what was found for the first."""
+    """Resolves the ports of a service in its pods; pods with the same numbers share the result."""
 
     def __init__(self, ports: Sequence[ServicePort]) -> None:
         self._ports = ports

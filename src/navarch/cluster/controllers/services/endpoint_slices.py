@@ -20,7 +20,7 @@ MOST: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class UnchangedSlice:
-    """For whom slices are kept, and the labels that they have."""
+    """The owner of slices, and their labels."""
 
     namespace: str
     name: str
@@ -29,7 +29,7 @@ class UnchangedSlice:
 
 @dataclass(slots=True)
 class SliceChanges:
-    """What to do: slices to make, to change (as they are, and as they are to be), and to delete."""
+    """The slices to create, to update (old and new) and to delete."""
 
     create: list[EndpointSlice] = field(default_factory=list)
     update: list[tuple[EndpointSlice, EndpointSlice]] = field(default_factory=list)

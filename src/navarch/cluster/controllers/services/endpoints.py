@@ -33,7 +33,7 @@ _MOST_SECONDS: Final = 1.0
 
 
 class Pace:
-    """When each service was last written, and how long to wait before it is written again."""
+    """The last write of each service, and the delay before the next one."""
 
     def __init__(self) -> None:
         self._written: dict[Key, float] = {}

@@ -83,7 +83,7 @@ def _is_default(storage: StorageClass) -> bool:
 
 @dataclass(slots=True)
 class _ClaimBinding:
-    """One look at one claim."""
+    """One reconcile of one claim."""
 
     claim: PersistentVolumeClaim
     ctx: Context

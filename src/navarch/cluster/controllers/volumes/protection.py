@@ -48,7 +48,7 @@ class _Protected:
 
 
 class VolumeProtection:
-    """Gives every such object a finalizer, and takes it off one that is to go when nobody uses it."""
+    """Adds the protection finalizer to claims, volumes and classes; removes it from a terminating one that is not in use."""
 
     def __init__(self, context: ControllerContext) -> None:
         self._client = context.client

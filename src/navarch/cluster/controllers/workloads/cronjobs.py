@@ -23,7 +23,7 @@ _DELTA_SECONDS = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """The last time that has come, if any has, and whether so many were missed that something may be wrong."""
+    """The last due time, if there is one, and whether suspiciously many times were missed."""
 
     at: datetime | None
     many_missed: bool = False

@@ -55,7 +55,7 @@ class _Delay:
 
 
 class FailureDelays:
-    """Remembers failures by DaemonSet and node; one that has not failed for long begins anew."""
+    """Backoff of failed pods by DaemonSet and node; it restarts after a time without failures."""
 
     def __init__(self) -> None:
         self._delays: dict[tuple[str, str], _Delay] = {}
@@ -96,7 +96,7 @@ def _everybody(_: Entry, lookup: Lookup) -> Iterable[Key]:
 
 
 class _Daemons:
-    """Reconciles DaemonSets, and remembers which pods failed on which node."""
+    """Reconciles DaemonSets; keeps the backoff of failed pods per node."""
 
     def __init__(self) -> None:
         self._failures = FailureDelays()

@@ -39,7 +39,7 @@ _NO_NETWORK = "node.kubernetes.io/network-unavailable"
 
 
 class Fit(NamedTuple):
-    """Whether a node should get a pod, and whether one that is there may stay."""
+    """Says whether a node should get a pod, and whether an existing pod may stay."""
 
     runs: bool
     stays: bool
@@ -122,7 +122,7 @@ def _named(terms: Iterable[NodeSelectorTerm]) -> Iterator[str]:
 
 @dataclass(slots=True)
 class DaemonPlan:
-    """The nodes that get a pod, and the pods that go."""
+    """The nodes that get a pod, and the pods to delete."""
 
     create: list[str] = field(default_factory=list)
     delete: list[Pod] = field(default_factory=list)
@@ -132,7 +132,7 @@ class DaemonPlan:
 
 
 class RolloutLimits(NamedTuple):
-    """How many nodes may have two pods at a time, and how many none."""
+    """The number of nodes that may have two pods at a time (surge), and none (unavailable)."""
 
     surge: int
     unavailable: int
@@ -140,7 +140,7 @@ class RolloutLimits(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """The nodes with what they are fit for, the pods of each, and what is to be known of a pod."""
+    """The nodes with their eligibility and pods, and predicates on pods."""
 
     fits: Mapping[str, Fit]
     pods: Mapping[str, Sequence[Pod]]
@@ -250,7 +250,7 @@ def _known(pod: Pod | None) -> Pod:
 
 
 def _with_surge(sight: Sight, limits: RolloutLimits) -> DaemonPlan:
-    seen = _Seen()
+    seen = _ObservedNodes()
     for node, pods in sight.pods.items():
         _look_at(node, pods, sight, seen)
     spare = max(seen.available - sight.wanted, 0)
@@ -259,7 +259,7 @@ def _with_surge(sight: Sight, limits: RolloutLimits) -> DaemonPlan:
 
 
 @dataclass(slots=True)
-class _Seen:
+class _ObservedNodes:
     """What was found on the nodes so far: how many serve and how many have two pods; and those with an old pod.
 
     Of these, `useless` have one that does not serve, `candidates` one that does; `misplaced` serve where none should be,
@@ -274,7 +274,7 @@ class _Seen:
     superseded: list[Pod] = field(default_factory=list)
 
 
-def _look_at(node: str, pods: Iterable[Pod], sight: Sight, seen: _Seen) -> None:
+def _look_at(node: str, pods: Iterable[Pod], sight: Sight, seen: _ObservedNodes) -> None:
     pair = _pair(pods, sight)
     serving = (pair.old or pair.new) if pair else None
     seen.available += serving is not None and sight.is_available(serving)
@@ -286,7 +286,7 @@ def _look_at(node: str, pods: Iterable[Pod], sight: Sight, seen: _Seen) -> None:
         _place(node, pair.old, sight, seen)
 
 
-def _place(node: str, old: Pod, sight: Sight, seen: _Seen) -> None:
+def _place(node: str, old: Pod, sight: Sight, seen: _ObservedNodes) -> None:
     serves, fit = sight.is_available(old), sight.fits.get(node)
     if fit is not None and fit.runs:
         (seen.candidates if serves else seen.useless).append(node)

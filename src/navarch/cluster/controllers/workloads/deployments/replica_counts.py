@@ -13,7 +13,7 @@ from navarch.k8s.apps.v1 import Deployment, DeploymentCondition, DeploymentStatu
 
 @dataclass(frozen=True, slots=True)
 class ReplicaBounds:
-    """How many pods a Deployment asks for, how many more there may be, and how many of them may be missing."""
+    """The replicas of a Deployment, its surge and its unavailable pods, as numbers."""
 
     replicas: int
     surge: int

@@ -40,7 +40,7 @@ async def let_go(pod: Pod, ctx: Context) -> Pod | None:
 
 @dataclass(frozen=True)
 class Counting:
-    """One step of it. `target` is how the Job is going to end, if that is decided."""
+    """One step of the counting. `target` is the decided end of the Job, if there is one."""
 
     tally: Tally
     target: JobCondition | None

@@ -165,7 +165,7 @@ def uncounted_of(job: Job) -> tuple[set[str], set[str]]:
 
 @dataclass(frozen=True)
 class Tally:
-    """A Job and its pods as they are now."""
+    """A Job and the current state of its pods."""
 
     job: Job
     pods: list[Pod]

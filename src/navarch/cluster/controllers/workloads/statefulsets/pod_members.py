@@ -160,7 +160,7 @@ def _names(reference: OwnerReference, owner: Object) -> bool:
 
 
 class StatefulPods:
-    """Makes, mends and deletes pods with their claims, and tells of it."""
+    """Creates, repairs and deletes pods and their claims, with events."""
 
     def __init__(self, stateful_set: StatefulSet, ctx: Context) -> None:
         self._set = stateful_set
