@@ -54,7 +54,7 @@ class _Write:
 
     @property
     def result(self) -> Stored | None:
-        """What the key has after it."""
+        """The value of the key after the write."""
         _, revision, key, value = self.record
         return Stored(key, value, revision) if self.record.operation is RecordOperation.PUT else None
 
@@ -212,23 +212,23 @@ class FileStorage(StateReader):
 
     def _failed(self, error: BaseException) -> None:
         if self._fault is None:
-            _logger.error("could not write to %s: %s; writes are refused, and tried again", self._folder, error)
+            _logger.error("writing to %s failed: %s; writes fail until one succeeds", self._folder, error)
         self._fault = f"could not write to {self._folder}: {error}"
         self._is_displaced = self._is_displaced or isinstance(error, DisplacedError)
 
     def _recovered(self) -> None:
         if self._fault is not None:
-            _logger.warning("%s is written again", self._folder)
+            _logger.warning("writing to %s succeeds again", self._folder)
             self._fault = None
 
     def _is_snapshot_due(self) -> bool:
         return self._snapshot is None and self._log.size >= self._snapshot_due and not self._state.history.failure
 
     def _log_begun(self, revision: int, job: asyncio.Future[None]) -> None:
-        """What was written up to here is what the snapshot shows; what comes now is in the new log."""
+        """Starts the snapshot of all writes so far; later writes are in the new log."""
         self._job = None
         if error := job.exception():
-            _logger.warning("could not begin a new log in %s: %s", self._folder, error)
+            _logger.warning("creating a new log in %s failed: %s", self._folder, error)
             self._snapshot_due = self._log.size + self._options.snapshot_after
             self._is_displaced = isinstance(error, DisplacedError)
         else:
@@ -240,13 +240,13 @@ class FileStorage(StateReader):
         """Without it nothing is lost: the logs before it are still there."""
         self._snapshot = None
         if error := snapshot.exception():
-            _logger.warning("could not write a snapshot to %s: %s", self._folder, error)
+            _logger.warning("writing a snapshot to %s failed: %s", self._folder, error)
         else:
             self._snapshot_due = max(self._options.snapshot_after, snapshot.result())
         self._begin_job()
 
     def _rewrite(self, items: list[Stored], revision: int) -> None:
-        """In a thread: a new log, behind a snapshot of all items."""
+        """Writes a snapshot of all items and a new log; runs in a thread."""
         self._lock_file = lock_again(self._folder, self._lock_file)
         log = WriteAheadLog(rewrite(self._folder, items, revision))
         self._log.close()

@@ -1,12 +1,12 @@
-"""The folder of a file store: its lock, its snapshots, and its logs.
+"""The folder of a file storage: its lock, its snapshots and its logs.
 
-    lock                          held by the process that has the store open; holds its process id
-    00000000000000000042.snapshot what all keys had at revision 42
-    00000000000000000042.log      what was written after revision 42
-    mark                          the log that was written last, and how long it was
+    lock                          locked by the process that uses the storage; contains its process id
+    00000000000000000042.snapshot the values of all keys at revision 42
+    00000000000000000042.log      the writes after revision 42
+    mark                          the name and the length of the last log
 
-A file gets its name when it is complete; once a snapshot has, the logs and snapshots before it are no longer needed.
-A log that is missing, or shorter than the mark says, was lost or cut off by somebody else: that is an error.
+A file gets its name when it is complete; a snapshot replaces the logs and snapshots before it. A log that is missing, or
+shorter than its mark, is an error: another process has removed or truncated it.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def lock_again(folder: Path, file: int) -> int:
 
 
 def recover(folder: Path, limits: HistoryLimits) -> tuple[KeyspaceState, Path]:
-    """What the folder holds, and the log to go on with. Raises `DamagedStorageError`."""
+    """Reads the folder; returns its state and the current log. Raises `DamagedStorageError`."""
     _remove_unfinished(folder)
     snapshots, logs = _numbered(folder, _SNAPSHOT), _numbered(folder, _LOG)
     newest = max(snapshots, default=None)
@@ -100,12 +100,12 @@ def log_path(folder: Path, revision: int) -> Path:
 
 
 def mark_path(folder: Path) -> Path:
-    """Where it is noted how long the last log was."""
+    """Returns the file that holds the length of the last log."""
     return folder / "mark"
 
 
 def mark_of(log: Path, size: int) -> bytes:
-    """What is noted: always as many bytes, so that it is overwritten as a whole."""
+    """Returns the content of the mark, of constant length, so that one write replaces it."""
     return f"{log.name} {size:020d}\n".encode()
 
 
@@ -206,7 +206,7 @@ def _cut_off(path: Path, size: int, intact: int) -> None:
     """Removes what a last write that did not end has left; nobody was told that it had been done."""
     if size == intact:
         return
-    _logger.warning("cutting off %d bytes of a write that did not end from %s", size - intact, path)
+    _logger.warning("truncating %d bytes of an incomplete write from %s", size - intact, path)
     file = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
     try:
         os.ftruncate(file, intact)
@@ -235,7 +235,7 @@ def _payloads(items: Iterable[Stored], revision: int) -> Iterator[bytes]:
 
 
 def _write_durably(path: Path, parts: Iterable[bytes]) -> int:
-    """Whoever sees a file of that name sees all of it, whenever the machine fails."""
+    """Writes a file atomically: after a crash it is complete or missing."""
     unfinished = path.with_name(path.name + _UNFINISHED)
     try:
         with os.fdopen(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "wb") as file:
