@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 
-from navarch.cluster.server.kinds.builtin.go_time import micro_time_fault, time_fault
+from navarch.cluster.server.kinds.builtin.generic.go_time import micro_time_fault, time_fault
 
 _LENGTHS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 

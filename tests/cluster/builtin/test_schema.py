@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from navarch.cluster.server.kinds.builtin.schema import schema_of
+from navarch.cluster.server.kinds.builtin.generic.schema import schema_of
 
 Json = dict[str, Any]
 

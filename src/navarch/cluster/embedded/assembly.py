@@ -12,8 +12,8 @@ from navarch._base.clock import Clock
 from navarch._base.supervisor import SupervisedTask, Supervisor
 from navarch.cluster.embedded.storage_probe import StorageProbe
 from navarch.cluster.server.kinds.builtin import builtin_types
-from navarch.cluster.server.kinds.builtin.addresses import ServiceAddresses
 from navarch.cluster.server.kinds.builtin.event_expiry import EventExpiry
+from navarch.cluster.server.kinds.builtin.networking.allocator import ServiceAllocator
 from navarch.cluster.server.kinds.custom import Conversion, ConversionWebhooks, CustomKinds, scale
 from navarch.cluster.server.objects.registry import Registry
 from navarch.cluster.server.objects.storage_reflector import Followers
@@ -80,7 +80,7 @@ class Assembled:
 
     def __init__(self, materials: Materials) -> None:
         storage, clock, rng = materials.storage, materials.clock, materials.rng
-        self.service_addresses = addresses = ServiceAddresses(clock, rng)
+        self.service_addresses = addresses = ServiceAllocator(clock, rng)
         self._catalog = Catalog(builtin_types(clock, addresses))
         self._registry = Registry(storage)
         self._watches = Watches(storage, clock)

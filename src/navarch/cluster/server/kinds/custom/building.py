@@ -7,7 +7,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from navarch.cluster.server.kinds.builtin.cells.age import Ages
+from navarch.cluster.server.kinds.builtin.generic.columns import Ages
 from navarch.cluster.server.kinds.custom.columns import cells_of, columns_of
 from navarch.cluster.server.kinds.custom.conversion import Conversion
 from navarch.cluster.server.kinds.custom.jsonpath import compile_path

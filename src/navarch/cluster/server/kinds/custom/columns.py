@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from navarch.cluster.server.kinds.builtin.cells.age import Ages
+from navarch.cluster.server.kinds.builtin.generic.columns import Ages
 from navarch.cluster.server.kinds.custom.jsonpath import Visits, compile_path
 from navarch.cluster.server.objects.types import Column
 from navarch.cluster.server.wire.request import Json

@@ -9,7 +9,7 @@ from typing import Final
 from navarch._base.background import Background
 from navarch._base.supervisor import cause_of
 from navarch.api import format_time, truncate_to_seconds
-from navarch.cluster.server.kinds.builtin.cells.age import Ages
+from navarch.cluster.server.kinds.builtin.generic.columns import Ages
 from navarch.cluster.server.kinds.custom.building import custom_types
 from navarch.cluster.server.kinds.custom.cleanup import Cleanup
 from navarch.cluster.server.kinds.custom.conditions import (

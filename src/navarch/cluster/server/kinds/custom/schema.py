@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
-from navarch.cluster.server.kinds.builtin.schema import struct_of
-from navarch.cluster.server.kinds.builtin.shapes import Where
+from navarch.cluster.server.kinds.builtin.generic.go_types import Where
+from navarch.cluster.server.kinds.builtin.generic.schema import struct_of
 from navarch.cluster.server.kinds.custom.shaping import compile_filling, compile_knowing
 from navarch.cluster.server.wire.budget import RequestBudget, cel_budget, opened
 from navarch.cluster.server.wire.go_text import go_kind

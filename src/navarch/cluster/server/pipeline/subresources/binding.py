@@ -16,7 +16,6 @@ from navarch.cluster.server.wire.request import Json, Reply
 from navarch.cluster.server.wire.status_errors import StatusError, bad_request, conflict
 
 __all__ = ["bind", "bind_by_name"]
-
 _BINDING: Final = "io.k8s.api.core.v1.Binding"
 
 

@@ -13,7 +13,6 @@ from navarch.cluster.server.wire.request import Json
 from navarch.cluster.server.wire.status_errors import StatusError, forbidden
 
 __all__ = ["count_down"]
-
 _VIOLATION: Final = "Cannot evict pod as it would violate the pod's disruption budget."
 _ALLOWED: Final = "DisruptionAllowed"
 _SERVER: Final = "kube-apiserver"

@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from navarch.cluster.server.kinds.builtin.checks.common import selects
+from navarch.cluster.server.kinds.builtin.generic.checks import selects
 from navarch.cluster.server.objects.registry import Found, decoded, retry_on_conflict
 from navarch.cluster.server.objects.types import ResourceType
 from navarch.cluster.server.objects.views import stored_form
@@ -21,7 +21,6 @@ from navarch.cluster.server.wire.request import Json, Reply
 from navarch.cluster.server.wire.status_errors import StatusError, bad_request
 
 __all__ = ["evict"]
-
 _EVICTION: Final = "io.k8s.api.policy.v1.Eviction"
 _UNPROTECTED: Final = frozenset({"Succeeded", "Failed", "Pending"})
 _TARGET: Final = {

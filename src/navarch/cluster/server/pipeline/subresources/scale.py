@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from navarch.cluster.server.kinds.builtin.cells.texts import selector as selector_text
+from navarch.cluster.server.kinds.builtin.generic.columns import selector as selector_text
 from navarch.cluster.server.objects.registry import CHANGED
 from navarch.cluster.server.pipeline.endpoints.call import Call
 from navarch.cluster.server.pipeline.endpoints.scaling import (
@@ -24,7 +24,6 @@ from navarch.cluster.server.wire.request import Json, Reply
 from navarch.cluster.server.wire.status_errors import bad_request, conflict, invalid
 
 __all__ = ["scale"]
-
 _REPLICAS: Final = ("f:spec", "f:replicas")
 
 

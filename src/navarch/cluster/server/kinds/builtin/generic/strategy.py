@@ -1,0 +1,269 @@
+"""Rules, which hold what is special about one built-in kind, and the strategies that apply them."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice
+from typing import Any
+
+import msgspec
+
+from navarch.api.names import DNS_SUBDOMAIN
+from navarch.cluster.server.kinds.builtin.generic.checks import finalizer_name
+from navarch.cluster.server.kinds.builtin.generic.columns import Cells, Rows
+from navarch.cluster.server.kinds.builtin.generic.schema import BuiltinSchema
+from navarch.cluster.server.objects.metadata import immutable_faults, metadata_faults, metadata_update_faults
+from navarch.cluster.server.objects.types import Operation
+from navarch.cluster.server.reset_fields import ResetFields
+from navarch.cluster.server.wire.request import Json
+from navarch.cluster.server.wire.status_errors import MOST_CAUSES
+from navarch.errors import Cause
+
+
+def nothing(*_: Any) -> None:
+    """Does nothing."""
+
+
+def no_causes(*_: Any) -> list[Cause]:
+    """Finds no fault."""
+    return []
+
+
+def no_warnings(*_: Any) -> list[str]:
+    """Has nothing to say."""
+    return []
+
+
+def no_fields(_: Json) -> Mapping[str, str]:
+    """Nothing that a field selector could name."""
+    return {}
+
+
+def no_grace(_value: Json, _asked: int | None) -> int:
+    """Deleted at once."""
+    return 0
+
+
+def path_segment_faults(name: str) -> Sequence[str]:
+    """The server's sentences about a name that only has to fit into a path: those of roles, for example."""
+    if name in {".", ".."}:
+        return [f"may not be '{name}'"]
+    return [f"may not contain '{mark}'" for mark in ("/", "%") if mark in name]
+
+
+class Rules(msgspec.Struct, frozen=True, kw_only=True):
+    """The rules of a kind; what is not given is what most kinds do."""
+
+    default: Callable[[Json], None] = nothing
+    create: Callable[[Json, Operation], None] = nothing
+    update: Callable[[Json, Json, Operation], None] = nothing
+    update_status: Callable[[Json, Json, Operation], None] = nothing
+    """What the server itself notes in a status that is written as a subresource."""
+    check: Callable[[Json], Iterable[Cause]] = no_causes
+    check_new: Callable[[Json], Iterable[Cause]] = no_causes
+    """What is looked for in a new object only."""
+    check_update: Callable[[Json, Json], Iterable[Cause]] = no_causes
+    check_status: Callable[[Json, Json], Iterable[Cause]] = no_causes
+    """What is wrong with a status that is written as a subresource."""
+    warnings: Callable[[Json, Json | None], Iterable[str]] = no_warnings
+    name_faults: Callable[[str], Sequence[str]] = DNS_SUBDOMAIN.faults
+    """The server's sentences about the name of an object."""
+    counts_generation: bool = False
+    """Whether `metadata.generation` counts the changes of everything but metadata and status."""
+    grace_seconds: Callable[[Json, int | None], int] = no_grace
+    fields: Callable[[Json], Mapping[str, str]] = no_fields
+    allows_unconditional_update: bool = True
+    """Whether an update may leave out the version that it replaces."""
+    never_empty: tuple[str, ...] = ()
+    """The way to a map that is refused when nothing is in it: what is said then is that it is empty, not that it is not there."""
+    empty_lists: tuple[tuple[str, ...], ...] = ()
+    """The ways to lists that Go writes if nothing is in them: who sends an empty one owns it, though it is stored as none."""
+    counts_labels: bool = False
+    """Whether the generation counts the changes of labels, too."""
+    checks_metadata: bool = True
+    """Whether faults of the metadata are told beside others; else they are told only if there are no others."""
+    counts_annotations: bool = False
+    """Whether the generation counts the changes of annotations, too."""
+    qualifies_finalizers: bool = True
+    """Whether a finalizer that is not Kubernetes' own has to say whose it is."""
+    cells: Cells | None = None
+    """The row of an object in a table; None shows its name and age."""
+    subresources: Mapping[str, type[BuiltinStrategy]] = {}
+    """Strategies of subresources that are a part of the object; any other `status` has a `StatusStrategy`."""
+    creates_on_update: bool = False
+    """Whether an update of an object that does not exist creates it."""
+    returns_deleted: bool = False
+    """Whether a deletion returns the object instead of a Status."""
+    mark_deleted: Callable[[Json], None] | None = None
+    """Changes an object that is marked for deletion."""
+    convert: Callable[[Sequence[Json], str], Awaitable[list[Json]]] | None = None
+    """Converts objects to another apiVersion; None for kinds with one shape."""
+    storage_version: str = ""
+    """The version that is stored; "" is the version that is served."""
+    storage_prefix: str = ""
+    """The prefix of the keys in etcd, below `/registry/`; "" is the name of the resource."""
+
+
+_NOT_COUNTED = frozenset({"metadata", "status", "apiVersion", "kind"})
+_MOST_WARNINGS = 100
+"""No more are looked for: a reply has room for about eighty."""
+
+
+class BuiltinStrategy:
+    """What depends on a built-in kind."""
+
+    def __init__(
+        self,
+        schema: BuiltinSchema,
+        rules: Rules,
+        rows: Rows,
+        reset_fields: ResetFields,
+        *,
+        subresource: str = "",
+        namespaced: bool,
+    ) -> None:
+        self._schema = schema
+        self._rules = rules
+        self._rows = rows
+        self._reset_fields = reset_fields
+        self._written = reset_fields.of(subresource)
+        self._namespaced = namespaced
+
+    def default(self, value: Json) -> None:
+        """Makes the object what Go would write, and fills in defaults."""
+        holder, name = _holder(value, self._rules.never_empty)
+        is_empty = holder is not None and holder.get(name) == {}
+        empty = [way for way in self._rules.empty_lists if _at(value, way) == []]
+        self._schema.normalize(value)
+        if is_empty and holder is not None:
+            holder[name] = {}
+        for way in empty:
+            _put(value, way, [])
+        self._rules.default(value)
+
+    def prepare_create(self, value: Json, operation: Operation) -> None:
+        """Drops what a client may not set, and starts the generation where the kind has one."""
+        self._forget_empty_lists(value)
+        for name in self._reset_fields.create:
+            value.pop(name, None)
+        self._schema.complete(value)
+        if self._rules.counts_generation:
+            value["metadata"]["generation"] = 1
+        self._rules.create(value, operation)
+
+    def prepare_update(self, value: Json, old: Json, operation: Operation) -> None:
+        """Puts back what the object's own path does not take, and counts the generation where the kind has one."""
+        self._forget_empty_lists(value)
+        self._written.reset(value, old)
+        self._rules.update(value, old, operation)
+        if self._rules.counts_generation:
+            count_generation(value, old, labels=self._rules.counts_labels, annotations=self._rules.counts_annotations)
+
+    def validate_create(self, value: Json) -> list[Cause]:
+        """Every fault, or the first of very many."""
+        rules = self._rules
+        metadata = [
+            *metadata_faults(value, namespaced=self._namespaced, name_faults=rules.name_faults),
+            *self._finalizer_faults(value),
+        ]
+        others = list(islice(chain(rules.check(value), rules.check_new(value)), MOST_CAUSES))
+        return [*metadata, *others] if rules.checks_metadata or not others else others
+
+    def validate_update(self, value: Json, old: Json) -> list[Cause]:
+        """Every fault, immutable fields included."""
+        return [
+            *metadata_update_faults(value, old),
+            *self._finalizer_faults(value),
+            *islice(self._changed_faults(value, old), MOST_CAUSES),
+        ]
+
+    def _changed_faults(self, value: Json, old: Json) -> Iterator[Cause]:
+        yield from self._rules.check(value)
+        for field in self._reset_fields.fixed(value, old):
+            yield from _immutable(*field)
+        yield from self._rules.check_update(value, old)
+
+    def warnings(self, value: Json, old: Json | None) -> list[str]:
+        """What the client should know."""
+        return list(islice(self._rules.warnings(value, old), _MOST_WARNINGS))
+
+    def grace_seconds(self, value: Json, asked: int | None) -> int:
+        """How long a deletion waits."""
+        return self._rules.grace_seconds(value, asked)
+
+    def selectable_fields(self, value: Json) -> Mapping[str, str]:
+        """What field selectors may name."""
+        return self._rules.fields(value)
+
+    def cells(self, value: Json) -> list[Any]:
+        """The cells of its row."""
+        return self._rows.of(value)
+
+    def _finalizer_faults(self, value: Json) -> list[Cause]:
+        finalizers = (value["metadata"].get("finalizers") or ()) if self._rules.qualifies_finalizers else ()
+        return [
+            fault
+            for index, name in enumerate(finalizers)
+            for fault in finalizer_name(name, f"metadata.finalizers[{index}]")
+        ]
+
+    def _forget_empty_lists(self, value: Json) -> None:
+        for way in self._rules.empty_lists:
+            if _at(value, way) == []:
+                _put(value, way, None)
+
+
+class StatusStrategy(BuiltinStrategy):
+    """The same kind through its `status`."""
+
+    def prepare_create(self, value: Json, operation: Operation) -> None:
+        """A status is never created on its own."""
+
+    def prepare_update(self, value: Json, old: Json, operation: Operation) -> None:
+        """Takes the status, and of the metadata what the kind lets through."""
+        self._written.reset(value, old)
+        self._rules.update_status(value, old, operation)
+
+    def warnings(self, value: Json, old: Json | None) -> list[str]:  # noqa: ARG002 - the contract's
+        """Who writes a status does not answer for the rest."""
+        return []
+
+    def validate_update(self, value: Json, old: Json) -> list[Cause]:
+        """Metadata, and what Kubernetes knows of the status: most of it is the business of whoever writes it."""
+        return [*metadata_update_faults(value, old), *self._rules.check_status(value, old)]
+
+
+def _immutable(path: str, sent: Any, stored: Any) -> list[Cause]:
+    return immutable_faults(sent, stored, path)
+
+
+def _holder(value: Json, way: tuple[str, ...]) -> tuple[Json | None, str]:
+    """What holds the last part of the way, if it is there."""
+    if not way:
+        return None, ""
+    found: Any = value
+    for part in way[:-1]:
+        found = found.get(part) if isinstance(found, dict) else None
+    return (found if isinstance(found, dict) else None), way[-1]
+
+
+def _at(value: Json, way: tuple[str, ...]) -> Any:
+    holder, name = _holder(value, way)
+    return None if holder is None else holder.get(name)
+
+
+def _put(value: Json, way: tuple[str, ...], found: Any) -> None:
+    holder, name = _holder(value, way)
+    if holder is not None:
+        holder[name] = found
+
+
+def count_generation(value: Json, old: Json, *, labels: bool = False, annotations: bool = False) -> None:
+    """Increments the generation if anything but metadata and status differs, or the labels or annotations that count."""
+    before = old.get("metadata", {})
+    changed = any(value.get(name) != old.get(name) for name in (value.keys() | old.keys()) - _NOT_COUNTED)
+    changed = changed or (labels and value["metadata"].get("labels") != before.get("labels"))
+    if annotations and not changed:
+        changed = (value["metadata"].get("annotations") or {}) != (before.get("annotations") or {})
+    generation = before.get("generation", 0)
+    value["metadata"]["generation"] = generation + 1 if changed else generation

@@ -1,0 +1,1 @@
+"""Nodes, and the kinds that say what runs where: Leases, PriorityClasses, RuntimeClasses, devices."""
