@@ -31,7 +31,7 @@ from navarch.cluster.server.objects.decoding import decode_json
 from navarch.cluster.server.objects.fields.elements import canonical_element
 from navarch.cluster.server.objects.list_pages import parsed_version
 from navarch.cluster.server.objects.selector_errors import field_selector_fault, label_selector_fault
-from navarch.cluster.server.pipeline.access.signing import InvalidTokenError, decode_part
+from navarch.cluster.server.pipeline.authentication.signing import InvalidTokenError, decode_part
 from navarch.cluster.server.pipeline.proxying.links import Links
 from navarch.cluster.server.pipeline.streams.spdy.frames import Decoder, SpdyError
 from navarch.cluster.server.wire.budget import RequestBudget, opened
@@ -379,7 +379,9 @@ PARSERS: tuple[Parser, ...] = (
     ),
     _texts("proxied pages", _links, "cluster/server/pipeline/proxying/links.py"),
     _texts("SPDY frames", _frames, "cluster/server/pipeline/streams/spdy/frames.py", errors=(SpdyError,)),
-    _texts("parts of tokens", _token_part, "cluster/server/pipeline/access/signing.py", errors=(InvalidTokenError,)),
+    _texts(
+        "parts of tokens", _token_part, "cluster/server/pipeline/authentication/signing.py", errors=(InvalidTokenError,)
+    ),
     _texts("references in commands", lambda text: expanded(text, {}), "cluster/nodes/pods/expansion.py"),
     _texts("parts of a number", lambda text: part_of(text, 10, up=True), "cluster/controllers/workloads/fractions.py"),
     _texts("indexes of jobs", lambda text: parse_indexes(text, 100), "cluster/controllers/workloads/jobs/indexes.py"),

@@ -10,20 +10,15 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from cluster.access.asking import Answer, Json, Step
 from navarch._base.clock import ManualClock
 from navarch.api.merge_patch import apply_merge_patch
-from navarch.cluster.server.pipeline.access import (
-    REVIEWS,
-    Authenticator,
-    Authorizer,
-    Impersonation,
-    Reviews,
-    ServiceAccountTokens,
-    SigningKey,
-    attributes_of,
-    bootstrap_roles,
-    check_escalation,
-    refusal_of,
-    request_token,
-)
+from navarch.cluster.server.pipeline.authentication.authenticator import Authenticator
+from navarch.cluster.server.pipeline.authentication.signing import SigningKey
+from navarch.cluster.server.pipeline.authentication.token_requests import request_token
+from navarch.cluster.server.pipeline.authentication.tokens import ServiceAccountTokens
+from navarch.cluster.server.pipeline.authorization.authorizer import Authorizer, attributes_of, refusal_of
+from navarch.cluster.server.pipeline.authorization.escalation import check_escalation
+from navarch.cluster.server.pipeline.authorization.impersonation import Impersonation
+from navarch.cluster.server.pipeline.authorization.rbac import bootstrap_roles
+from navarch.cluster.server.pipeline.authorization.reviews import REVIEWS, Reviews
 from navarch.cluster.server.wire.request import ApiRequest, RequestInfo, User, request_info
 from navarch.cluster.server.wire.status_errors import StatusError, unauthorized
 
@@ -50,8 +45,8 @@ class Miniature:
             plural = f"{each['kind'].lower()}s"
             self._put(plural, each["metadata"].get("namespace", ""), each)
         self.accounts = ServiceAccountTokens(self.key, self, self.clock, random.Random(1))
-        impersonation = Impersonation(self.authorizer)
-        self.authenticator = Authenticator(self.clock, self.accounts, impersonation, {"the-token-of-the-admin": ADMIN})
+        self.impersonation = Impersonation(self.authorizer)
+        self.authenticator = Authenticator(self.clock, self.accounts, {"the-token-of-the-admin": ADMIN})
         self.reviews = Reviews(self.authorizer, self.authenticator, self.clock)
 
     async def get(self, group: str, resource: str, namespace: str, name: str) -> Json | None:
@@ -76,7 +71,7 @@ class Miniature:
         info, user = request_info(request), await self.authenticator.authenticate(request)
         if user is None:
             raise unauthorized()
-        user = await self.authenticator.impersonated(request, user)
+        user = self.impersonation.acting_user(request, user)
         asked = attributes_of(request, info)
         decision = self.authorizer.allows(user, asked)
         if not decision.allowed:

@@ -8,9 +8,9 @@ import hypothesis.strategies as st
 from hypothesis import given
 
 from cluster.access.wording import binding, person, role
-from navarch.cluster.server.pipeline.access import Authorizer, Decision, bootstrap_roles, refusal_of, stale_aggregates
-from navarch.cluster.server.pipeline.access.coverage import lacking_parts
-from navarch.cluster.server.pipeline.access.rules import Rule
+from navarch.cluster.server.pipeline.authorization.authorizer import Authorizer, Decision, refusal_of
+from navarch.cluster.server.pipeline.authorization.escalation import lacking_parts
+from navarch.cluster.server.pipeline.authorization.rbac import Rule, bootstrap_roles, stale_aggregates
 from navarch.cluster.server.wire.request import Json, RequestInfo, User
 
 ANN = User("ann")

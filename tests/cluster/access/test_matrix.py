@@ -13,7 +13,8 @@ from cluster.access.matrix import USERS, Question, objects, questions
 from cluster.access.real import RealServer
 from cluster.access.record import decisions, prepare
 from navarch._base.clock import SystemClock
-from navarch.cluster.server.pipeline.access import Authorizer, bootstrap_roles
+from navarch.cluster.server.pipeline.authorization.authorizer import Authorizer
+from navarch.cluster.server.pipeline.authorization.rbac import bootstrap_roles
 from navarch.cluster.server.wire.request import RequestInfo, User
 
 RECORDED: dict[str, str] = json.loads((Path(__file__).parent / "data/decisions.json").read_bytes())

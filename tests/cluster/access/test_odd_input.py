@@ -11,7 +11,10 @@ from hypothesis import given
 
 from cluster.access.miniature import Miniature
 from cluster.access.wording import binding, person, role
-from navarch.cluster.server.pipeline.access import REVIEWS, attributes_of, check_escalation, request_token
+from navarch.cluster.server.pipeline.authentication.token_requests import request_token
+from navarch.cluster.server.pipeline.authorization.authorizer import attributes_of
+from navarch.cluster.server.pipeline.authorization.escalation import check_escalation
+from navarch.cluster.server.pipeline.authorization.reviews import REVIEWS
 from navarch.cluster.server.wire.request import ApiRequest, Json, RequestInfo, User, request_info
 from navarch.cluster.server.wire.status_errors import StatusError
 
@@ -88,7 +91,11 @@ def test_every_wish_to_act_as_somebody_is_answered(headers: dict[str, str], grou
     """Granted or refused."""
     impersonate = {f"impersonate-{name}": value for name, value in headers.items()}
     request = ApiRequest(method="GET", path="/api/v1/namespaces/default/pods", headers=impersonate)
-    _answered(SERVER.authenticator.impersonated(request, User("ann", groups=(group,))))
+
+    async def act() -> User:
+        return SERVER.impersonation.acting_user(request, User("ann", groups=(group,)))
+
+    _answered(act())
 
 
 @given(_texts, _texts)

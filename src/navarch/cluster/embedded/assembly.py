@@ -19,19 +19,17 @@ from navarch.cluster.server.objects.registry import Registry
 from navarch.cluster.server.objects.storage_reflector import Followers
 from navarch.cluster.server.objects.types import Catalog
 from navarch.cluster.server.objects.watches import Watches
-from navarch.cluster.server.pipeline.access import (
-    Authenticator,
-    Authorizer,
-    Impersonation,
-    Reviews,
-    ServiceAccountTokens,
-    SigningKey,
-)
 from navarch.cluster.server.pipeline.admission.objects import Objects
 from navarch.cluster.server.pipeline.admission.standard import StandardAdmission, Surroundings
 from navarch.cluster.server.pipeline.admission.webhooks.calling import Caller
 from navarch.cluster.server.pipeline.admission.webhooks.places import service_addresses
 from navarch.cluster.server.pipeline.audit.log import AuditLog
+from navarch.cluster.server.pipeline.authentication.authenticator import Authenticator
+from navarch.cluster.server.pipeline.authentication.signing import SigningKey
+from navarch.cluster.server.pipeline.authentication.tokens import ServiceAccountTokens
+from navarch.cluster.server.pipeline.authorization.authorizer import Authorizer
+from navarch.cluster.server.pipeline.authorization.impersonation import Impersonation
+from navarch.cluster.server.pipeline.authorization.reviews import Reviews
 from navarch.cluster.server.pipeline.endpoints.access import access_endpoints
 from navarch.cluster.server.pipeline.endpoints.call import Kernel
 from navarch.cluster.server.pipeline.publishing.discovery import Discovery
@@ -93,7 +91,7 @@ class Assembled:
         self._failure: str | None = None
         self.authorizer = Authorizer()
         self.tokens = ServiceAccountTokens(materials.key, self, clock, rng)
-        self.authenticator = Authenticator(clock, self.tokens, Impersonation(self.authorizer), materials.tokens)
+        self.authenticator = Authenticator(clock, self.tokens, materials.tokens)
         self._admission = StandardAdmission(
             Surroundings(
                 registry=self._registry,
@@ -123,7 +121,7 @@ class Assembled:
         others: dict[str, Page] = {"/metrics": metrics, CONFIGURATION: openid.configuration, KEYS: openid.keys}
         return Parts(
             kernel=kernel,
-            authenticator=_Doorkeeper(self.authenticator, self),
+            authenticator=_Doorkeeper(self.authenticator, Impersonation(self.authorizer), self),
             audit=counts,
             endpoints={
                 **access_endpoints(reviews, self.tokens),
@@ -191,8 +189,9 @@ class Assembled:
 class _Doorkeeper:
     """Who asks, as the authenticator finds out, after the server has taken note of everything before."""
 
-    def __init__(self, authenticator: Authenticator, assembled: Assembled) -> None:
+    def __init__(self, authenticator: Authenticator, impersonation: Impersonation, assembled: Assembled) -> None:
         self._authenticator = authenticator
+        self._impersonation = impersonation
         self._assembled = assembled
 
     async def authenticate(self, request: ApiRequest) -> User | None:
@@ -200,4 +199,4 @@ class _Doorkeeper:
         return await self._authenticator.authenticate(request)
 
     async def impersonated(self, request: ApiRequest, user: User) -> User:
-        return await self._authenticator.impersonated(request, user)
+        return self._impersonation.acting_user(request, user)

@@ -13,7 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from navarch._base.clock import Clock
-from navarch.cluster.server.pipeline.access.attributes import attributes_of
+from navarch.cluster.server.pipeline.authorization.authorizer import attributes_of
 from navarch.cluster.server.pipeline.endpoints import read, removal, write
 from navarch.cluster.server.pipeline.endpoints.call import Call, Kernel
 from navarch.cluster.server.pipeline.endpoints.patch import patch

@@ -5,8 +5,8 @@ from __future__ import annotations
 from base64 import b64decode
 from typing import Final
 
-from navarch.cluster.server.pipeline.access.authorization import Authorizer
 from navarch.cluster.server.pipeline.admission.attributes import Attributes
+from navarch.cluster.server.pipeline.authorization.authorizer import Authorizer
 from navarch.cluster.server.wire.request import Json, RequestInfo
 from navarch.cluster.server.wire.status_errors import StatusError, forbidden
 from navarch.schema.values.violations import go_quoted

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from navarch.cluster.server.pipeline.access.authorization import Authorizer
-from navarch.cluster.server.pipeline.access.users import service_account_groups, service_account_name
 from navarch.cluster.server.pipeline.admission.attributes import Attributes
 from navarch.cluster.server.pipeline.admission.matching import Shown
 from navarch.cluster.server.pipeline.admission.reviewing import described
+from navarch.cluster.server.pipeline.authentication.users import service_account_groups, service_account_name
+from navarch.cluster.server.pipeline.authorization.authorizer import Authorizer
 from navarch.cluster.server.wire.budget import cel_budget
 from navarch.cluster.server.wire.request import Json, RequestInfo, User
 from navarch.schema import cel

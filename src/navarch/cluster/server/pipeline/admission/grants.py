@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from navarch.cluster.server.pipeline.access.authorization import Authorizer
-from navarch.cluster.server.pipeline.access.escalation import check_escalation
-from navarch.cluster.server.pipeline.access.policy import RBAC_GROUP
 from navarch.cluster.server.pipeline.admission.attributes import Attributes, Warnings
+from navarch.cluster.server.pipeline.authorization.authorizer import Authorizer
+from navarch.cluster.server.pipeline.authorization.escalation import check_escalation
+from navarch.cluster.server.pipeline.authorization.rbac import RBAC_GROUP
 from navarch.cluster.server.wire.request import Json, RequestInfo
 
 __all__ = ["Grants"]

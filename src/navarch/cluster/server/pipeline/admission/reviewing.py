@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from navarch.cluster.server.objects.types import ResourceType
-from navarch.cluster.server.pipeline.access.users import user_info
 from navarch.cluster.server.pipeline.admission.attributes import Attributes
 from navarch.cluster.server.pipeline.admission.matching import Shown
+from navarch.cluster.server.pipeline.authentication.users import user_info
 from navarch.cluster.server.wire.request import Json
 
 __all__ = ["described", "review_of"]

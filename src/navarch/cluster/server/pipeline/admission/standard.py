@@ -11,7 +11,6 @@ from msgspec.structs import replace
 from navarch._base.clock import Clock
 from navarch.cluster.server.objects.registry import Registry
 from navarch.cluster.server.objects.types import Catalog
-from navarch.cluster.server.pipeline.access.authorization import Authorizer
 from navarch.cluster.server.pipeline.admission.attributes import Attributes, Warnings
 from navarch.cluster.server.pipeline.admission.certificates import CertificateRights
 from navarch.cluster.server.pipeline.admission.grants import Grants
@@ -39,6 +38,7 @@ from navarch.cluster.server.pipeline.admission.webhooks.hook import Asking
 from navarch.cluster.server.pipeline.admission.webhooks.mutating import MutatingWebhooks
 from navarch.cluster.server.pipeline.admission.webhooks.places import ResolveService, service_addresses
 from navarch.cluster.server.pipeline.admission.webhooks.validating import ValidatingWebhooks
+from navarch.cluster.server.pipeline.authorization.authorizer import Authorizer
 from navarch.cluster.server.wire.request import Json
 
 __all__ = ["StandardAdmission", "Surroundings"]

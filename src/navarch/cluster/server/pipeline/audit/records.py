@@ -9,7 +9,7 @@ from urllib.parse import quote, urlencode
 
 import msgspec
 
-from navarch.cluster.server.pipeline.access.users import user_info
+from navarch.cluster.server.pipeline.authentication.users import user_info
 from navarch.cluster.server.wire.request import Json, RequestInfo, User
 
 __all__ = ["NO_ANNOTATIONS", "AuditRecord", "line_of"]

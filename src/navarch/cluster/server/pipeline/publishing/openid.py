@@ -6,7 +6,8 @@ from typing import Final
 
 import msgspec
 
-from navarch.cluster.server.pipeline.access import ISSUER, SigningKey
+from navarch.cluster.server.pipeline.authentication.signing import SigningKey
+from navarch.cluster.server.pipeline.authentication.tokens import ISSUER
 from navarch.cluster.server.wire.request import ApiRequest, Reply
 
 __all__ = ["CONFIGURATION", "KEYS", "OpenId"]

@@ -7,7 +7,7 @@ from typing import Protocol
 import msgspec
 from msgspec.structs import replace
 
-from navarch.cluster.server.pipeline.access.attributes import attributes_of
+from navarch.cluster.server.pipeline.authorization.authorizer import attributes_of
 from navarch.cluster.server.pipeline.endpoints.call import Call
 from navarch.cluster.server.pipeline.streams.nodes import Nodes
 from navarch.cluster.server.pipeline.streams.places import host_of

@@ -6,13 +6,13 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from navarch.cluster.server.pipeline.access.authorization import Authorizer
 from navarch.cluster.server.pipeline.admission.attributes import Attributes
 from navarch.cluster.server.pipeline.admission.kept import Kept, Made
 from navarch.cluster.server.pipeline.admission.matching import Equivalents, FindNamespace, Matcher
 from navarch.cluster.server.pipeline.admission.objects import Objects
 from navarch.cluster.server.pipeline.admission.policies.params import param_type, params_of
 from navarch.cluster.server.pipeline.admission.policies.policy import matcher_of
+from navarch.cluster.server.pipeline.authorization.authorizer import Authorizer
 from navarch.cluster.server.wire.request import Json
 
 __all__ = ["Binding", "Judging", "bound", "params_for"]

@@ -9,7 +9,6 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from navarch.cluster.server.pipeline.access.authorization import Authorizer
 from navarch.cluster.server.pipeline.admission.attributes import Attributes, Warnings
 from navarch.cluster.server.pipeline.admission.expressions import REQUEST_VARIABLES, Conditions, variables_of
 from navarch.cluster.server.pipeline.admission.matching import (
@@ -25,6 +24,7 @@ from navarch.cluster.server.pipeline.admission.webhooks.answers import Answer, r
 from navarch.cluster.server.pipeline.admission.webhooks.calling import Caller
 from navarch.cluster.server.pipeline.admission.webhooks.errors import CallError
 from navarch.cluster.server.pipeline.admission.webhooks.places import Place, place_of
+from navarch.cluster.server.pipeline.authorization.authorizer import Authorizer
 from navarch.cluster.server.wire.request import Json
 from navarch.cluster.server.wire.status_errors import StatusError, bad_request, forbidden
 from navarch.schema.values.violations import go_quoted

@@ -1,4 +1,4 @@
-"""Who asks: client certificates, bearer tokens, or nobody in particular."""
+"""The authenticator: client certificates, bearer tokens, anonymous requests."""
 
 from __future__ import annotations
 
@@ -7,19 +7,68 @@ import binascii
 import hashlib
 import hmac
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Final
 
+from cryptography import x509
+from cryptography.x509.oid import NameOID
+
 from navarch._base.clock import Clock
-from navarch.cluster.server.pipeline.access.client_certificates import ClientCertificates, InvalidCertificateError
-from navarch.cluster.server.pipeline.access.impersonation import Impersonation
-from navarch.cluster.server.pipeline.access.signing import InvalidTokenError
-from navarch.cluster.server.pipeline.access.tokens import Proof, ServiceAccountTokens
-from navarch.cluster.server.pipeline.access.users import ANONYMOUS, authenticated
+from navarch.cluster.server.pipeline.authentication.signing import InvalidTokenError
+from navarch.cluster.server.pipeline.authentication.tokens import Proof, ServiceAccountTokens
+from navarch.cluster.server.pipeline.authentication.users import ANONYMOUS, CREDENTIAL_ID, authenticated
 from navarch.cluster.server.wire.request import ApiRequest, User
 
-__all__ = ["Authenticator"]
+_USER_UID: Final = x509.ObjectIdentifier("1.3.6.1.4.1.57683.2")
+_MOST_REMEMBERED: Final = 1024
 
-_WEBSOCKET_TOKEN: Final = "base64url.bearer.authorization.k8s.io."  # noqa: S105 - a prefix
+
+class InvalidCertificateError(Exception):
+    """A certificate that cannot be read, or is not valid now, or says more than one uid."""
+
+
+class ClientCertificates:
+    """The user of a certificate: its common name, with its organizations as groups."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._read: dict[bytes, tuple[User | None, datetime, datetime]] = {}
+
+    def user(self, der: bytes) -> User | None:
+        """None if the certificate names nobody; raises `InvalidCertificateError`."""
+        if der not in self._read:
+            if len(self._read) >= _MOST_REMEMBERED:
+                self._read.clear()
+            self._read[der] = _read(der)
+        user, begin, end = self._read[der]
+        if not begin <= self._clock.now() <= end:
+            raise InvalidCertificateError("x509: certificate has expired or is not yet valid")
+        return user
+
+
+def _read(der: bytes) -> tuple[User | None, datetime, datetime]:
+    try:
+        certificate = x509.load_der_x509_certificate(der)
+        user = _user(certificate.subject, hashlib.sha256(der).hexdigest())
+    except ValueError as error:
+        raise InvalidCertificateError("x509: the certificate cannot be read") from error
+    return user, certificate.not_valid_before_utc, certificate.not_valid_after_utc
+
+
+def _user(subject: x509.Name, fingerprint: str) -> User | None:
+    """Go takes the last common name; of uids there may be one."""
+    names, groups, uids = (
+        tuple(str(each.value) for each in subject.get_attributes_for_oid(oid))
+        for oid in (NameOID.COMMON_NAME, NameOID.ORGANIZATION_NAME, _USER_UID)
+    )
+    if len(uids) > 1:
+        raise ValueError("expected one uid")
+    if not names or not names[-1]:
+        return None
+    return User(names[-1], "".join(uids), groups, {CREDENTIAL_ID: (f"X509SHA256={fingerprint}",)})
+
+
+_WEBSOCKET_TOKEN: Final = "base64url.bearer.authorization.k8s.io."
 _INVALID: Final = "invalid bearer token"
 
 
@@ -33,14 +82,12 @@ class Authenticator:
         self,
         clock: Clock,
         accounts: ServiceAccountTokens,
-        impersonation: Impersonation,
         tokens: Mapping[str, User],
         *,
         anonymous: bool = True,
     ) -> None:
         self._certificates = ClientCertificates(clock)
         self._accounts = accounts
-        self._impersonation = impersonation
         self._fixed: dict[bytes, tuple[bytes, User]] = {}
         self._anonymous = anonymous
         for token, user in tokens.items():
@@ -69,11 +116,6 @@ class Authenticator:
         except InvalidTokenError:
             return None
         return ANONYMOUS if self._anonymous and not refused else None
-
-    async def impersonated(self, request: ApiRequest, user: User) -> User:
-        """Whom the request acts as: the user, or whom it names and the user may act as. Raises `StatusError`."""
-        found = self._impersonation.impersonated(request, user)
-        return user if found is None else found.user
 
     async def prove(self, token: str, audiences: Sequence[str]) -> Proof:
         """Whom a token proves, for which of the audiences; raises `InvalidTokenError`."""

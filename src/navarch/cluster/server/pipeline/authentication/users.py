@@ -1,4 +1,4 @@
-"""Who is who: the names and groups that Kubernetes itself gives out."""
+"""Users and groups that Kubernetes knows, and the names of service accounts and nodes."""
 
 from __future__ import annotations
 
@@ -7,29 +7,12 @@ from typing import Final
 from navarch.api.names import DNS_LABEL, DNS_SUBDOMAIN
 from navarch.cluster.server.wire.request import Json, User
 
-__all__ = [
-    "ALL_AUTHENTICATED",
-    "ALL_UNAUTHENTICATED",
-    "ANONYMOUS",
-    "CREDENTIAL_ID",
-    "MASTERS",
-    "NODES",
-    "authenticated",
-    "node_of",
-    "service_account_groups",
-    "service_account_name",
-    "service_account_of",
-    "user_info",
-    "with_group",
-]
-
 ALL_AUTHENTICATED: Final = "system:authenticated"
 ALL_UNAUTHENTICATED: Final = "system:unauthenticated"
 MASTERS: Final = "system:masters"
 NODES: Final = "system:nodes"
 ANONYMOUS: Final = User("system:anonymous", groups=(ALL_UNAUTHENTICATED,))
 CREDENTIAL_ID: Final = "authentication.kubernetes.io/credential-id"
-
 _SERVICE_ACCOUNT: Final = "system:serviceaccount:"
 _NODE: Final = "system:node:"
 

@@ -1,18 +1,47 @@
-"""Who may do what: RBAC, compiled for each user as they come."""
+"""The RBAC authorizer: compiles the grants of each user and answers requests from them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from navarch.cluster.server.pipeline.access.policy import Grant, Granted, MissingRoleError, Policy
-from navarch.cluster.server.pipeline.access.rules import Rule
-from navarch.cluster.server.pipeline.access.users import MASTERS
-from navarch.cluster.server.wire.request import Json, RequestInfo, User
+from msgspec.structs import replace
+
+from navarch.api.selectors import Fields, Operator
+from navarch.cluster.server.pipeline.authentication.users import MASTERS
+from navarch.cluster.server.pipeline.authorization.rbac import Grant, Granted, MissingRoleError, Policy, Rule
+from navarch.cluster.server.wire.request import ApiRequest, Json, RequestInfo, User
 from navarch.cluster.server.wire.status_errors import StatusError, forbidden
+from navarch.errors import InvalidValueError
 from navarch.schema.values.violations import go_quoted
 
-__all__ = ["Authorizer", "Decision", "UserRules", "refusal_of", "said_together"]
+_NO_NAMES: Final = frozenset({"", ".", ".."})
+
+
+def attributes_of(request: ApiRequest, info: RequestInfo) -> RequestInfo:
+    """What the authorizer is to be asked: a list or watch of one object by its name is about that name, and whatever comes
+    after a subresource does not count.
+
+    >>> request = ApiRequest(method="GET", path="/api/v1/pods", query={"fieldSelector": ["metadata.name=a"]})
+    >>> attributes_of(request, RequestInfo("list", "/api/v1/pods", resource="pods")).name
+    'a'
+    """
+    if "/" in info.subresource:
+        info = replace(info, subresource=info.subresource.partition("/")[0])
+    if info.name or info.verb not in {"list", "watch"} or "fieldSelector" not in request.query:
+        return info
+    return replace(info, name=_selected_name(request.parameter("fieldSelector")))
+
+
+def _selected_name(selector: str) -> str:
+    try:
+        requirements = Fields(selector).requirements
+    except InvalidValueError:
+        return ""
+    named = (each for each in requirements if each.path == "metadata.name" and each.operator is Operator.EQUALS)
+    name = next((each.value for each in named), "")
+    return "" if name in _NO_NAMES or "/" in name or "%" in name else name
+
 
 _MOST_REMEMBERED: Final = 10_000
 _AS_TEXT: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
@@ -34,7 +63,6 @@ class UserRules(NamedTuple):
 
 _ALLOWED: Final = Decision(allowed=True)
 _DENIED: Final = Decision(allowed=False)
-
 _Candidates = tuple[tuple[frozenset[str] | None, Decision], ...]
 
 

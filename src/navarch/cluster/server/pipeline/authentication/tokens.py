@@ -1,4 +1,4 @@
-"""ServiceAccount tokens: made, and believed only as long as what they are bound to is there."""
+"""Service account tokens: issued for a pod, secret or node, and verified against those objects."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from typing import Any, Final, NamedTuple, Protocol
 
 from navarch._base.clock import Clock
 from navarch.api.times import parse_time
-from navarch.cluster.server.pipeline.access.signing import InvalidTokenError, SigningKey, decode_part
-from navarch.cluster.server.pipeline.access.users import (
+from navarch.cluster.server.pipeline.authentication.signing import InvalidTokenError, SigningKey, decode_part
+from navarch.cluster.server.pipeline.authentication.users import (
     CREDENTIAL_ID,
     service_account_groups,
     service_account_name,
@@ -23,11 +23,8 @@ from navarch.cluster.server.pipeline.access.users import (
 from navarch.cluster.server.wire.request import Json, User
 from navarch.schema.values.violations import go_quoted
 
-__all__ = ["ISSUER", "Bound", "Objects", "Proof", "ServiceAccountTokens"]
-
 ISSUER: Final = "https://kubernetes.default.svc"
 """Who Kubernetes' tokens are from and, unless asked otherwise, for."""
-
 _LEGACY_ISSUER: Final = "kubernetes/serviceaccount"
 _LEGACY: Final = "kubernetes.io/serviceaccount/"
 _INVALID_SINCE: Final = "kubernetes.io/legacy-token-invalid-since"

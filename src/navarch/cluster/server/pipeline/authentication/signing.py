@@ -1,4 +1,4 @@
-"""The key that signs ServiceAccount tokens, and JSON web tokens as far as Kubernetes uses them."""
+"""The key that signs service account tokens, and the JSON Web Tokens that it signs."""
 
 from __future__ import annotations
 
@@ -16,12 +16,9 @@ from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 from navarch.cluster.server.wire.request import Json
 from navarch.errors import ConfigError
 
-__all__ = ["InvalidTokenError", "SigningKey", "decode_part"]
-
 _HALF: Final = 32
 """Bytes of each half of a signature with P-256."""
 _NOT_SIGNED: Final = "go-jose/go-jose: error in cryptographic primitive"
-
 PrivateKey = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
 
 

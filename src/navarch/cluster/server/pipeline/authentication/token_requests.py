@@ -1,4 +1,4 @@
-"""The `token` subresource of ServiceAccounts."""
+"""TokenRequests: `serviceaccounts/token` issues a bound token."""
 
 from __future__ import annotations
 
@@ -7,13 +7,11 @@ from datetime import timedelta
 from typing import Any, Final
 
 from navarch.api.times import format_time
-from navarch.cluster.server.pipeline.access.tokens import Bound, ServiceAccountTokens
+from navarch.cluster.server.pipeline.authentication.tokens import Bound, ServiceAccountTokens
 from navarch.cluster.server.wire.request import Json
 from navarch.cluster.server.wire.status_errors import bad_request, conflict, invalid, not_found
 from navarch.errors import Cause
 from navarch.schema.values.violations import go_quoted
-
-__all__ = ["request_token"]
 
 _GROUP: Final = "authentication.k8s.io"
 _KIND: Final = "TokenRequest"

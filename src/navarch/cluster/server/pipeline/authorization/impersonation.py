@@ -1,8 +1,8 @@
-"""Acting as somebody else.
+"""Impersonation: a user acts as another user.
 
-Kubernetes 1.36 knows five ways, tried in this order: as the node that one's own pod runs on, as any node, as a
-ServiceAccount, as any other user (these four are constrained: they need `impersonate:<mode>` on the user and
-`impersonate-on:<mode>:<verb>` on what is asked), and the old one, which needs `impersonate` alone.
+Kubernetes 1.36 has five modes, tried in this order: as the node of the requester's own pod, as any node, as a ServiceAccount,
+as any other user (these four are constrained: they need `impersonate:<mode>` on the user and
+`impersonate-on:<mode>:<verb>` on the requested object), and the old mode, which needs `impersonate` alone.
 """
 
 from __future__ import annotations
@@ -15,9 +15,7 @@ from urllib.parse import unquote
 from msgspec.structs import replace
 
 from navarch.api.names import DNS_SUBDOMAIN
-from navarch.cluster.server.pipeline.access.attributes import attributes_of
-from navarch.cluster.server.pipeline.access.authorization import Authorizer, refusal_of
-from navarch.cluster.server.pipeline.access.users import (
+from navarch.cluster.server.pipeline.authentication.users import (
     ALL_UNAUTHENTICATED,
     ANONYMOUS,
     MASTERS,
@@ -28,11 +26,10 @@ from navarch.cluster.server.pipeline.access.users import (
     service_account_of,
     with_group,
 )
+from navarch.cluster.server.pipeline.authorization.authorizer import Authorizer, attributes_of, refusal_of
 from navarch.cluster.server.wire.request import ApiRequest, RequestInfo, User, request_info
 from navarch.cluster.server.wire.status_errors import StatusError, bad_request
 from navarch.schema.values.violations import go_quoted
-
-__all__ = ["Impersonated", "Impersonation"]
 
 _PREFIX: Final = "impersonate-"
 _EXTRA: Final = "impersonate-extra-"
@@ -72,6 +69,11 @@ class Impersonation:
     def __init__(self, authorizer: Authorizer) -> None:
         self._authorizer = authorizer
         self._last: dict[str, _Mode] = {}
+
+    def acting_user(self, request: ApiRequest, user: User) -> User:
+        """Returns the user that the request acts as: `user`, or the one that it impersonates. Raises `StatusError`."""
+        found = self.impersonated(request, user)
+        return user if found is None else found.user
 
     def impersonated(self, request: ApiRequest, user: User) -> Impersonated | None:
         """Whom the request acts as; None if it wishes nothing of the kind. Raises `StatusError`."""
