@@ -18,11 +18,11 @@ from navarch.cluster.server.objects.registry import Registry
 from navarch.cluster.server.objects.storage_reflector import Follower
 from navarch.cluster.server.objects.types import Catalog
 from navarch.cluster.server.objects.watches import Watches
-from navarch.cluster.server.pipeline.admission.standard import StandardAdmission, Surroundings
-from navarch.cluster.server.pipeline.admission.webhooks.places import ResolveService
+from navarch.cluster.server.pipeline.admission.chain import AdmissionChain, Surroundings
 from navarch.cluster.server.pipeline.audit.log import AuditLog
 from navarch.cluster.server.pipeline.authorization.authorizer import Authorizer
 from navarch.cluster.server.pipeline.endpoints.call import Kernel
+from navarch.cluster.server.pipeline.webhooks.client import ResolveService
 from navarch.cluster.server.server import ApiServer, Parts
 from navarch.cluster.server.wire.request import ApiRequest, Reply, User
 from navarch.cluster.server.wire.status_errors import StatusError
@@ -72,7 +72,7 @@ class Ours:
         self.user = ADMIN
         self.authorizer = Authorizer()
         rng = random.Random(1)
-        self.admission = StandardAdmission(
+        self.admission = AdmissionChain(
             Surroundings(
                 registry=self.registry,
                 catalog=self.catalog,

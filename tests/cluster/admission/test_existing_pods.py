@@ -10,8 +10,8 @@ from navarch._base.clock import ManualClock
 from navarch.cluster.server.kinds.builtin.catalog import builtin_types
 from navarch.cluster.server.objects.registry import Registry
 from navarch.cluster.server.objects.types import Catalog
-from navarch.cluster.server.pipeline.admission.pod_security.existing_pods import ExistingPods
-from navarch.cluster.server.pipeline.admission.pod_security.levels import Level, LevelVersion
+from navarch.cluster.server.pipeline.admission.pod_security.admission import ExistingPods
+from navarch.cluster.server.pipeline.admission.pod_security.controls import Level, LevelVersion
 from navarch.cluster.storage.memory import MemoryStorage
 
 BASELINE = LevelVersion(Level.BASELINE)

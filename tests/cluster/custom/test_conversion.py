@@ -16,9 +16,7 @@ from cluster.admission.hooks import serving as hooks
 from cluster.custom.serving import CRDS, Asking, serving
 from navarch._base.clock import SystemClock
 from navarch.cluster.server.kinds.custom import Conversion, ConversionWebhooks
-from navarch.cluster.server.pipeline.admission.webhooks.calling import Caller
-from navarch.cluster.server.pipeline.admission.webhooks.errors import CallError
-from navarch.cluster.server.pipeline.admission.webhooks.places import Address
+from navarch.cluster.server.pipeline.webhooks.client import Address, Caller, CallError
 
 Json = dict[str, Any]
 OLD, NEW = (f"/apis/ex.dev/{version}/namespaces/default/hooks" for version in ("v1", "v2"))

@@ -19,10 +19,8 @@ from navarch.cluster.server.objects.registry import Registry
 from navarch.cluster.server.objects.storage_reflector import Followers
 from navarch.cluster.server.objects.types import Catalog
 from navarch.cluster.server.objects.watches import Watches
-from navarch.cluster.server.pipeline.admission.objects import Objects
-from navarch.cluster.server.pipeline.admission.standard import StandardAdmission, Surroundings
-from navarch.cluster.server.pipeline.admission.webhooks.calling import Caller
-from navarch.cluster.server.pipeline.admission.webhooks.places import service_addresses
+from navarch.cluster.server.pipeline.admission.chain import AdmissionChain, Surroundings
+from navarch.cluster.server.pipeline.admission.listers import Objects
 from navarch.cluster.server.pipeline.audit.log import AuditLog
 from navarch.cluster.server.pipeline.authentication.authenticator import Authenticator
 from navarch.cluster.server.pipeline.authentication.signing import SigningKey
@@ -42,6 +40,7 @@ from navarch.cluster.server.pipeline.publishing.task_metrics import TaskMetrics
 from navarch.cluster.server.pipeline.streams.endpoints import stream_endpoints
 from navarch.cluster.server.pipeline.streams.nodes import NO_NODES, Nodes
 from navarch.cluster.server.pipeline.subresources import BUILTIN_ENDPOINTS
+from navarch.cluster.server.pipeline.webhooks.client import Caller, service_addresses
 from navarch.cluster.server.server import ApiServer, Page, Parts
 from navarch.cluster.server.wire.request import ApiRequest, Json, User
 from navarch.cluster.storage import Storage, StorageError
@@ -92,7 +91,7 @@ class Assembled:
         self.authorizer = Authorizer()
         self.tokens = ServiceAccountTokens(materials.key, self, clock, rng)
         self.authenticator = Authenticator(clock, self.tokens, materials.tokens)
-        self._admission = StandardAdmission(
+        self._admission = AdmissionChain(
             Surroundings(
                 registry=self._registry,
                 catalog=self._catalog,

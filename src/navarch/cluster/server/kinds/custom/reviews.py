@@ -9,9 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
-from navarch.cluster.server.pipeline.admission.webhooks.calling import Caller, HttpAnswer
-from navarch.cluster.server.pipeline.admission.webhooks.errors import CallError
-from navarch.cluster.server.pipeline.admission.webhooks.places import place_of
+from navarch.cluster.server.pipeline.webhooks.client import Caller, CallError, HttpAnswer, place_of
 from navarch.cluster.server.wire.request import Json
 from navarch.cluster.server.wire.status_errors import StatusError
 

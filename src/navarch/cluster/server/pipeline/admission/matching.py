@@ -1,4 +1,4 @@
-"""Which requests a webhook or a policy wants to hear of, and in which version."""
+"""Matching of requests with the rules and selectors of webhooks and policies."""
 
 from __future__ import annotations
 
@@ -14,11 +14,8 @@ from navarch.cluster.server.wire.request import Json
 from navarch.cluster.server.wire.status_errors import StatusError
 from navarch.errors import InvalidValueError
 
-__all__ = ["Equivalents", "FindNamespace", "Matcher", "Shown", "internal_error", "is_exempt", "shown_as"]
-
 FindNamespace = Callable[[str], Awaitable[Json | None]]
 """The namespace of that name; None if there is none."""
-
 _EXEMPT: Final = frozenset(
     {
         "validatingwebhookconfigurations",

@@ -68,7 +68,7 @@ def _user(subject: x509.Name, fingerprint: str) -> User | None:
     return User(names[-1], "".join(uids), groups, {CREDENTIAL_ID: (f"X509SHA256={fingerprint}",)})
 
 
-_WEBSOCKET_TOKEN: Final = "base64url.bearer.authorization.k8s.io."
+_WEBSOCKET_TOKEN: Final = "base64url.bearer.authorization.k8s.io."  # noqa: S105 - a prefix
 _INVALID: Final = "invalid bearer token"
 
 

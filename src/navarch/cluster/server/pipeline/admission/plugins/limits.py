@@ -1,4 +1,4 @@
-"""LimitRanger: what containers get if they ask for nothing, and the most and least that they may ask for."""
+"""LimitRanger: defaults and bounds of resources, from the LimitRanges of a namespace."""
 
 from __future__ import annotations
 
@@ -9,14 +9,11 @@ from typing import Any, Final
 
 from navarch.api import Quantity
 from navarch.cluster.server.pipeline.admission.attributes import Attributes
-from navarch.cluster.server.pipeline.admission.objects import Objects
-from navarch.cluster.server.pipeline.admission.plugins.pods import PODS, forbid
-from navarch.cluster.server.pipeline.admission.plugins.table import Informed
+from navarch.cluster.server.pipeline.admission.listers import Objects
+from navarch.cluster.server.pipeline.admission.plugins.plugin import PODS, Informed, forbid
 from navarch.cluster.server.wire.budget import current_budget
 from navarch.cluster.server.wire.request import Json
 from navarch.errors import InvalidValueError
-
-__all__ = ["DefaultLimits", "Limits"]
 
 _ANNOTATION: Final = "kubernetes.io/limit-ranger"
 _CLAIM: Final = "PersistentVolumeClaim"

@@ -1,4 +1,4 @@
-"""ResourceQuota: what comes is charged to the quotas of its namespace, or refused if they do not have that much left."""
+"""ResourceQuota: charges new objects to the quotas of a namespace."""
 
 from __future__ import annotations
 
@@ -9,13 +9,11 @@ from navarch.cluster.server.objects.registry import Found, Registry
 from navarch.cluster.server.objects.types import Catalog
 from navarch.cluster.server.objects.views import stored_form
 from navarch.cluster.server.pipeline.admission.attributes import Attributes
-from navarch.cluster.server.pipeline.admission.plugins.pods import forbid
+from navarch.cluster.server.pipeline.admission.plugins.plugin import forbid
 from navarch.cluster.server.wire.request import Json
 from navarch.cluster.server.wire.status_errors import StatusError
 from navarch.cluster.usage import Amounts, in_scope, unspecified, usage
 from navarch.errors import InvalidValueError
-
-__all__ = ["Quotas"]
 
 _PODS: Final = ("", "pods")
 _GROWING: Final = frozenset({("", "services"), ("", "persistentvolumeclaims")})

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from navarch.cluster.server.pipeline.admission.pod_security.baseline import PROFILE_TYPES, Check, bad_profile_types
-from navarch.cluster.server.pipeline.admission.pod_security.violations import (
+from navarch.cluster.server.pipeline.admission.pod_security.baseline import (
+    PROFILE_TYPES,
+    Check,
     Setters,
     Violation,
+    bad_profile_types,
     containers_of,
     listed,
     named,
@@ -15,16 +17,6 @@ from navarch.cluster.server.pipeline.admission.pod_security.violations import (
     security_of,
 )
 from navarch.cluster.server.wire.request import Json
-
-__all__ = [
-    "allow_privilege_escalation",
-    "capabilities",
-    "run_as_non_root",
-    "run_as_user",
-    "seccomp_profile",
-    "unless_for_windows",
-    "volume_types",
-]
 
 _VOLUMES: Final = (
     "configMap",

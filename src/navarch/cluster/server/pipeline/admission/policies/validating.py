@@ -7,10 +7,16 @@ from typing import Final, NamedTuple
 
 from navarch.cluster.server.pipeline.admission.attributes import Attributes, Warnings
 from navarch.cluster.server.pipeline.admission.expressions import variables_of
-from navarch.cluster.server.pipeline.admission.kept import Compiled, Kept, Made
+from navarch.cluster.server.pipeline.admission.listers import Compiled, Kept, Made
 from navarch.cluster.server.pipeline.admission.matching import is_exempt, shown_as
-from navarch.cluster.server.pipeline.admission.policies.bound import Binding, Judging, bound, params_for
-from navarch.cluster.server.pipeline.admission.policies.params import NoParamsError, UnknownParamKindError
+from navarch.cluster.server.pipeline.admission.policies.bindings import (
+    Binding,
+    Judging,
+    NoParamsError,
+    UnknownParamKindError,
+    bound,
+    params_for,
+)
 from navarch.cluster.server.pipeline.admission.policies.policy import Fault, Policy
 from navarch.cluster.server.wire.budget import current_budget
 from navarch.cluster.server.wire.status_errors import StatusError, forbidden

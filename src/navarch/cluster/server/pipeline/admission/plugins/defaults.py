@@ -1,4 +1,6 @@
-"""ServiceAccount: every pod acts as one, and gets its token as files."""
+"""Plug-ins that complete objects: ServiceAccount, DefaultTolerationSeconds, TaintNodesByCondition,
+StorageObjectInUseProtection.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +8,9 @@ import random
 from typing import Any, Final
 
 from navarch.cluster.server.pipeline.admission.attributes import Attributes
-from navarch.cluster.server.pipeline.admission.objects import Objects
-from navarch.cluster.server.pipeline.admission.plugins.pods import PODS, forbid
+from navarch.cluster.server.pipeline.admission.listers import Objects
+from navarch.cluster.server.pipeline.admission.plugins.plugin import PODS, forbid
 from navarch.cluster.server.wire.request import Json
-
-__all__ = ["ServiceAccounts"]
 
 _MIRROR: Final = "kubernetes.io/config.mirror"
 _MOUNT_PATH: Final = "/var/run/secrets/kubernetes.io/serviceaccount"
@@ -103,3 +103,69 @@ def _refuse_secrets_of_mirror(attributes: Attributes, spec: Json) -> None:
             raise forbid(attributes, "a mirror pod may not reference secrets")
         if any("serviceAccountToken" in each for each in sources):
             raise forbid(attributes, "a mirror pod may not use ServiceAccountToken volume projections")
+
+
+_TAINTS: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+_SECONDS: Final = 300
+
+
+class DefaultTolerations:
+    """Adds a toleration for each of the two taints, unless the pod has said something about it."""
+
+    resources = PODS
+
+    async def change(self, attributes: Attributes, value: Json) -> None:
+        """See `Mutating.change`."""
+        if attributes.operation == "DELETE":
+            return
+        known = value["spec"].get("tolerations") or []
+        missing = [taint for taint in _TAINTS if not any(_is_about(each, taint) for each in known)]
+        if missing:
+            value["spec"]["tolerations"] = [*known, *map(_toleration, missing)]
+
+
+def _is_about(toleration: Json, taint: str) -> bool:
+    return toleration.get("key", "") in {"", taint} and toleration.get("effect", "") in {"", "NoExecute"}
+
+
+def _toleration(taint: str) -> Json:
+    return {"key": taint, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": _SECONDS}
+
+
+_NOT_READY: Final = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
+
+
+class NodeTaint:
+    """Lets no pod go to a new node before a controller says that it is ready."""
+
+    resources = frozenset({("", "nodes")})
+
+    async def change(self, attributes: Attributes, value: Json) -> None:
+        """See `Mutating.change`."""
+        if attributes.operation != "CREATE":
+            return
+        taints = value["spec"].get("taints") or []
+        if not any({**taint, **_NOT_READY} == taint for taint in taints):
+            value["spec"]["taints"] = [*taints, dict(_NOT_READY)]
+
+
+_FINALIZERS: Final = {
+    ("", "persistentvolumes"): "kubernetes.io/pv-protection",
+    ("", "persistentvolumeclaims"): "kubernetes.io/pvc-protection",
+    ("storage.k8s.io", "volumeattributesclasses"): "kubernetes.io/vac-protection",
+}
+
+
+class StorageProtection:
+    """Keeps new volumes and claims until a controller says that nobody uses them any more."""
+
+    resources = frozenset(_FINALIZERS)
+
+    async def change(self, attributes: Attributes, value: Json) -> None:
+        """See `Mutating.change`."""
+        if attributes.operation != "CREATE":
+            return
+        finalizer = _FINALIZERS[attributes.resource.group, attributes.resource.plural]
+        known = value["metadata"].get("finalizers") or []
+        if finalizer not in known:
+            value["metadata"]["finalizers"] = [*known, finalizer]

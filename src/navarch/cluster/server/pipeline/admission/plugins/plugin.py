@@ -1,17 +1,16 @@
-"""Built-in parts by the resources they look at."""
+"""Contracts of built-in plug-ins, and the table that calls them by resource."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 
 from msgspec.structs import replace
 
-from navarch.cluster.server.pipeline.admission.attributes import Attributes, Warnings
-from navarch.cluster.server.pipeline.admission.objects import Objects
+from navarch.cluster.server.pipeline.admission.attributes import Attributes
+from navarch.cluster.server.pipeline.admission.listers import Objects
 from navarch.cluster.server.wire.request import Json
-
-__all__ = ["Informed", "Mutating", "Plugins", "Resources", "Validating"]
+from navarch.cluster.server.wire.status_errors import StatusError, forbidden
 
 Resources = frozenset[tuple[str, str]]
 """Groups and plurals."""
@@ -60,8 +59,8 @@ class Plugins:
         self._mutating = _by_resource(mutating)
         self._validating = _by_resource(validating)
 
-    async def mutate(self, attributes: Attributes, warnings: Warnings) -> Json | None:  # noqa: ARG002 - it has none
-        """See `Admission.mutate`."""
+    async def mutate(self, attributes: Attributes) -> Json | None:
+        """Returns the object after all changes; the same object if no plug-in looks at it."""
         resource = attributes.resource
         parts = self._mutating.get((resource.group, resource.plural))
         if not parts or attributes.value is None or attributes.subresource:
@@ -72,8 +71,8 @@ class Plugins:
             await part.change(attributes, value)
         return value
 
-    async def validate(self, attributes: Attributes, warnings: Warnings) -> None:  # noqa: ARG002 - it has none
-        """See `Admission.validate`."""
+    async def validate(self, attributes: Attributes) -> None:
+        """Raises the StatusError of the first plug-in that refuses."""
         resource = attributes.resource
         for part in self._validating.get((resource.group, resource.plural), ()):
             if attributes.value is not None and not attributes.subresource:
@@ -90,3 +89,11 @@ def _by_resource(parts: Sequence[_Part]) -> dict[tuple[str, str], list[_Part]]:
         for resource in part.resources:
             found.setdefault(resource, []).append(part)
     return found
+
+
+PODS: Final = frozenset({("", "pods")})
+
+
+def forbid(attributes: Attributes, why: str) -> StatusError:
+    """403 for the object of the request."""
+    return forbidden(attributes.resource.group, attributes.resource.plural, attributes.told_name, why)

@@ -1,17 +1,17 @@
-"""CertificateApproval, CertificateSigning and CertificateSubjectRestriction: who may have certificates issued, and for whom."""
+"""Plug-ins that ask the authorizer: rights on CertificateSigningRequests, and RBAC escalation."""
 
 from __future__ import annotations
 
 from base64 import b64decode
 from typing import Final
 
-from navarch.cluster.server.pipeline.admission.attributes import Attributes
+from navarch.cluster.server.pipeline.admission.attributes import Attributes, Warnings
 from navarch.cluster.server.pipeline.authorization.authorizer import Authorizer
+from navarch.cluster.server.pipeline.authorization.escalation import check_escalation
+from navarch.cluster.server.pipeline.authorization.rbac import RBAC_GROUP
 from navarch.cluster.server.wire.request import Json, RequestInfo
 from navarch.cluster.server.wire.status_errors import StatusError, forbidden
 from navarch.schema.values.violations import go_quoted
-
-__all__ = ["CertificateRights"]
 
 _GROUP: Final = "certificates.k8s.io"
 _REQUESTS: Final = "certificatesigningrequests"
@@ -72,3 +72,36 @@ def _check_subject(attributes: Attributes, value: Json) -> None:
 
 def _forbidden(attributes: Attributes, why: str) -> StatusError:
     return forbidden(attributes.resource.group, attributes.resource.plural, attributes.told_name, why)
+
+
+_VERBS: Final = {"CREATE": "create", "UPDATE": "update"}
+
+
+class Grants:
+    """`check_escalation` as a part of admission: after everything that changes the object, before it is validated."""
+
+    def __init__(self, authorizer: Authorizer) -> None:
+        self._authorizer = authorizer
+
+    async def mutate(self, attributes: Attributes, warnings: Warnings) -> Json | None:  # noqa: ARG002 - it has none
+        """Changes nothing."""
+        if attributes.resource.group == RBAC_GROUP and attributes.value is not None:
+            check_escalation(self._authorizer, attributes.user, _info(attributes), attributes.value, attributes.old)
+        return attributes.value
+
+    async def validate(self, attributes: Attributes, warnings: Warnings) -> None:
+        """Has nothing to add."""
+
+
+def _info(attributes: Attributes) -> RequestInfo:
+    resource = attributes.resource
+    return RequestInfo(
+        _VERBS[attributes.operation],
+        "",
+        group=resource.group,
+        version=resource.version,
+        namespace=attributes.namespace,
+        resource=resource.plural,
+        subresource=attributes.subresource,
+        name=attributes.name,
+    )

@@ -1,4 +1,4 @@
-"""What a webhook answered, checked as Kubernetes checks it."""
+"""AdmissionReview responses: decoded and checked as kube-apiserver does."""
 
 from __future__ import annotations
 
@@ -9,15 +9,12 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from navarch.cluster.server.pipeline.admission.webhooks.calling import HttpAnswer
-from navarch.cluster.server.pipeline.admission.webhooks.errors import CallError
+from navarch.cluster.server.pipeline.webhooks.client import CallError, HttpAnswer
 from navarch.cluster.server.wire.budget import bounded_json
 from navarch.cluster.server.wire.go_text import go_kind
 from navarch.cluster.server.wire.json_errors import json_fault
 from navarch.cluster.server.wire.request import Json
 from navarch.schema.values.violations import go_quoted
-
-__all__ = ["Answer", "read_answer"]
 
 _API_VERSION: Final = "admission.k8s.io/v1"
 _TYPE_META: Final = (

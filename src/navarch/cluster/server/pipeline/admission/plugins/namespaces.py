@@ -1,19 +1,16 @@
-"""NamespaceLifecycle: nothing is made where there is no namespace, or in one that ends."""
+"""NamespaceLifecycle: refuses writes to namespaces that do not exist or terminate."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from navarch.cluster.server.pipeline.admission.attributes import Attributes, Warnings
+from navarch.cluster.server.pipeline.admission.attributes import Attributes
 from navarch.cluster.server.wire.request import Json
 from navarch.cluster.server.wire.status_errors import StatusError, forbidden, not_found
 
-__all__ = ["FindNamespace", "NamespaceLifecycle"]
-
 FindNamespace = Callable[[str], Awaitable[Json | None]]
 """The namespace of that name; None if there is none."""
-
 _WRITES: Final = frozenset({"CREATE", "UPDATE"})
 _IMMORTAL: Final = frozenset({"default", "kube-system", "kube-public"})
 
@@ -24,16 +21,12 @@ class NamespaceLifecycle:
     def __init__(self, find: FindNamespace) -> None:
         self._find = find
 
-    async def mutate(self, attributes: Attributes, warnings: Warnings) -> Json | None:  # noqa: ARG002 - it has none
-        """Changes nothing. Kubernetes asks this before anything else, so that a refusal is the first that counts."""
+    async def check(self, attributes: Attributes) -> None:
+        """Raises StatusError. The chain calls it before anything else, so that its refusal is the one that a client sees."""
         if _is_namespace(attributes):
             _refuse_end_of_immortal(attributes)
         elif attributes.namespace and attributes.operation in _WRITES and not _is_review(attributes):
             await self._refuse_misplaced(attributes)
-        return attributes.value
-
-    async def validate(self, attributes: Attributes, warnings: Warnings) -> None:
-        """Has nothing to add."""
 
     async def _refuse_misplaced(self, attributes: Attributes) -> None:
         namespace = await self._find(attributes.namespace)
