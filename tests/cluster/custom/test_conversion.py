@@ -15,8 +15,9 @@ from cluster.admission.hooks import HookServer
 from cluster.admission.hooks import serving as hooks
 from cluster.custom.serving import CRDS, Asking, serving
 from navarch._base.clock import SystemClock
-from navarch.cluster.server.kinds.custom import Conversion, ConversionWebhooks
+from navarch.cluster.server.kinds.custom.types import Conversion
 from navarch.cluster.server.pipeline.webhooks.client import Address, Caller, CallError
+from navarch.cluster.server.pipeline.webhooks.conversion import ConversionWebhooks
 
 Json = dict[str, Any]
 OLD, NEW = (f"/apis/ex.dev/{version}/namespaces/default/hooks" for version in ("v1", "v2"))

@@ -14,7 +14,8 @@ from navarch.cluster.embedded.storage_probe import StorageProbe
 from navarch.cluster.server.kinds.builtin import builtin_types
 from navarch.cluster.server.kinds.builtin.event_expiry import EventExpiry
 from navarch.cluster.server.kinds.builtin.networking.allocator import ServiceAllocator
-from navarch.cluster.server.kinds.custom import Conversion, ConversionWebhooks, CustomKinds, scale
+from navarch.cluster.server.kinds.custom import DefinitionController, DefinitionDeps
+from navarch.cluster.server.kinds.custom.types import Conversion
 from navarch.cluster.server.objects.registry import Registry
 from navarch.cluster.server.objects.storage_reflector import Followers
 from navarch.cluster.server.objects.types import Catalog
@@ -40,7 +41,9 @@ from navarch.cluster.server.pipeline.publishing.task_metrics import TaskMetrics
 from navarch.cluster.server.pipeline.streams.endpoints import stream_endpoints
 from navarch.cluster.server.pipeline.streams.nodes import NO_NODES, Nodes
 from navarch.cluster.server.pipeline.subresources import BUILTIN_ENDPOINTS
+from navarch.cluster.server.pipeline.subresources.custom import ServerDefinitionWriter, custom_scale
 from navarch.cluster.server.pipeline.webhooks.client import Caller, service_addresses
+from navarch.cluster.server.pipeline.webhooks.conversion import ConversionWebhooks
 from navarch.cluster.server.server import ApiServer, Page, Parts
 from navarch.cluster.server.wire.request import ApiRequest, Json, User
 from navarch.cluster.storage import Storage, StorageError
@@ -106,7 +109,14 @@ class Assembled:
         self._followers = Followers(storage, {**roles, **own, **self._admission.followed})
         kernel = Kernel(self._registry, self._catalog, self._watches, self._admission, self.authorizer, clock, rng)
         self._converters = Caller(clock, service_addresses(Objects(self._registry, self._catalog)))
-        self._custom = CustomKinds(kernel, Conversion(ConversionWebhooks(self._converters, rng)))
+        deps = DefinitionDeps(
+            storage=storage,
+            catalog=self._catalog,
+            watches=self._watches,
+            clock=clock,
+            writer=ServerDefinitionWriter(kernel),
+        )
+        self._custom = DefinitionController(deps, Conversion(ConversionWebhooks(self._converters, rng)))
         self.server = ApiServer(self._parts(kernel))
 
     def _parts(self, kernel: Kernel) -> Parts:
@@ -126,7 +136,7 @@ class Assembled:
                 **access_endpoints(reviews, self.tokens),
                 **stream_endpoints(self._nodes, self.authorizer),
                 **BUILTIN_ENDPOINTS,
-                ("*", "*", "scale"): scale,
+                ("*", "*", "scale"): custom_scale,
             },
             pages=Pages(published(), Discovery(self._catalog, published()), openapi, self._health, others),
         )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec.structs import replace
 
-from navarch.cluster.server.kinds.custom.conditions import ESTABLISHED, TERMINATING, condition, is_true, with_condition
+from navarch.cluster.server.kinds.custom.status import ESTABLISHED, TERMINATING, condition, is_true, with_condition
 from navarch.cluster.server.objects.metadata import immutable_faults, metadata_faults, metadata_update_faults
 from navarch.cluster.server.objects.types import Operation, ResourceType, Strategy
 from navarch.cluster.server.wire.budget import current_budget

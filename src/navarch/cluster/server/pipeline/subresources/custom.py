@@ -1,15 +1,20 @@
-"""The scale subresource of custom kinds: the replicas of an object as an `autoscaling/v1` Scale."""
+"""Custom kinds in the pipeline: the `scale` endpoint, and the writes of definitions by the server itself."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any, Final
 
+import msgspec
+
+from navarch.cluster.server.kinds.custom.definitions import GROUP, PLURAL
 from navarch.cluster.server.kinds.custom.scale_paths import AccessError, ScalePaths, integer_at, put_at, text_at
 from navarch.cluster.server.kinds.custom.strategy import CustomStrategy
 from navarch.cluster.server.objects.registry import CHANGED
 from navarch.cluster.server.objects.request_bodies import decode_json
-from navarch.cluster.server.pipeline.endpoints.call import Call
+from navarch.cluster.server.objects.types import ResourceType
+from navarch.cluster.server.pipeline.endpoints.call import Call, Kernel
+from navarch.cluster.server.pipeline.endpoints.removal import delete_all
 from navarch.cluster.server.pipeline.endpoints.scaling import (
     API_VERSION,
     Scaled,
@@ -20,16 +25,45 @@ from navarch.cluster.server.pipeline.endpoints.scaling import (
     store_scaled,
     warn_of_fields,
 )
-from navarch.cluster.server.pipeline.endpoints.write import check_name, check_version, metadata_of
-from navarch.cluster.server.wire.request import Json, Reply
+from navarch.cluster.server.pipeline.endpoints.write import check_name, check_version, metadata_of, update
+from navarch.cluster.server.wire.request import ApiRequest, Json, Reply, RequestInfo, User
 from navarch.cluster.server.wire.status_errors import StatusError, bad_request, conflict, not_found
 
-__all__ = ["scale"]
+_SERVER: Final = User("system:apiserver", groups=("system:masters", "system:authenticated"))
+_HEADERS: Final = {"user-agent": "kube-apiserver", "content-type": "application/json"}
+
+
+class ServerDefinitionWriter:
+    """Writes the statuses of CRDs, and deletes custom objects, as the server's own user; see `DefinitionWriter`."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self._kernel = kernel
+
+    async def write(self, definition: Json, status: Json) -> Json:
+        """See `DefinitionWriter.write`."""
+        definitions = self._kernel.catalog.find(GROUP, "v1", PLURAL)
+        assert definitions is not None, "CRDs are always served"
+        body = msgspec.json.encode({**definition, "status": status})
+        reply = await update(self._call("PUT", definitions, definition["metadata"]["name"], "status", body))
+        written: Json = msgspec.json.decode(reply.body)
+        return written
+
+    async def delete_objects(self, resource: ResourceType) -> None:
+        """See `DefinitionWriter.delete_objects`."""
+        await delete_all(self._call("DELETE", resource, "", "", b""))
+
+    def _call(self, method: str, resource: ResourceType, name: str, subresource: str, body: bytes) -> Call:
+        verb = "update" if method == "PUT" else "deletecollection"
+        path = f"/apis/{resource.api_version}/{resource.plural}"
+        request = ApiRequest(method=method, path=path, headers=_HEADERS, body=body)
+        info = RequestInfo(verb, path, resource.group, resource.version, "", resource.plural, subresource, name)
+        return Call(self._kernel, request, info, resource, _SERVER)
+
 
 _UNKNOWN: Final = 'no kind is registered for the type v1.Scale in scheme "pkg/runtime/scheme.go:111"'
 
 
-async def scale(call: Call) -> Reply:
+async def custom_scale(call: Call) -> Reply:
     """Reads or writes how many replicas a custom object wants."""
     strategy = call.resource.strategy
     if not isinstance(strategy, CustomStrategy) or strategy.form.scale is None:

@@ -1,4 +1,4 @@
-"""`CustomKinds`: CustomResourceDefinitions at work, from their creation until they are gone."""
+"""The controller of CustomResourceDefinitions: accepts names, establishes, serves and removes custom kinds."""
 
 from __future__ import annotations
 
@@ -6,59 +6,67 @@ import logging
 from collections.abc import Iterator
 from typing import Final
 
+import msgspec
+
 from navarch._base.background import Background
+from navarch._base.clock import Clock
 from navarch._base.supervisor import cause_of
 from navarch.api import format_time, truncate_to_seconds
 from navarch.cluster.server.kinds.builtin.generic.columns import Ages
-from navarch.cluster.server.kinds.custom.building import custom_types
-from navarch.cluster.server.kinds.custom.cleanup import Cleanup
-from navarch.cluster.server.kinds.custom.conditions import (
+from navarch.cluster.server.kinds.custom.definitions import FINALIZER, GROUP, PLURAL, definition_type
+from navarch.cluster.server.kinds.custom.finalizer import DefinitionFinalizer, DefinitionWriter
+from navarch.cluster.server.kinds.custom.openapi import document_of
+from navarch.cluster.server.kinds.custom.status import (
     ESTABLISHED,
     NAMES_ACCEPTED,
     condition,
     is_true,
+    named_status,
     with_condition,
 )
-from navarch.cluster.server.kinds.custom.conversion import Conversion
-from navarch.cluster.server.kinds.custom.definitions import FINALIZER, GROUP, PLURAL, definition_type
-from navarch.cluster.server.kinds.custom.documents import document_of
-from navarch.cluster.server.kinds.custom.naming import named_status
-from navarch.cluster.server.kinds.custom.statuses import Statuses
 from navarch.cluster.server.kinds.custom.strategy import CustomStrategy
+from navarch.cluster.server.kinds.custom.types import Conversion, custom_types
 from navarch.cluster.server.objects.registry import decoded
-from navarch.cluster.server.objects.types import ResourceType
-from navarch.cluster.server.pipeline.endpoints.call import Kernel
+from navarch.cluster.server.objects.types import Catalog, ResourceType
+from navarch.cluster.server.objects.watches import Watches
 from navarch.cluster.server.wire.request import Json
 from navarch.cluster.server.wire.status_errors import StatusError
-from navarch.cluster.storage import CompactedError, StorageError, Stored, Watcher
-
-__all__ = ["CustomKinds"]
+from navarch.cluster.storage import CompactedError, Storage, StorageError, Stored, Watcher
 
 _log = logging.getLogger("navarch.cluster.server")
 _ESTABLISHED: Final = condition(ESTABLISHED, True, "InitialNamesAccepted", "the initial names have been accepted")
 
 
-class CustomKinds:
-    """Follows the CRDs in the store, and keeps the catalog and their statuses in step.
+class DefinitionDeps(msgspec.Struct, frozen=True, kw_only=True):
+    """The parts of the server that the controller works on. The catalog must contain the built-in type of CRDs."""
 
-    The catalog must have the built-in resource of CRDs; it is replaced by one with a strategy of its own.
+    storage: Storage
+    catalog: Catalog
+    watches: Watches
+    clock: Clock
+    writer: DefinitionWriter
+
+
+class DefinitionController:
+    """Watches the CRDs in the storage, and keeps the catalog and their statuses up to date.
+
+    It replaces the built-in type of CRDs in the catalog by one with its own strategy.
     """
 
-    def __init__(self, kernel: Kernel, conversion: Conversion | None = None) -> None:
-        self._kernel = kernel
+    def __init__(self, deps: DefinitionDeps, conversion: Conversion | None = None) -> None:
+        self._deps = deps
         self._conversion = conversion
-        self._ages = Ages(kernel.clock)
+        self._ages = Ages(deps.clock)
         self._known: dict[str, Json] = {}
         self._served: dict[str, tuple[Json, list[ResourceType]]] = {}
         self._documents: dict[str, tuple[list[ResourceType], Json]] = {}
         self._cleaned: set[str] = set()
         self._background = Background()
-        self._resource = _definitions(kernel)
-        self._statuses = Statuses(kernel, self._resource)
+        self._resource = _definitions(deps.catalog)
 
     async def start(self) -> int:
         """Serves what was established before; the revision up to which everything is known."""
-        page = await self._kernel.registry.storage.page(self._resource.prefix())
+        page = await self._deps.storage.page(self._resource.prefix())
         found = {item.key: item for item in page.items}
         for key in [key for key in self._known if key not in found]:
             self._forget(key)
@@ -76,7 +84,7 @@ class CustomKinds:
                 try:
                     await self._follow(await self.start())
                 except CompactedError:
-                    _log.warning("fell behind the changes of CustomResourceDefinitions: reading them all")
+                    _log.warning("the watch of CustomResourceDefinitions fell behind compaction; listing them again")
         finally:
             await self._background.stop()
 
@@ -99,7 +107,7 @@ class CustomKinds:
         return resources, document_of(resources)
 
     async def _follow(self, revision: int) -> None:
-        async with self._kernel.registry.storage.watch(self._resource.prefix(), after=revision) as watcher:
+        async with self._deps.storage.watch(self._resource.prefix(), after=revision) as watcher:
             await self._settle_all({definition["spec"]["group"] for definition in self._known.values()})
             while True:
                 await watcher.wait()
@@ -134,7 +142,9 @@ class CustomKinds:
                     await self._settle(key)
                 except StatusError as refusal:
                     if refusal.reason not in {"Conflict", "NotFound"}:
-                        _log.warning("the status of a CustomResourceDefinition was refused: %s", refusal.message)
+                        _log.warning(
+                            "the API server rejected the status of a CustomResourceDefinition: %s", refusal.message
+                        )
                 except StorageError:  # which concerns all of them
                     raise
                 except Exception as error:  # noqa: BLE001 - one CRD that was overlooked must not end all others
@@ -164,7 +174,7 @@ class CustomKinds:
         """The CRD with that status, which is written if it is another one."""
         definition = self._known[key]
         if status != definition["status"]:
-            definition = self._known[key] = await self._statuses.write(definition, status)
+            definition = self._known[key] = await self._deps.writer.write(definition, status)
         return definition
 
     def _serve(self, definition: Json) -> None:
@@ -182,13 +192,13 @@ class CustomKinds:
         self._withdraw(name)
         self._served[name] = (shown, resources)
         for resource in resources:
-            self._kernel.catalog.add(resource)
+            self._deps.catalog.add(resource)
 
     def _withdraw(self, name: str) -> None:
         _, resources = self._served.pop(name, ({}, []))
         for resource in resources:
-            self._kernel.catalog.remove(resource.group, resource.version, resource.plural)
-            self._kernel.watches.end(resource.storage_prefix)
+            self._deps.catalog.remove(resource.group, resource.version, resource.plural)
+            self._deps.watches.end(resource.storage_prefix)
 
     def _end(self, definition: Json) -> None:
         """Nothing new may come; what is there goes, and the CRD after it."""
@@ -199,18 +209,20 @@ class CustomKinds:
                 resource.strategy.form.is_terminating = True
         if FINALIZER in metadata.get("finalizers", ()) and metadata["uid"] not in self._cleaned:
             self._cleaned.add(metadata["uid"])
-            cleanup = Cleanup(self._kernel, self._statuses, definition, resources[0] if resources else None)
-            self._background.start(cleanup.run(), f"the end of {metadata['name']}")
+            finalizer = DefinitionFinalizer(
+                self._deps.storage, self._deps.clock, self._deps.writer, definition, resources[:1]
+            )
+            self._background.start(finalizer.run(), f"the finalizer of {metadata['name']}")
 
     def _now(self) -> str:
-        return format_time(truncate_to_seconds(self._kernel.clock.now()))
+        return format_time(truncate_to_seconds(self._deps.clock.now()))
 
 
-def _definitions(kernel: Kernel) -> ResourceType:
-    builtin = kernel.catalog.find(GROUP, "v1", PLURAL)
+def _definitions(catalog: Catalog) -> ResourceType:
+    builtin = catalog.find(GROUP, "v1", PLURAL)
     assert builtin is not None, "the built-in kinds include CRDs"
     resource = definition_type(builtin)
-    kernel.catalog.add(resource)
+    catalog.add(resource)
     return resource
 
 

@@ -1,25 +1,64 @@
-"""From a CustomResourceDefinition to the resources that the server serves for it."""
+"""The resource types of a CustomResourceDefinition, and the conversion between its versions."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final
 
+import msgspec
 from msgspec.structs import replace
 
 from navarch.cluster.server.kinds.builtin.generic.columns import Ages
-from navarch.cluster.server.kinds.custom.columns import cells_of, columns_of
-from navarch.cluster.server.kinds.custom.conversion import Conversion
 from navarch.cluster.server.kinds.custom.jsonpath import compile_path
 from navarch.cluster.server.kinds.custom.scale_paths import ScalePaths
 from navarch.cluster.server.kinds.custom.schema import CustomSchema
-from navarch.cluster.server.kinds.custom.strategy import CustomStrategy, Form, StatusStrategy
+from navarch.cluster.server.kinds.custom.strategy import CustomStrategy, Form, StatusStrategy, cells_of, columns_of
 from navarch.cluster.server.objects.fields import shape_of
-from navarch.cluster.server.objects.types import ResourceType, Subresource
-from navarch.cluster.server.pipeline.publishing.discovery import version_priority
+from navarch.cluster.server.objects.types import ResourceType, Subresource, version_priority
 from navarch.cluster.server.wire.request import Json
+from navarch.cluster.server.wire.status_errors import StatusError
 
-__all__ = ["custom_types"]
+Converter = Callable[[Sequence[Json], str], Awaitable[list[Json]]]
+CallWebhook = Callable[[Json, Json, Sequence[Json], str], Awaitable[list[Json]]]
+"""Asks the webhook of a CRD (its `spec.conversion.webhook`) to bring objects into a version."""
+
+
+class Conversion(msgspec.Struct, frozen=True):
+    """How versions are converted. Without `ask`, CRDs with a webhook cannot be read in another version."""
+
+    ask: CallWebhook | None = None
+
+    def converter(self, definition: Json, schemas: Mapping[str, CustomSchema]) -> Converter:
+        """The converter of one CRD: what comes out has the shape of its new version where that is the stored one."""
+        spec = definition["spec"]
+        stored = next(version["name"] for version in spec["versions"] if version.get("storage"))
+
+        async def convert(values: Sequence[Json], api_version: str) -> list[Json]:
+            _refuse_unknown(values, spec["group"], schemas)
+            converted = await self._converted(definition, values, api_version)
+            if api_version.rpartition("/")[2] == stored:
+                for value in converted:
+                    schemas[stored].reshape(value)
+            return converted
+
+        return convert
+
+    async def _converted(self, definition: Json, values: Sequence[Json], api_version: str) -> list[Json]:
+        conversion = definition["spec"].get("conversion") or {}
+        if conversion.get("strategy") != "Webhook":
+            return [{**value, "apiVersion": api_version} for value in values]
+        if self.ask is None:
+            kind = f"{values[0]['apiVersion']}, Kind={values[0]['kind']}"
+            raise StatusError(500, "", f"conversion webhook for {kind} failed: no webhook can be reached from here")
+        return await self.ask(definition, conversion["webhook"], values, api_version)
+
+
+def _refuse_unknown(values: Sequence[Json], group: str, schemas: Mapping[str, CustomSchema]) -> None:
+    for value in values:
+        found, _, version = str(value["apiVersion"]).rpartition("/")
+        if found != group or version not in schemas:
+            raise StatusError(500, "", f"request to convert CR from an invalid group/version: {value['apiVersion']}")
+
 
 _VERBS: Final = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
 

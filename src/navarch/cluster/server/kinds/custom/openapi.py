@@ -1,4 +1,4 @@
-"""OpenAPI documents of custom kinds: the schemas of their CRDs, and the paths by which clients find them."""
+"""OpenAPI documents of custom kinds."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from navarch.cluster.server.objects.descriptions import described
 from navarch.cluster.server.objects.types import ResourceType
 from navarch.cluster.server.wire.request import Json
 from navarch.k8s.published import META, SCHEMA_REFERENCE, published, references_in
-
-__all__ = ["document_of"]
 
 _CONVENTIONS: Final = "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md"
 _API_VERSION: Final = {

@@ -1,4 +1,4 @@
-"""Conversion by webhook: a ConversionReview goes out, the objects in their new version come back."""
+"""Conversion webhooks: send a ConversionReview and check the converted objects."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ import msgspec
 from navarch.cluster.server.pipeline.webhooks.client import Caller, CallError, HttpAnswer, place_of
 from navarch.cluster.server.wire.request import Json
 from navarch.cluster.server.wire.status_errors import StatusError
-
-__all__ = ["ConversionWebhooks"]
 
 _SECONDS: Final = 30
 _IDENTITY: Final = (("name", "name"), ("namespace", "namespace"), ("uid", "UID"))

@@ -1,25 +1,22 @@
-"""The end of a CustomResourceDefinition: its objects go first."""
+"""The finalizer of CustomResourceDefinitions: deletes the custom objects before the definition."""
 
 from __future__ import annotations
 
 import logging
-from typing import Final
+from collections.abc import Sequence
+from typing import Final, Protocol
 
+from navarch._base.clock import Clock
 from navarch.api import format_time, truncate_to_seconds
-from navarch.cluster.server.kinds.custom.conditions import TERMINATING, condition, with_condition
 from navarch.cluster.server.kinds.custom.definitions import FINALIZER
-from navarch.cluster.server.kinds.custom.statuses import Statuses
+from navarch.cluster.server.kinds.custom.status import TERMINATING, condition, with_condition
 from navarch.cluster.server.objects.registry import decoded
 from navarch.cluster.server.objects.types import ResourceType
-from navarch.cluster.server.pipeline.endpoints.call import Kernel
 from navarch.cluster.server.wire.request import Json
 from navarch.cluster.server.wire.status_errors import StatusError
-from navarch.cluster.storage import StorageError
-
-__all__ = ["Cleanup"]
+from navarch.cluster.storage import Storage, StorageError
 
 _log = logging.getLogger("navarch.cluster.server")
-
 _AGAIN_SECONDS: Final = 1.0
 _IN_PROGRESS: Final = condition(
     TERMINATING, True, "InstanceDeletionInProgress", "CustomResource deletion is in progress"
@@ -27,19 +24,39 @@ _IN_PROGRESS: Final = condition(
 _COMPLETED: Final = condition(TERMINATING, False, "InstanceDeletionCompleted", "removed all instances")
 
 
-class Cleanup:
-    """Deletes the objects of a CRD, waits for those that have finalizers, and lets the CRD go.
+class DefinitionWriter(Protocol):
+    """Writes CRDs and deletes custom objects as the server's own user."""
 
-    `resource` is one of those it was served as; None if it never was.
+    async def write(self, definition: Json, status: Json) -> Json:
+        """Returns the CRD with a new status; raises a 409 StatusError if it has changed since it was read."""
+        ...
+
+    async def delete_objects(self, resource: ResourceType) -> None:
+        """Deletes all objects of a resource; some may wait for their finalizers."""
+        ...
+
+
+class DefinitionFinalizer:
+    """Deletes the objects of a CRD, waits for those that have finalizers, and removes the finalizer of the CRD.
+
+    `served` holds one of the resource types that the CRD was served as; it is empty for a CRD that never was.
     """
 
-    def __init__(self, kernel: Kernel, statuses: Statuses, definition: Json, resource: ResourceType | None) -> None:
-        self._kernel = kernel
-        self._statuses = statuses
+    def __init__(
+        self,
+        storage: Storage,
+        clock: Clock,
+        writer: DefinitionWriter,
+        definition: Json,
+        served: Sequence[ResourceType],
+    ) -> None:
+        self._storage = storage
+        self._clock = clock
+        self._writer = writer
         self._name = definition["metadata"]["name"]
         self._uid = definition["metadata"]["uid"]
         self._key = f"/registry/apiextensions.k8s.io/customresourcedefinitions/{self._name}"
-        self._resource = resource
+        self._resource = served[0] if served else None
 
     async def run(self) -> None:
         """Returns when the CRD has lost its finalizer, or is gone. What fails is tried again."""
@@ -48,8 +65,12 @@ class Cleanup:
                 if await self._is_done():
                     return
             except StorageError as error:
-                _log.warning("the end of %s waits for the storage: %s", self._name, error)
-            await self._kernel.clock.sleep(_AGAIN_SECONDS)
+                _log.warning(
+                    "the finalizer of CustomResourceDefinition %s failed on the storage: %s; retried in 1 s",
+                    self._name,
+                    error,
+                )
+            await self._clock.sleep(_AGAIN_SECONDS)
 
     async def _is_done(self) -> bool:
         definition = await self._current()
@@ -58,7 +79,7 @@ class Cleanup:
         try:
             if self._resource is not None:
                 await self._set(definition, _IN_PROGRESS)
-                await self._statuses.delete_objects(self._resource)
+                await self._writer.delete_objects(self._resource)
                 await self._none_left(self._resource)
             return await self._released()
         except StatusError as refusal:
@@ -68,7 +89,7 @@ class Cleanup:
 
     async def _current(self) -> Json | None:
         """The CRD, as long as it still waits for this."""
-        stored = await self._kernel.registry.storage.get(self._key)
+        stored = await self._storage.get(self._key)
         if stored is None:
             return None
         metadata = (definition := decoded(stored))["metadata"]
@@ -76,11 +97,11 @@ class Cleanup:
 
     async def _set(self, definition: Json, wanted: Json) -> Json:
         status = with_condition(definition["status"], wanted, self._now())
-        return definition if status == definition["status"] else await self._statuses.write(definition, status)
+        return definition if status == definition["status"] else await self._writer.write(definition, status)
 
     async def _none_left(self, resource: ResourceType) -> None:
         """Returns when no object is left."""
-        storage = self._kernel.registry.storage
+        storage = self._storage
         page = await storage.page(resource.prefix(), limit=1)
         async with storage.watch(resource.prefix(), after=page.revision) as watcher:
             while page.items:
@@ -105,4 +126,4 @@ class Cleanup:
             await self._set(definition, condition(TERMINATING, True, "InstanceDeletionFailed", said))
 
     def _now(self) -> str:
-        return format_time(truncate_to_seconds(self._kernel.clock.now()))
+        return format_time(truncate_to_seconds(self._clock.now()))
