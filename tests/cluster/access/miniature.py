@@ -10,13 +10,13 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from cluster.access.asking import Answer, Json, Step
 from navarch._base.clock import ManualClock
 from navarch.api.merge_patch import apply_merge_patch
-from navarch.cluster.server.pipeline.authentication.authenticator import Authenticator
+from navarch.cluster.server.pipeline.authentication.authenticator import RequestAuthenticator
 from navarch.cluster.server.pipeline.authentication.signing import SigningKey
 from navarch.cluster.server.pipeline.authentication.token_requests import request_token
 from navarch.cluster.server.pipeline.authentication.tokens import ServiceAccountTokens
-from navarch.cluster.server.pipeline.authorization.authorizer import Authorizer, attributes_of, refusal_of
+from navarch.cluster.server.pipeline.authorization.authorizer import RbacAuthorizer, attributes_of, forbidden_error
 from navarch.cluster.server.pipeline.authorization.escalation import check_escalation
-from navarch.cluster.server.pipeline.authorization.impersonation import Impersonation
+from navarch.cluster.server.pipeline.authorization.impersonation import Impersonator
 from navarch.cluster.server.pipeline.authorization.rbac import bootstrap_roles
 from navarch.cluster.server.pipeline.authorization.reviews import REVIEWS, Reviews
 from navarch.cluster.server.wire.request import ApiRequest, RequestInfo, User, request_info
@@ -40,13 +40,13 @@ class Miniature:
         self.tokens = {"$admin": "the-token-of-the-admin"}
         self.objects: dict[tuple[str, str, str], Json] = {}
         self._uids = itertools.count(1)
-        self.authorizer = Authorizer()
+        self.authorizer = RbacAuthorizer()
         for each in bootstrap_roles():
             plural = f"{each['kind'].lower()}s"
             self._put(plural, each["metadata"].get("namespace", ""), each)
         self.accounts = ServiceAccountTokens(self.key, self, self.clock, random.Random(1))
-        self.impersonation = Impersonation(self.authorizer)
-        self.authenticator = Authenticator(self.clock, self.accounts, {"the-token-of-the-admin": ADMIN})
+        self.impersonation = Impersonator(self.authorizer)
+        self.authenticator = RequestAuthenticator(self.clock, self.accounts, {"the-token-of-the-admin": ADMIN})
         self.reviews = Reviews(self.authorizer, self.authenticator, self.clock)
 
     async def get(self, group: str, resource: str, namespace: str, name: str) -> Json | None:
@@ -75,7 +75,7 @@ class Miniature:
         asked = attributes_of(request, info)
         decision = self.authorizer.allows(user, asked)
         if not decision.allowed:
-            raise refusal_of(user, asked, decision.reason)
+            raise forbidden_error(user, asked, decision.reason)
         if request.method == "GET":
             return 200, {}
         return await self._written(info, user, body or {})

@@ -18,9 +18,9 @@ from navarch.cluster.server.objects.registry import Registry
 from navarch.cluster.server.objects.storage_reflector import Follower
 from navarch.cluster.server.objects.types import Catalog
 from navarch.cluster.server.objects.watches import Watches
-from navarch.cluster.server.pipeline.admission.chain import AdmissionChain, Surroundings
+from navarch.cluster.server.pipeline.admission.chain import AdmissionChain, AdmissionDeps
 from navarch.cluster.server.pipeline.audit.log import AuditLog
-from navarch.cluster.server.pipeline.authorization.authorizer import Authorizer
+from navarch.cluster.server.pipeline.authorization.authorizer import RbacAuthorizer
 from navarch.cluster.server.pipeline.endpoints.call import Kernel
 from navarch.cluster.server.pipeline.webhooks.client import ResolveService
 from navarch.cluster.server.server import ApiServer, Parts
@@ -70,10 +70,10 @@ class Ours:
         self.catalog = Catalog(builtin_types(self.clock))
         self.registry = Registry(self.storage)
         self.user = ADMIN
-        self.authorizer = Authorizer()
+        self.authorizer = RbacAuthorizer()
         rng = random.Random(1)
         self.admission = AdmissionChain(
-            Surroundings(
+            AdmissionDeps(
                 registry=self.registry,
                 catalog=self.catalog,
                 authorizer=self.authorizer,

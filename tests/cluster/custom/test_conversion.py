@@ -16,7 +16,7 @@ from cluster.admission.hooks import serving as hooks
 from cluster.custom.serving import CRDS, Asking, serving
 from navarch._base.clock import SystemClock
 from navarch.cluster.server.kinds.custom.types import Conversion
-from navarch.cluster.server.pipeline.webhooks.client import Address, Caller, CallError
+from navarch.cluster.server.pipeline.webhooks.client import WebhookAddress, WebhookClient, WebhookError
 from navarch.cluster.server.pipeline.webhooks.conversion import ConversionWebhooks
 
 Json = dict[str, Any]
@@ -76,8 +76,8 @@ FAULTS = {
 }
 
 
-async def _no_service(_namespace: str, name: str, _port: int) -> Address:
-    raise CallError(f'service "{name}" not found')
+async def _no_service(_namespace: str, name: str, _port: int) -> WebhookAddress:
+    raise WebhookError(f'service "{name}" not found')
 
 
 def _definition(client: Json) -> Json:
@@ -112,7 +112,7 @@ def _definition(client: Json) -> Json:
 async def _converting(client: Json) -> AsyncIterator[Asking]:
     """A server with a CRD whose webhook is at `client`, and one object of it."""
     clock = SystemClock()
-    caller = Caller(clock, _no_service)
+    caller = WebhookClient(clock, _no_service)
     try:
         async with serving(conversion=Conversion(ConversionWebhooks(caller, random.Random(1)))) as ask:
             assert (await ask("POST", CRDS, _definition(client)))[0] == 201

@@ -12,22 +12,22 @@ from navarch._base.clock import Clock
 from navarch._base.supervisor import SupervisedTask, Supervisor
 from navarch.cluster.embedded.storage_probe import StorageProbe
 from navarch.cluster.server.kinds.builtin import builtin_types
-from navarch.cluster.server.kinds.builtin.event_expiry import EventExpiry
+from navarch.cluster.server.kinds.builtin.core.events import EventExpiry
 from navarch.cluster.server.kinds.builtin.networking.allocator import ServiceAllocator
 from navarch.cluster.server.kinds.custom import DefinitionController, DefinitionDeps
 from navarch.cluster.server.kinds.custom.types import Conversion
 from navarch.cluster.server.objects.registry import Registry
 from navarch.cluster.server.objects.storage_reflector import Followers
 from navarch.cluster.server.objects.types import Catalog
+from navarch.cluster.server.objects.views import ObjectReader
 from navarch.cluster.server.objects.watches import Watches
-from navarch.cluster.server.pipeline.admission.chain import AdmissionChain, Surroundings
-from navarch.cluster.server.pipeline.admission.listers import Objects
+from navarch.cluster.server.pipeline.admission.chain import AdmissionChain, AdmissionDeps
 from navarch.cluster.server.pipeline.audit.log import AuditLog
-from navarch.cluster.server.pipeline.authentication.authenticator import Authenticator
+from navarch.cluster.server.pipeline.authentication.authenticator import RequestAuthenticator
 from navarch.cluster.server.pipeline.authentication.signing import SigningKey
 from navarch.cluster.server.pipeline.authentication.tokens import ServiceAccountTokens
-from navarch.cluster.server.pipeline.authorization.authorizer import Authorizer
-from navarch.cluster.server.pipeline.authorization.impersonation import Impersonation
+from navarch.cluster.server.pipeline.authorization.authorizer import RbacAuthorizer
+from navarch.cluster.server.pipeline.authorization.impersonation import Impersonator
 from navarch.cluster.server.pipeline.authorization.reviews import Reviews
 from navarch.cluster.server.pipeline.endpoints.access import access_endpoints
 from navarch.cluster.server.pipeline.endpoints.call import Kernel
@@ -42,7 +42,7 @@ from navarch.cluster.server.pipeline.streams.endpoints import stream_endpoints
 from navarch.cluster.server.pipeline.streams.nodes import NO_NODES, Nodes
 from navarch.cluster.server.pipeline.subresources import BUILTIN_ENDPOINTS
 from navarch.cluster.server.pipeline.subresources.custom import ServerDefinitionWriter, custom_scale
-from navarch.cluster.server.pipeline.webhooks.client import Caller, service_addresses
+from navarch.cluster.server.pipeline.webhooks.client import WebhookClient, service_addresses
 from navarch.cluster.server.pipeline.webhooks.conversion import ConversionWebhooks
 from navarch.cluster.server.server import ApiServer, Page, Parts
 from navarch.cluster.server.wire.request import ApiRequest, Json, User
@@ -91,11 +91,11 @@ class Assembled:
         self._nodes = materials.nodes
         self._namespaces: dict[str, Json] = {}
         self._failure: str | None = None
-        self.authorizer = Authorizer()
+        self.authorizer = RbacAuthorizer()
         self.tokens = ServiceAccountTokens(materials.key, self, clock, rng)
-        self.authenticator = Authenticator(clock, self.tokens, materials.tokens)
+        self.authenticator = RequestAuthenticator(clock, self.tokens, materials.tokens)
         self._admission = AdmissionChain(
-            Surroundings(
+            AdmissionDeps(
                 registry=self._registry,
                 catalog=self._catalog,
                 authorizer=self.authorizer,
@@ -108,7 +108,7 @@ class Assembled:
         own = {"/registry/namespaces/": self._namespace_changed, "/registry/services/specs/": addresses.changed}
         self._followers = Followers(storage, {**roles, **own, **self._admission.followed})
         kernel = Kernel(self._registry, self._catalog, self._watches, self._admission, self.authorizer, clock, rng)
-        self._converters = Caller(clock, service_addresses(Objects(self._registry, self._catalog)))
+        self._converters = WebhookClient(clock, service_addresses(ObjectReader(self._registry, self._catalog)))
         deps = DefinitionDeps(
             storage=storage,
             catalog=self._catalog,
@@ -130,7 +130,7 @@ class Assembled:
         others: dict[str, Page] = {"/metrics": metrics, CONFIGURATION: openid.configuration, KEYS: openid.keys}
         return Parts(
             kernel=kernel,
-            authenticator=_Doorkeeper(self.authenticator, Impersonation(self.authorizer), self),
+            authenticator=_Doorkeeper(self.authenticator, Impersonator(self.authorizer), self),
             audit=counts,
             endpoints={
                 **access_endpoints(reviews, self.tokens),
@@ -198,7 +198,7 @@ class Assembled:
 class _Doorkeeper:
     """Who asks, as the authenticator finds out, after the server has taken note of everything before."""
 
-    def __init__(self, authenticator: Authenticator, impersonation: Impersonation, assembled: Assembled) -> None:
+    def __init__(self, authenticator: RequestAuthenticator, impersonation: Impersonator, assembled: Assembled) -> None:
         self._authenticator = authenticator
         self._impersonation = impersonation
         self._assembled = assembled

@@ -16,7 +16,7 @@ from navarch.cluster.server.kinds.builtin.batch import rules as batch
 from navarch.cluster.server.kinds.builtin.core import rules as core
 from navarch.cluster.server.kinds.builtin.generic.columns import Ages, Rows
 from navarch.cluster.server.kinds.builtin.generic.schema import schema_of
-from navarch.cluster.server.kinds.builtin.generic.strategy import BuiltinStrategy, Rules, StatusStrategy
+from navarch.cluster.server.kinds.builtin.generic.strategy import BuiltinStatusStrategy, BuiltinStrategy, Rules
 from navarch.cluster.server.kinds.builtin.networking import rules as networking
 from navarch.cluster.server.kinds.builtin.networking.allocator import ServiceAllocator
 from navarch.cluster.server.kinds.builtin.nodes import rules as nodes
@@ -151,7 +151,7 @@ def _subresource(
     listed: Json, found: _Discovered, rules: Rules, make: Callable[[type[BuiltinStrategy], str], BuiltinStrategy]
 ) -> Subresource:
     kind, name = listed["responseKind"], listed["subresource"]
-    part = rules.subresources.get(name, StatusStrategy if name == "status" else None)
+    part = rules.subresources.get(name, BuiltinStatusStrategy if name == "status" else None)
     return Subresource(
         name=name,
         kind=kind["kind"],

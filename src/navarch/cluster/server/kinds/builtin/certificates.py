@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from navarch.api.names import DNS_LABEL, DNS_SUBDOMAIN
 from navarch.cluster.server.kinds.builtin.generic.columns import NONE, Ages, human_duration, joined, name_of, selectable
-from navarch.cluster.server.kinds.builtin.generic.strategy import Rules, StatusStrategy, path_segment_faults
+from navarch.cluster.server.kinds.builtin.generic.strategy import BuiltinStatusStrategy, Rules, path_segment_faults
 from navarch.cluster.server.objects.metadata import metadata_update_faults
 from navarch.cluster.server.objects.types import Operation
 from navarch.cluster.server.wire.causes import duplicate, forbidden, invalid, quoted, required, unsupported
@@ -111,7 +111,7 @@ def _signer_faults(name: str) -> Iterator[Cause]:
             yield invalid(field, domain, "should be a domain with at least two segments separated by dots")
 
 
-class ApprovalStrategy(StatusStrategy):
+class ApprovalStrategy(BuiltinStatusStrategy):
     """`certificatesigningrequests/approval`: whether a certificate is issued. The certificate itself is kept."""
 
     def prepare_update(self, value: Json, old: Json, operation: Operation) -> None:

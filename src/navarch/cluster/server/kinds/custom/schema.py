@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
 from navarch.api.json_patch import copy_json
-from navarch.cluster.server.kinds.builtin.generic.go_types import Where
+from navarch.cluster.server.kinds.builtin.generic.go_types import DecodePath
 from navarch.cluster.server.kinds.builtin.generic.schema import struct_of
 from navarch.cluster.server.wire.budget import RequestBudget, cel_budget, current_budget, opened
 from navarch.cluster.server.wire.go_text import go_kind
@@ -28,7 +28,7 @@ Fill = Callable[[Any], None]
 Knows = Callable[[Any], bool]
 
 
-class _Child(NamedTuple):
+class _SchemaChild(NamedTuple):
     """What becomes of a null, and of what is inside."""
 
     keeps_null: bool
@@ -43,7 +43,7 @@ class _Child(NamedTuple):
         return copy_json(self.default)
 
 
-_NO_CHILD: Final = _Child(keeps_null=True, default=None, size=0, fill=None)
+_NO_CHILD: Final = _SchemaChild(keeps_null=True, default=None, size=0, fill=None)
 
 
 def compile_filling(schema: Json) -> Fill | None:
@@ -68,9 +68,9 @@ def compile_filling(schema: Json) -> Fill | None:
     return fill
 
 
-def _child(schema: Json) -> _Child:
+def _child(schema: Json) -> _SchemaChild:
     default = schema.get("default")
-    return _Child(bool(schema.get("nullable")), default, _size(default), compile_filling(schema))
+    return _SchemaChild(bool(schema.get("nullable")), default, _size(default), compile_filling(schema))
 
 
 def _size(value: Any) -> int:
@@ -78,7 +78,7 @@ def _size(value: Any) -> int:
     return 1 + sum(map(_size, inner))
 
 
-def _fill_object(value: Json, fields: dict[str, _Child], others: _Child) -> None:
+def _fill_object(value: Json, fields: dict[str, _SchemaChild], others: _SchemaChild) -> None:
     dropped: list[str] = []
     for name, inner in value.items():
         kind = type(inner)
@@ -98,7 +98,7 @@ def _fill_object(value: Json, fields: dict[str, _Child], others: _Child) -> None
         del value[name]
 
 
-def _fill_list(value: list[Any], item: _Child) -> None:
+def _fill_list(value: list[Any], item: _SchemaChild) -> None:
     for index, inner in enumerate(value):
         if inner is None and not item.keeps_null and item.default is not None:
             value[index] = _filled(item)
@@ -106,7 +106,7 @@ def _fill_list(value: list[Any], item: _Child) -> None:
             item.fill(inner)
 
 
-def _filled(child: _Child) -> Any:
+def _filled(child: _SchemaChild) -> Any:
     value = child.copied_default()
     if child.fill is not None:
         child.fill(value)
@@ -210,7 +210,7 @@ class CustomSchema:
         if not isinstance(metadata, dict):
             said = f"json: cannot unmarshal {go_kind(metadata)} into Go value of type v1.ObjectMeta"
         else:
-            said = self._metadata.fault(_in_order(metadata), Where("ObjectMeta", ""))
+            said = self._metadata.fault(_in_order(metadata), DecodePath("ObjectMeta", ""))
         return [Cause("metadata", "BadRequest", said)]
 
     def default(self, value: Json) -> None:

@@ -104,7 +104,7 @@ _NOTHING: Final = object()
 _KNOWN_FINALIZERS: Final = frozenset({"orphan", "foregroundDeletion", "kubernetes"})
 
 
-class Form:
+class CustomForm:
     """What the strategies of one version share. `is_terminating` is set when the CRD is being deleted."""
 
     def __init__(
@@ -134,7 +134,7 @@ class Form:
 class CustomStrategy:
     """What depends on a custom kind."""
 
-    def __init__(self, form: Form) -> None:
+    def __init__(self, form: CustomForm) -> None:
         self.form = form
         self._schema = form.schema
 
@@ -202,7 +202,7 @@ class CustomStrategy:
         return self.form.cells(value)
 
 
-class StatusStrategy(CustomStrategy):
+class CustomStatusStrategy(CustomStrategy):
     """The same kind through its `status`: takes the status and nothing else."""
 
     def prepare_update(self, value: Json, old: Json, operation: Operation) -> None:  # noqa: ARG002 - the contract's

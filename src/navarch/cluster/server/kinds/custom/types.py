@@ -12,7 +12,13 @@ from navarch.cluster.server.kinds.builtin.generic.columns import Ages
 from navarch.cluster.server.kinds.custom.jsonpath import compile_path
 from navarch.cluster.server.kinds.custom.scale_paths import ScalePaths
 from navarch.cluster.server.kinds.custom.schema import CustomSchema
-from navarch.cluster.server.kinds.custom.strategy import CustomStrategy, Form, StatusStrategy, cells_of, columns_of
+from navarch.cluster.server.kinds.custom.strategy import (
+    CustomForm,
+    CustomStatusStrategy,
+    CustomStrategy,
+    cells_of,
+    columns_of,
+)
 from navarch.cluster.server.objects.fields import shape_of
 from navarch.cluster.server.objects.types import ResourceType, Subresource, version_priority
 from navarch.cluster.server.wire.request import Json
@@ -124,10 +130,10 @@ def _reshape(value: Json, schemas: Mapping[str, CustomSchema]) -> None:
         schema.reshape(value)
 
 
-def _form(spec: Json, version: Json, schema: CustomSchema, ages: Ages) -> Form:
+def _form(spec: Json, version: Json, schema: CustomSchema, ages: Ages) -> CustomForm:
     parts = version.get("subresources") or {}
     scale = parts.get("scale")
-    return Form(
+    return CustomForm(
         group=spec["group"],
         plural=spec["names"]["plural"],
         schema=schema,
@@ -144,10 +150,10 @@ def _form(spec: Json, version: Json, schema: CustomSchema, ages: Ages) -> Form:
     )
 
 
-def _subresources(form: Form, kind: str) -> dict[str, Subresource]:
+def _subresources(form: CustomForm, kind: str) -> dict[str, Subresource]:
     found: dict[str, Subresource] = {}
     if form.has_status:
-        found["status"] = Subresource(name="status", kind=kind, strategy=StatusStrategy(form))
+        found["status"] = Subresource(name="status", kind=kind, strategy=CustomStatusStrategy(form))
     if form.scale is not None:
         found["scale"] = Subresource(name="scale", kind="Scale", group="autoscaling", version="v1")
     return found

@@ -12,50 +12,51 @@ from navarch._base.clock import Clock
 from navarch.api.json_patch import same_json
 from navarch.cluster.server.objects.registry import Registry
 from navarch.cluster.server.objects.types import Catalog
+from navarch.cluster.server.objects.views import ObjectReader
 from navarch.cluster.server.pipeline.admission.attributes import Attributes, Warnings
-from navarch.cluster.server.pipeline.admission.listers import Kept, Objects
+from navarch.cluster.server.pipeline.admission.listers import ObjectLister
 from navarch.cluster.server.pipeline.admission.matching import Equivalents, FindNamespace
 from navarch.cluster.server.pipeline.admission.plugins.classes import (
     ClaimResizing,
     DefaultStorageClass,
     OneDefaultPriority,
-    Priorities,
-    RuntimeClasses,
+    PriorityPlugin,
+    RuntimeClassPlugin,
 )
 from navarch.cluster.server.pipeline.admission.plugins.defaults import (
     DefaultTolerations,
-    NodeTaint,
-    ServiceAccounts,
-    StorageProtection,
+    ServiceAccountPlugin,
+    StorageInUseProtection,
+    TaintNewNodes,
 )
-from navarch.cluster.server.pipeline.admission.plugins.limits import DefaultLimits, Limits
+from navarch.cluster.server.pipeline.admission.plugins.limits import LimitRanger, LimitRangerDefaults
 from navarch.cluster.server.pipeline.admission.plugins.namespaces import NamespaceLifecycle
-from navarch.cluster.server.pipeline.admission.plugins.plugin import Plugins
-from navarch.cluster.server.pipeline.admission.plugins.quotas import Quotas
-from navarch.cluster.server.pipeline.admission.plugins.rights import CertificateRights, Grants
+from navarch.cluster.server.pipeline.admission.plugins.plugin import PluginTable
+from navarch.cluster.server.pipeline.admission.plugins.quotas import ResourceQuotas
+from navarch.cluster.server.pipeline.admission.plugins.rights import CertificatePlugin, EscalationCheckPlugin
 from navarch.cluster.server.pipeline.admission.pod_security.admission import ExistingPods, PodSecurity
-from navarch.cluster.server.pipeline.admission.policies.bindings import Judging
+from navarch.cluster.server.pipeline.admission.policies.bindings import PolicyDeps
 from navarch.cluster.server.pipeline.admission.policies.mutating import MutatingPolicies
 from navarch.cluster.server.pipeline.admission.policies.validating import ValidatingPolicies
 from navarch.cluster.server.pipeline.admission.webhooks.webhook import (
-    Asking,
     MutatingWebhooks,
     ValidatingWebhooks,
     WebhookCalls,
+    WebhookDeps,
 )
-from navarch.cluster.server.pipeline.authorization.authorizer import Authorizer
-from navarch.cluster.server.pipeline.webhooks.client import Caller, ResolveService, service_addresses
+from navarch.cluster.server.pipeline.authorization.authorizer import RbacAuthorizer
+from navarch.cluster.server.pipeline.webhooks.client import ResolveService, WebhookClient, service_addresses
 from navarch.cluster.server.wire.request import Json
 
 
-class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
+class AdmissionDeps(msgspec.Struct, frozen=True, kw_only=True):
     """What admission needs of the server around it. `resolve_service` finds webhooks behind services; by default they are
     where kube-apiserver looks for them: at the cluster IP, or at the name of an ExternalName service.
     """
 
     registry: Registry
     catalog: Catalog
-    authorizer: Authorizer
+    authorizer: RbacAuthorizer
     find_namespace: FindNamespace
     clock: Clock
     rng: random.Random
@@ -73,41 +74,43 @@ class AdmissionChain:
     `followed` maps storage prefixes to the callbacks that need their changes. Call `close` at the end.
     """
 
-    def __init__(self, around: Surroundings) -> None:
-        objects = Objects(around.registry, around.catalog)
+    def __init__(self, around: AdmissionDeps) -> None:
+        objects = ObjectReader(around.registry, around.catalog)
         equivalents = Equivalents(around.catalog)
-        self._caller = Caller(around.clock, around.resolve_service or service_addresses(objects))
-        asking = Asking(self._caller, equivalents, around.find_namespace, around.authorizer, around.rng)
-        judging = Judging(objects, equivalents, around.find_namespace, around.authorizer)
-        mutating_hooks, validating_hooks = Kept(), Kept()
-        mutating_policies, mutating_bindings, validating_policies, validating_bindings = (Kept() for _ in range(4))
-        runtime_classes = RuntimeClasses(objects)
+        self._caller = WebhookClient(around.clock, around.resolve_service or service_addresses(objects))
+        asking = WebhookDeps(self._caller, equivalents, around.find_namespace, around.authorizer, around.rng)
+        judging = PolicyDeps(objects, equivalents, around.find_namespace, around.authorizer)
+        mutating_hooks, validating_hooks = ObjectLister(), ObjectLister()
+        mutating_policies, mutating_bindings, validating_policies, validating_bindings = (
+            ObjectLister() for _ in range(4)
+        )
+        runtime_classes = RuntimeClassPlugin(objects)
         existing = ExistingPods(around.registry, around.catalog, around.clock)
 
         self._lifecycle = NamespaceLifecycle(around.find_namespace)
-        self._mutating_plugins = Plugins(
+        self._mutating_plugins = PluginTable(
             (
-                DefaultLimits(objects),
-                ServiceAccounts(objects, around.rng),
-                NodeTaint(),
-                Priorities(objects),
+                LimitRangerDefaults(objects),
+                ServiceAccountPlugin(objects, around.rng),
+                TaintNewNodes(),
+                PriorityPlugin(objects),
                 DefaultTolerations(),
                 DefaultStorageClass(objects),
-                StorageProtection(),
+                StorageInUseProtection(),
                 runtime_classes,
             ),
             (),
         )
         self._mutating_policies = MutatingPolicies(mutating_policies, mutating_bindings, judging)
         self._mutating_webhooks = MutatingWebhooks(mutating_hooks, asking)
-        self._grants = Grants(around.authorizer)
-        self._limits = Plugins((), (Limits(objects),))
+        self._grants = EscalationCheckPlugin(around.authorizer)
+        self._limits = PluginTable((), (LimitRanger(objects),))
         self._pod_security = PodSecurity(around.find_namespace, existing)
-        self._class_plugins = Plugins((), (OneDefaultPriority(objects), ClaimResizing(objects), runtime_classes))
-        self._certificates = CertificateRights(around.authorizer)
+        self._class_plugins = PluginTable((), (OneDefaultPriority(objects), ClaimResizing(objects), runtime_classes))
+        self._certificates = CertificatePlugin(around.authorizer)
         self._validating_policies = ValidatingPolicies(validating_policies, validating_bindings, judging)
         self._validating_webhooks = ValidatingWebhooks(validating_hooks, asking)
-        self._quotas = Quotas(around.registry, around.catalog)
+        self._quotas = ResourceQuotas(around.registry, around.catalog)
         self.followed: Mapping[str, Callable[[Json | None, Json | None], None]] = {
             "/registry/mutatingwebhookconfigurations/": mutating_hooks.changed,
             "/registry/validatingwebhookconfigurations/": validating_hooks.changed,

@@ -9,7 +9,7 @@ from navarch.cluster.server.objects.types import ResourceType
 from navarch.cluster.server.pipeline.admission.attributes import Attributes
 from navarch.cluster.server.pipeline.admission.matching import Shown
 from navarch.cluster.server.pipeline.authentication.users import service_account_groups, service_account_name, user_info
-from navarch.cluster.server.pipeline.authorization.authorizer import Authorizer
+from navarch.cluster.server.pipeline.authorization.authorizer import RbacAuthorizer
 from navarch.cluster.server.wire.budget import cel_budget
 from navarch.cluster.server.wire.request import Json, RequestInfo, User
 from navarch.schema import cel
@@ -79,7 +79,7 @@ def _options(attributes: Attributes) -> Json | None:
     return {"kind": kind, "apiVersion": "meta.k8s.io/v1", **rest}
 
 
-def variables_of(attributes: Attributes, shown: Shown, authorizer: Authorizer) -> dict[str, object]:
+def variables_of(attributes: Attributes, shown: Shown, authorizer: RbacAuthorizer) -> dict[str, object]:
     """The values of `REQUEST_VARIABLES`."""
     return {
         "object": shown.value,
@@ -89,7 +89,7 @@ def variables_of(attributes: Attributes, shown: Shown, authorizer: Authorizer) -
     }
 
 
-def _authorizer(attributes: Attributes, authorizer: Authorizer) -> object:
+def _authorizer(attributes: Attributes, authorizer: RbacAuthorizer) -> object:
     """What may be asked is about who makes the request, unless an expression names a ServiceAccount."""
     from navarch.schema.cel.library import authorization  # noqa: PLC0415 - most servers have no expressions
 
@@ -166,25 +166,25 @@ class Expression:
         return f"expression '{self.text}' resulted in error: {error}"
 
 
-class Condition(NamedTuple):
+class ConditionResult(NamedTuple):
     """Something that must be true: whether it is, or why nobody knows."""
 
     holds: bool
     error: str = ""
 
 
-def judged(expression: Expression, variables: Mapping[str, object], budget: cel.CostBudget) -> Condition:
+def judged(expression: Expression, variables: Mapping[str, object], budget: cel.CostBudget) -> ConditionResult:
     """Whether the expression is true. Raises `CelBudgetError`."""
     try:
         value = expression.evaluate(variables, budget)
     except cel.CelEvaluationError as error:
-        return Condition(holds=False, error=expression.error_text(error))
+        return ConditionResult(holds=False, error=expression.error_text(error))
     if not isinstance(value, bool):
-        return Condition(holds=False, error=f"expression '{expression.text}' did not give a boolean")
-    return Condition(holds=value)
+        return ConditionResult(holds=False, error=f"expression '{expression.text}' did not give a boolean")
+    return ConditionResult(holds=value)
 
 
-class Verdict(NamedTuple):
+class ConditionsVerdict(NamedTuple):
     """Whether all conditions hold; with an error if that is not known."""
 
     holds: bool
@@ -203,24 +203,24 @@ class Conditions:
         """Whether there are any."""
         return bool(self._expressions)
 
-    def verdict(self, variables: Mapping[str, object]) -> Verdict:
+    def verdict(self, variables: Mapping[str, object]) -> ConditionsVerdict:
         """Whether they hold for a request."""
         if not self._expressions:
-            return Verdict(holds=True)
+            return ConditionsVerdict(holds=True)
         try:
             with cel_budget(cel.MATCH_CONDITIONS_COST_BUDGET) as budget:
                 return self._verdict(variables, budget)
         except cel.CelBudgetError as error:
-            return Verdict(holds=False, error=str(error))
+            return ConditionsVerdict(holds=False, error=str(error))
 
-    def _verdict(self, variables: Mapping[str, object], budget: cel.CostBudget) -> Verdict:
+    def _verdict(self, variables: Mapping[str, object], budget: cel.CostBudget) -> ConditionsVerdict:
         errors: list[str] = []
         for expression in self._expressions:
             condition = judged(expression, variables, budget)
             if condition.error:
                 errors.append(condition.error)
             elif not condition.holds:
-                return Verdict(holds=False)
+                return ConditionsVerdict(holds=False)
         if not errors:
-            return Verdict(holds=True)
-        return Verdict(holds=False, error=errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]")
+            return ConditionsVerdict(holds=True)
+        return ConditionsVerdict(holds=False, error=errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]")

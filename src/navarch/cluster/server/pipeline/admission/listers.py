@@ -5,40 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Generic, TypeVar
 
-from navarch.cluster.server.objects.registry import Registry
-from navarch.cluster.server.objects.types import Catalog, ResourceType
-from navarch.cluster.server.objects.views import value_of
 from navarch.cluster.server.wire.request import Json
-
-
-class Objects:
-    """Objects of any resource that is served."""
-
-    def __init__(self, registry: Registry, catalog: Catalog) -> None:
-        self._registry = registry
-        self.catalog = catalog
-
-    async def get(self, resource: ResourceType, namespace: str, name: str) -> Json | None:
-        """The object; None if there is none."""
-        stored = await self._registry.storage.get(resource.key(namespace, name))
-        return None if stored is None else await value_of(resource, stored)
-
-    async def list(self, resource: ResourceType, namespace: str = "") -> list[Json]:
-        """Every object of a namespace, or of all if it is empty, by their keys."""
-        page = await self._registry.storage.page(resource.prefix(namespace))
-        return [await value_of(resource, stored) for stored in page.items]
-
-    def resource(self, group: str, version: str, plural: str) -> ResourceType:
-        """A resource that is always served."""
-        found = self.catalog.find(group, version, plural)
-        assert found is not None, plural
-        return found
-
 
 _T = TypeVar("_T")
 
 
-class Kept:
+class ObjectLister:
     """Every object of one kind that has no namespace, as far as it was told: `changed` is what a `Follower` calls.
 
     `revision` grows with each change, so that what is made from the objects is made anew only then.
@@ -63,7 +35,7 @@ class Kept:
         return [self._objects[name] for name in sorted(self._objects)]
 
 
-class Made(Generic[_T]):
+class CompiledObjects(Generic[_T]):
     """What is made of each of some objects: once, as long as the object does not change."""
 
     __slots__ = ("_known", "_make")
@@ -79,12 +51,12 @@ class Made(Generic[_T]):
         return [made for _, made in known.values()]
 
 
-class Compiled(Generic[_T]):
+class LatestCompiled(Generic[_T]):
     """What is made of the objects of some kinds: once for each of their revisions."""
 
     __slots__ = ("_kept", "_make", "_revision", "_value")
 
-    def __init__(self, make: Callable[[], _T], *kept: Kept) -> None:
+    def __init__(self, make: Callable[[], _T], *kept: ObjectLister) -> None:
         self._make = make
         self._kept = kept
         self._revision = -1

@@ -61,7 +61,7 @@ def _is_equivalent(one: ResourceType, other: ResourceType) -> bool:
     return one.storage_prefix == other.storage_prefix and (one.group, one.version) != (other.group, other.version)
 
 
-class _Rule(msgspec.Struct, frozen=True):
+class _MatchRule(msgspec.Struct, frozen=True):
     """One rule; an asterisk stands for everything."""
 
     operations: frozenset[str]
@@ -91,8 +91,8 @@ def _fits(wanted: tuple[str, str], plural: str, subresource: str) -> bool:
     return wanted[0] in {"*", plural} and wanted[1] in {"*", subresource}
 
 
-def _rule(document: Json) -> _Rule:
-    return _Rule(
+def _rule(document: Json) -> _MatchRule:
+    return _MatchRule(
         operations=frozenset(document.get("operations") or ()),
         groups=frozenset(document.get("apiGroups") or ()),
         versions=frozenset(document.get("apiVersions") or ()),

@@ -72,7 +72,7 @@ _WEBSOCKET_TOKEN: Final = "base64url.bearer.authorization.k8s.io."  # noqa: S105
 _INVALID: Final = "invalid bearer token"
 
 
-class Authenticator:
+class RequestAuthenticator:
     """Finds out who asks. `tokens` are fixed bearer tokens; what is kept of them is their digests.
 
     Who shows no credential is `system:anonymous`, unless `anonymous` is off; who shows a bad one is nobody.

@@ -34,7 +34,7 @@ _IN: Final = "authentication.kubernetes.io"
 _INVALIDATED: Final = "service account token has been invalidated"
 
 
-class Objects(Protocol):
+class TokenObjects(Protocol):
     """Where ServiceAccounts, pods, Secrets and nodes are looked up."""
 
     async def get(self, group: str, resource: str, namespace: str, name: str) -> Json | None:
@@ -63,7 +63,7 @@ class ServiceAccountTokens:
     def __init__(
         self,
         key: SigningKey,
-        objects: Objects,
+        objects: TokenObjects,
         clock: Clock,
         rng: random.Random,
         audiences: tuple[str, ...] = (ISSUER,),

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from navarch.api.selectors import Fields, Operator
 from navarch.cluster.server.pipeline.authentication.users import MASTERS
-from navarch.cluster.server.pipeline.authorization.rbac import Grant, Granted, MissingRoleError, Policy, Rule
+from navarch.cluster.server.pipeline.authorization.rbac import Grant, Granted, MissingRoleError, RbacPolicy, RbacRule
 from navarch.cluster.server.wire.request import ApiRequest, Json, RequestInfo, User
 from navarch.cluster.server.wire.status_errors import StatusError, forbidden
 from navarch.errors import InvalidValueError
@@ -47,7 +47,7 @@ _MOST_REMEMBERED: Final = 10_000
 _AS_TEXT: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
 
-class Decision(NamedTuple):
+class AuthorizationDecision(NamedTuple):
     """Whether a request is allowed, and why, as Kubernetes says it."""
 
     allowed: bool
@@ -57,28 +57,28 @@ class Decision(NamedTuple):
 class UserRules(NamedTuple):
     """The rules that somebody has in a namespace. `error` tells of roles that are bound but not there."""
 
-    rules: list[Rule]
+    rules: list[RbacRule]
     error: str
 
 
-_ALLOWED: Final = Decision(allowed=True)
-_DENIED: Final = Decision(allowed=False)
-_Candidates = tuple[tuple[frozenset[str] | None, Decision], ...]
+_ALLOWED: Final = AuthorizationDecision(allowed=True)
+_DENIED: Final = AuthorizationDecision(allowed=False)
+_Candidates = tuple[tuple[frozenset[str] | None, AuthorizationDecision], ...]
 
 
-class Authorizer:
+class RbacAuthorizer:
     """RBAC over all roles and bindings, which it must be told of: `changed`. Members of system:masters may do anything."""
 
     def __init__(self, objects: Iterable[Json] = ()) -> None:
-        self.policy = Policy(objects)
+        self.policy = RbacPolicy(objects)
         self.policy.listen(self._forget)
-        self._of_users: dict[tuple[str, tuple[str, ...], str], _Compiled] = {}
+        self._of_users: dict[tuple[str, tuple[str, ...], str], _UserGrants] = {}
 
     def changed(self, kind: str, old: Json | None, new: Json | None) -> None:
         """A role or binding was written (`old` is None if it is new) or deleted (`new` is None)."""
         self.policy.changed(kind, old, new)
 
-    def allows(self, user: User, info: RequestInfo) -> Decision:
+    def allows(self, user: User, info: RequestInfo) -> AuthorizationDecision:
         """Whether the user may make this request."""
         return self.allows_resource(user, info) if info.resource else self.allows_path(user, info)
 
@@ -87,7 +87,7 @@ class Authorizer:
         decision = self.allows(user, info)
         return None if decision.allowed else _sentence(user, info, decision.reason)
 
-    def allows_resource(self, user: User, info: RequestInfo) -> Decision:
+    def allows_resource(self, user: User, info: RequestInfo) -> AuthorizationDecision:
         """The same for what is about a resource, even one without a name."""
         if MASTERS in user.groups:
             return _ALLOWED
@@ -97,7 +97,7 @@ class Authorizer:
             found = self._compiled(user, info.namespace).resource(info)
         return found or self._denied(user, info.namespace)
 
-    def allows_path(self, user: User, info: RequestInfo) -> Decision:
+    def allows_path(self, user: User, info: RequestInfo) -> AuthorizationDecision:
         """The same for what is not about a resource."""
         if MASTERS in user.groups:
             return _ALLOWED
@@ -107,7 +107,7 @@ class Authorizer:
         """Every rule that counts for a user in a namespace, those of the cluster first."""
         granted = self._granted(user, namespace)
         rules = [grant.rule for each in granted for grant in each.grants]
-        return UserRules(rules, said_together([str(error) for error in self.missing_roles(user, namespace)]))
+        return UserRules(rules, joined_errors([str(error) for error in self.missing_roles(user, namespace)]))
 
     def missing_roles(self, user: User, namespace: str) -> list[MissingRoleError]:
         """The roles that are bound to the user but are not there."""
@@ -117,26 +117,26 @@ class Authorizer:
         scopes = ("", namespace) if namespace else ("",)
         return [self._compiled(user, scope).granted for scope in scopes]
 
-    def _compiled(self, user: User, namespace: str) -> _Compiled:
+    def _compiled(self, user: User, namespace: str) -> _UserGrants:
         key = (user.name, user.groups, namespace)
         found = self._of_users.get(key)
         if found is None:
             if len(self._of_users) >= _MOST_REMEMBERED:
                 self._of_users.clear()
-            found = self._of_users[key] = _Compiled(self.policy.granted(user, namespace))
+            found = self._of_users[key] = _UserGrants(self.policy.granted(user, namespace))
         return found
 
-    def _denied(self, user: User, namespace: str) -> Decision:
+    def _denied(self, user: User, namespace: str) -> AuthorizationDecision:
         missing = self.missing_roles(user, namespace)
         if not missing:
             return _DENIED
-        return Decision(allowed=False, reason=f"RBAC: {said_together([str(error) for error in missing])}")
+        return AuthorizationDecision(allowed=False, reason=f"RBAC: {joined_errors([str(error) for error in missing])}")
 
     def _forget(self) -> None:
         self._of_users.clear()
 
 
-class _Compiled:
+class _UserGrants:
     """What one user may do in one scope; each question is worked out once, but for the names of objects."""
 
     __slots__ = ("_paths", "_resources", "granted")
@@ -144,9 +144,9 @@ class _Compiled:
     def __init__(self, granted: Granted) -> None:
         self.granted = granted
         self._resources: dict[tuple[str, str, str, str], _Candidates] = {}
-        self._paths: dict[tuple[str, str], Decision | None] = {}
+        self._paths: dict[tuple[str, str], AuthorizationDecision | None] = {}
 
-    def resource(self, info: RequestInfo) -> Decision | None:
+    def resource(self, info: RequestInfo) -> AuthorizationDecision | None:
         """None if nothing allows it."""
         key = (info.verb, info.group, info.resource, info.subresource)
         candidates = self._resources.get(key)
@@ -157,14 +157,14 @@ class _Compiled:
                 return decision
         return None
 
-    def path(self, verb: str, path: str) -> Decision | None:
+    def path(self, verb: str, path: str) -> AuthorizationDecision | None:
         """None if nothing allows it."""
         key = (verb, path)
         if key not in self._paths:
             if len(self._paths) >= _MOST_REMEMBERED:
                 self._paths.clear()
             allowing = (grant for grant in self.granted.grants if grant.rule.allows_path(verb, path))
-            self._paths[key] = next((Decision(allowed=True, reason=grant.why) for grant in allowing), None)
+            self._paths[key] = next((AuthorizationDecision(allowed=True, reason=grant.why) for grant in allowing), None)
         return self._paths[key]
 
     def _worked_out(self, key: tuple[str, str, str, str]) -> _Candidates:
@@ -175,22 +175,22 @@ class _Compiled:
         return found
 
 
-def _candidate(grant: Grant) -> tuple[frozenset[str] | None, Decision]:
+def _candidate(grant: Grant) -> tuple[frozenset[str] | None, AuthorizationDecision]:
     names = frozenset(grant.rule.names) if grant.rule.names else None
-    return names, Decision(allowed=True, reason=grant.why)
+    return names, AuthorizationDecision(allowed=True, reason=grant.why)
 
 
-def said_together(errors: list[str]) -> str:
+def joined_errors(errors: list[str]) -> str:
     """Several errors as one text, none twice.
 
-    >>> said_together(["a", "b", "a"]), said_together(["a"])
+    >>> joined_errors(["a", "b", "a"]), joined_errors(["a"])
     ('[a, b]', 'a')
     """
     different = list(dict.fromkeys(errors))
     return f"[{', '.join(different)}]" if len(different) > 1 else "".join(different)
 
 
-def refusal_of(user: User, info: RequestInfo, reason: str = "") -> StatusError:
+def forbidden_error(user: User, info: RequestInfo, reason: str = "") -> StatusError:
     """403: the user may not make this request."""
     if not info.is_resource:
         return StatusError(403, "Forbidden", f"forbidden: {_sentence(user, info, reason)}", details={})

@@ -8,8 +8,8 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from navarch.cluster.server.pipeline.authentication.users import MASTERS
-from navarch.cluster.server.pipeline.authorization.authorizer import Authorizer
-from navarch.cluster.server.pipeline.authorization.rbac import RBAC_GROUP, MissingRoleError, Rule
+from navarch.cluster.server.pipeline.authorization.authorizer import RbacAuthorizer
+from navarch.cluster.server.pipeline.authorization.rbac import RBAC_GROUP, MissingRoleError, RbacRule
 from navarch.cluster.server.wire.budget import current_budget
 from navarch.cluster.server.wire.request import Json, RequestInfo, User
 from navarch.cluster.server.wire.status_errors import StatusError, forbidden, not_found
@@ -19,7 +19,7 @@ _COMPARED_PER_NODE = 10
 """How many comparisons of two rules cost as much as a value of a body."""
 
 
-def lacking_parts(rules: Iterable[Rule], owned: Iterable[Rule]) -> Iterator[Rule]:
+def lacking_parts(rules: Iterable[RbacRule], owned: Iterable[RbacRule]) -> Iterator[RbacRule]:
     """Yields the parts of the rules that none of the owned ones covers.
 
     A rule that one of them covers as a whole, as the rule of an administrator does, is not taken apart. The others are
@@ -39,7 +39,7 @@ def lacking_parts(rules: Iterable[Rule], owned: Iterable[Rule]) -> Iterator[Rule
 class _Covering:
     """An owned rule, with sets of what it names."""
 
-    def __init__(self, rule: Rule) -> None:
+    def __init__(self, rule: RbacRule) -> None:
         self._verbs = frozenset(rule.verbs)
         self._groups = frozenset(rule.groups)
         self._resources = frozenset(rule.resources)
@@ -52,7 +52,7 @@ class _Covering:
         """What it costs to compare another rule with this one."""
         return 1 + len(self._prefixes)
 
-    def covers(self, rule: Rule) -> bool:
+    def covers(self, rule: RbacRule) -> bool:
         """Whether it covers each part of the rule."""
         return (
             ("*" in self._verbs or self._verbs.issuperset(rule.verbs))
@@ -69,30 +69,30 @@ class _Covering:
         return bool(slash) and f"*/{subresource}" in self._resources
 
 
-_EVERYTHING: Final = (Rule(("*",), ("*",), ("*",)), Rule(("*",), urls=("*",)))
+_EVERYTHING: Final = (RbacRule(("*",), ("*",), ("*",)), RbacRule(("*",), urls=("*",)))
 _LISTED_CHARACTERS: Final = 16 * 1024
 """Of the missing rules in a message; Kubernetes lists all of them."""
 _OF_THE_COLLECTOR: Final = ("ownerReferences", "finalizers", "selfLink", "managedFields", "resourceVersion")
 
 
-def check_escalation(authorizer: Authorizer, user: User, info: RequestInfo, value: Json, old: Json | None) -> None:
+def check_escalation(authorizer: RbacAuthorizer, user: User, info: RequestInfo, value: Json, old: Json | None) -> None:
     """Raises `StatusError` if writing this role or binding would give away rights that the user does not have.
 
     To be asked before `value` is created (`old` is None) or replaces `old`; other resources than those of RBAC pass.
     """
     if info.group != RBAC_GROUP or MASTERS in user.groups or (old is not None and _is_for_the_collector(value, old)):
         return
-    check = _Check(authorizer, user, info, (value.get("metadata") or {}).get("name") or "")
+    check = _EscalationCheck(authorizer, user, info, (value.get("metadata") or {}).get("name") or "")
     if info.resource in {"roles", "clusterroles"}:
         check.role(value, old)
     elif info.resource in {"rolebindings", "clusterrolebindings"}:
         check.binding(value)
 
 
-class _Check:
+class _EscalationCheck:
     """One write of one user."""
 
-    def __init__(self, authorizer: Authorizer, user: User, info: RequestInfo, name: str) -> None:
+    def __init__(self, authorizer: RbacAuthorizer, user: User, info: RequestInfo, name: str) -> None:
         self._authorizer = authorizer
         self._user = user
         self._info = info
@@ -102,7 +102,7 @@ class _Check:
         """What a role grants, its writer must have, or may `escalate`. One that gathers others' rules may grant anything."""
         if self._authorizer.allows(self._user, replace(self._info, verb="escalate", subresource="")).allowed:
             return
-        self._require(Rule.of(rule) for rule in value.get("rules") or ())
+        self._require(RbacRule.of(rule) for rule in value.get("rules") or ())
         if (_is_aggregated(value) or _is_aggregated(old)) and any(self._lacking(_EVERYTHING)):
             raise self._forbidden("must have cluster-admin privileges to use the aggregationRule")
 
@@ -128,7 +128,7 @@ class _Check:
             raise not_found(RBAC_GROUP, self._info.resource, error.name) from error
         self._require(rules)
 
-    def _require(self, rules: Iterable[Rule]) -> None:
+    def _require(self, rules: Iterable[RbacRule]) -> None:
         if lacking := [*self._lacking(rules)]:
             groups = " ".join(map(go_quoted, self._user.groups))
             raise self._forbidden(
@@ -136,7 +136,7 @@ class _Check:
                 f"not currently held:\n{_listed(lacking)}{self._resolution_errors()}"
             )
 
-    def _lacking(self, rules: Iterable[Rule]) -> Iterator[Rule]:
+    def _lacking(self, rules: Iterable[RbacRule]) -> Iterator[RbacRule]:
         return lacking_parts(rules, self._authorizer.rules_for(self._user, self._info.namespace).rules)
 
     def _resolution_errors(self) -> str:
@@ -164,9 +164,9 @@ def _without_collector(value: Json) -> dict[str, Any]:
     return {**value, "metadata": metadata}
 
 
-def _listed(parts: list[Rule]) -> str:
+def _listed(parts: list[RbacRule]) -> str:
     """One line for each resource and name, with the verbs together; one for each path and verb. The first ones, if long."""
-    verbs_of: dict[Rule, list[str]] = {}
+    verbs_of: dict[RbacRule, list[str]] = {}
     for part in parts:
         key = part if part.urls else replace(part, verbs=())
         verbs_of.setdefault(key, []).extend(part.verbs)
@@ -181,7 +181,7 @@ def _listed(parts: list[Rule]) -> str:
     return "\n".join(sorted(lines))
 
 
-def _line(rule: Rule, verbs: list[str]) -> str:
+def _line(rule: RbacRule, verbs: list[str]) -> str:
     fields = {
         "APIGroups": rule.groups,
         "Resources": rule.resources,

@@ -1,4 +1,4 @@
-"""Impersonation: a user acts as another user.
+"""Impersonator: a user acts as another user.
 
 Kubernetes 1.36 has five modes, tried in this order: as the node of the requester's own pod, as any node, as a ServiceAccount,
 as any other user (these four are constrained: they need `impersonate:<mode>` on the user and
@@ -26,7 +26,7 @@ from navarch.cluster.server.pipeline.authentication.users import (
     service_account_of,
     with_group,
 )
-from navarch.cluster.server.pipeline.authorization.authorizer import Authorizer, attributes_of, refusal_of
+from navarch.cluster.server.pipeline.authorization.authorizer import RbacAuthorizer, attributes_of, forbidden_error
 from navarch.cluster.server.wire.request import ApiRequest, RequestInfo, User, request_info
 from navarch.cluster.server.wire.status_errors import StatusError, bad_request
 from navarch.schema.values.violations import go_quoted
@@ -63,10 +63,10 @@ class _Mode(NamedTuple):
         return _GROUP if self.name else ""
 
 
-class Impersonation:
+class Impersonator:
     """Checks and carries out the wish to act as somebody else."""
 
-    def __init__(self, authorizer: Authorizer) -> None:
+    def __init__(self, authorizer: RbacAuthorizer) -> None:
         self._authorizer = authorizer
         self._last: dict[str, _Mode] = {}
 
@@ -90,7 +90,7 @@ class Impersonation:
             if not mode.applies(wanted, user):
                 continue
             try:
-                found = _Check(self._authorizer, mode, user).impersonated(wanted, info)
+                found = _ImpersonationCheck(self._authorizer, mode, user).impersonated(wanted, info)
             except StatusError as refusal:
                 first = first or refusal
                 continue
@@ -105,10 +105,10 @@ class Impersonation:
         self._last[name] = mode
 
 
-class _Check:
+class _ImpersonationCheck:
     """One way to impersonate, for one requester."""
 
-    def __init__(self, authorizer: Authorizer, mode: _Mode, user: User) -> None:
+    def __init__(self, authorizer: RbacAuthorizer, mode: _Mode, user: User) -> None:
         self._authorizer = authorizer
         self._mode = mode
         self._user = user
@@ -168,7 +168,7 @@ class _Check:
             raise self._refusal(info, decision.reason)
 
     def _refusal(self, info: RequestInfo, reason: str) -> StatusError:
-        return refusal_of(self._user, info, reason)
+        return forbidden_error(self._user, info, reason)
 
 
 def _is_name_only(wanted: User) -> bool:

@@ -16,7 +16,7 @@ from navarch.errors import InvalidValueError
 from navarch.schema.values.violations import go_quoted
 
 
-class Rule(msgspec.Struct, frozen=True):
+class RbacRule(msgspec.Struct, frozen=True):
     """A PolicyRule. `names` is empty where every name is meant."""
 
     verbs: tuple[str, ...] = ()
@@ -34,7 +34,7 @@ class Rule(msgspec.Struct, frozen=True):
     def allows_resource(self, verb: str, group: str, resource: str, subresource: str) -> bool:
         """Whether it covers a resource, as far as names do not matter.
 
-        >>> Rule(("get",), ("apps",), ("*/scale",)).allows_resource("get", "apps", "deployments", "scale")
+        >>> RbacRule(("get",), ("apps",), ("*/scale",)).allows_resource("get", "apps", "deployments", "scale")
         True
         """
         return (
@@ -53,7 +53,7 @@ class Rule(msgspec.Struct, frozen=True):
     def allows_path(self, verb: str, path: str) -> bool:
         """Whether it covers a path that is no resource.
 
-        >>> Rule(("get",), urls=("/healthz/*",)).allows_path("get", "/healthz/etcd")
+        >>> RbacRule(("get",), urls=("/healthz/*",)).allows_path("get", "/healthz/etcd")
         True
         """
         return ("*" in self.verbs or verb in self.verbs) and any(_url_covers(url, path) for url in self.urls)
@@ -159,7 +159,7 @@ class MissingRoleError(Exception):
 class Grant(msgspec.Struct, frozen=True):
     """A rule that somebody has, and the sentence that says why."""
 
-    rule: Rule
+    rule: RbacRule
     why: str
 
 
@@ -170,14 +170,14 @@ class Granted(msgspec.Struct):
     missing: list[MissingRoleError] = msgspec.field(default_factory=list)
 
 
-class Policy:
+class RbacPolicy:
     """The roles and bindings. Every change must be told with `changed`; listeners hear of it afterwards."""
 
     def __init__(self, objects: Iterable[Json] = ()) -> None:
         self._objects: dict[str, dict[str, dict[str, Json]]] = {
             kind: {} for kind in ("ClusterRole", "Role", "ClusterRoleBinding", "RoleBinding")
         }
-        self._rules: dict[tuple[str, str, str], tuple[Rule, ...]] = {}
+        self._rules: dict[tuple[str, str, str], tuple[RbacRule, ...]] = {}
         self._aggregated: dict[str, list[Any]] | None = None
         self._listeners: list[Callable[[], None]] = []
         for each in objects:
@@ -204,13 +204,13 @@ class Policy:
         """All ClusterRoles by name; not a copy."""
         return self._objects["ClusterRole"].setdefault("", {})
 
-    def rules_of(self, reference: Json, namespace: str) -> tuple[Rule, ...]:
+    def rules_of(self, reference: Json, namespace: str) -> tuple[RbacRule, ...]:
         """The rules of the role that a `roleRef` names; raises `MissingRoleError`."""
         kind, name = reference["kind"], reference["name"]
         key = (kind, "" if kind == "ClusterRole" else namespace, name)
         rules = self._rules.get(key)
         if rules is None:
-            rules = self._rules[key] = tuple(Rule.of(rule) for rule in self._role_rules(*key))
+            rules = self._rules[key] = tuple(RbacRule.of(rule) for rule in self._role_rules(*key))
         return rules
 
     def _role_rules(self, kind: str, namespace: str, name: str) -> list[Any]:

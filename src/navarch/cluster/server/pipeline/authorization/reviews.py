@@ -10,11 +10,11 @@ from navarch._base.clock import Clock
 from navarch.api.names import LABEL_KEY, LABEL_VALUE
 from navarch.api.selectors import Fields, Labels
 from navarch.api.times import format_time
-from navarch.cluster.server.pipeline.authentication.authenticator import Authenticator
+from navarch.cluster.server.pipeline.authentication.authenticator import RequestAuthenticator
 from navarch.cluster.server.pipeline.authentication.signing import InvalidTokenError
 from navarch.cluster.server.pipeline.authentication.users import user_info
-from navarch.cluster.server.pipeline.authorization.authorizer import Authorizer
-from navarch.cluster.server.pipeline.authorization.rbac import Rule
+from navarch.cluster.server.pipeline.authorization.authorizer import RbacAuthorizer
+from navarch.cluster.server.pipeline.authorization.rbac import RbacRule
 from navarch.cluster.server.wire.request import Json, RequestInfo, User
 from navarch.cluster.server.wire.status_errors import bad_request, invalid
 from navarch.errors import Cause, InvalidValueError
@@ -214,7 +214,7 @@ REVIEWS: Final = {
 class Reviews:
     """Fills in the status of a review, as its creation answers it."""
 
-    def __init__(self, authorizer: Authorizer, authenticator: Authenticator, clock: Clock) -> None:
+    def __init__(self, authorizer: RbacAuthorizer, authenticator: RequestAuthenticator, clock: Clock) -> None:
         self._authorizer = authorizer
         self._authenticator = authenticator
         self._clock = clock
@@ -311,9 +311,9 @@ def _resource_info(attributes: Json) -> RequestInfo:
     return RequestInfo(verb, "", *rest)
 
 
-def _resource_rule(rule: Rule) -> Json:
-    return Rule(rule.verbs, rule.groups, rule.resources, rule.names).to_json()
+def _resource_rule(rule: RbacRule) -> Json:
+    return RbacRule(rule.verbs, rule.groups, rule.resources, rule.names).to_json()
 
 
-def _path_rule(rule: Rule) -> Json:
-    return Rule(rule.verbs, urls=rule.urls).to_json()
+def _path_rule(rule: RbacRule) -> Json:
+    return RbacRule(rule.verbs, urls=rule.urls).to_json()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from navarch._base.clock import Clock
 from navarch._base.tasks import within
 from navarch._base.trust import trusting
-from navarch.cluster.server.pipeline.admission.listers import Objects
+from navarch.cluster.server.objects.views import ObjectReader
 from navarch.cluster.server.wire.budget import LIMITS
 from navarch.cluster.server.wire.request import Json
 from navarch.cluster.server.wire.transport_errors import connection_fault
@@ -21,22 +21,22 @@ if TYPE_CHECKING:
     import aiohttp
 
 
-class CallError(Exception):
+class WebhookError(Exception):
     """The webhook could not be asked, or gave no answer that can be understood; its text says so as Kubernetes does."""
 
 
-class Address(NamedTuple):
+class WebhookAddress(NamedTuple):
     """Where to connect to."""
 
     host: str
     port: int
 
 
-ResolveService = Callable[[str, str, int], Awaitable[Address]]
-"""Where the port of a service (namespace, name, port) can be reached. Raises `CallError` with the reason if it cannot."""
+ResolveService = Callable[[str, str, int], Awaitable[WebhookAddress]]
+"""Where the port of a service (namespace, name, port) can be reached. Raises `WebhookError` with the reason if it cannot."""
 
 
-class Place(NamedTuple):
+class WebhookTarget(NamedTuple):
     """A webhook's place: `url` is what is said of it; `service` is who answers there, if it is a service."""
 
     url: str
@@ -48,36 +48,36 @@ class Place(NamedTuple):
         return f"{self.service[1]}.{self.service[0]}.svc" if self.service else ""
 
 
-def place_of(configuration: Json) -> Place:
+def target_of(configuration: Json) -> WebhookTarget:
     """The place that a `clientConfig` names."""
     service = configuration.get("service")
     if not service:
-        return Place(str(configuration.get("url") or ""), None)
+        return WebhookTarget(str(configuration.get("url") or ""), None)
     namespace, name, port = service["namespace"], service["name"], service.get("port") or 443
     path = str(service.get("path") or "").lstrip("/")
-    return Place(f"https://{name}.{namespace}.svc:{port}/{path}", (namespace, name, port))
+    return WebhookTarget(f"https://{name}.{namespace}.svc:{port}/{path}", (namespace, name, port))
 
 
-def service_addresses(objects: Objects) -> ResolveService:
+def service_addresses(objects: ObjectReader) -> ResolveService:
     """Services by their cluster IP, or by the name that they stand for: what kube-apiserver itself does."""
 
-    async def resolve(namespace: str, name: str, port: int) -> Address:
+    async def resolve(namespace: str, name: str, port: int) -> WebhookAddress:
         service = await objects.get(objects.resource("", "v1", "services"), namespace, name)
         if service is None:
-            raise CallError(f'service "{name}" not found')
+            raise WebhookError(f'service "{name}" not found')
         return _address(service["spec"], name, port)
 
     return resolve
 
 
-def _address(spec: Json, name: str, port: int) -> Address:
+def _address(spec: Json, name: str, port: int) -> WebhookAddress:
     if spec.get("type") == "ExternalName":
-        return Address(str(spec.get("externalName", "")), port)
+        return WebhookAddress(str(spec.get("externalName", "")), port)
     if all(each.get("port") != port for each in spec.get("ports") or ()):
-        raise CallError(f'no service port {port} found for service "{name}"')
+        raise WebhookError(f'no service port {port} found for service "{name}"')
     if spec.get("clusterIP") in {None, "", "None"}:
-        raise CallError(f'service "{name}" has no cluster IP')
-    return Address(str(spec["clusterIP"]), port)
+        raise WebhookError(f'service "{name}" has no cluster IP')
+    return WebhookAddress(str(spec["clusterIP"]), port)
 
 
 _HEADERS: Final = {
@@ -89,7 +89,7 @@ _MOST_PER_BYTE: Final = 2
 """An answer may have so many bytes for each that it was asked with, beside those that any request may have."""
 
 
-class HttpAnswer(NamedTuple):
+class WebhookReply(NamedTuple):
     """What came back."""
 
     status: int
@@ -97,7 +97,7 @@ class HttpAnswer(NamedTuple):
     body: bytes
 
 
-class Caller:
+class WebhookClient:
     """Posts to webhooks. Connections are kept; redirects are not followed. `close` it in the end."""
 
     def __init__(self, clock: Clock, resolve: ResolveService) -> None:
@@ -105,19 +105,19 @@ class Caller:
         self._resolve = resolve
         self._session: aiohttp.ClientSession | None = None
 
-    async def post(self, place: Place, authority: str, body: bytes, seconds: int) -> HttpAnswer:
+    async def post(self, place: WebhookTarget, authority: str, body: bytes, seconds: int) -> WebhookReply:
         """The answer to a body. `authority` is the CA bundle in base64, that of the machine if it is empty.
 
-        Raises `CallError`.
+        Raises `WebhookError`.
         """
         url = f"{place.url}?timeout={seconds}s"
         if not url.startswith("https://"):
-            raise CallError(f"could not get REST client: {go_quoted(place.url)} is no https URL")
+            raise WebhookError(f"could not get REST client: {go_quoted(place.url)} is no https URL")
         context = _trust(authority)
         try:
             return await within(self._clock, seconds, self._posted(place, url, context, body))
         except TimeoutError:
-            raise CallError(_said(url, "context deadline exceeded")) from None
+            raise WebhookError(_said(url, "context deadline exceeded")) from None
 
     async def close(self) -> None:
         """Closes the connections; may be called twice."""
@@ -125,7 +125,7 @@ class Caller:
         if session is not None:
             await session.close()
 
-    async def _posted(self, place: Place, url: str, context: ssl.SSLContext, body: bytes) -> HttpAnswer:
+    async def _posted(self, place: WebhookTarget, url: str, context: ssl.SSLContext, body: bytes) -> WebhookReply:
         import aiohttp  # noqa: PLC0415 - only those who have webhooks pay for it
 
         try:
@@ -140,11 +140,11 @@ class Caller:
             )
             async with response:
                 found = await _body(response, LIMITS.body_bytes + _MOST_PER_BYTE * len(body))
-                return HttpAnswer(response.status, response.headers.get("Content-Type", ""), found)
-        except CallError as error:
-            raise CallError(_said(url, str(error))) from None
+                return WebhookReply(response.status, response.headers.get("Content-Type", ""), found)
+        except WebhookError as error:
+            raise WebhookError(_said(url, str(error))) from None
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            raise CallError(_said(url, connection_fault(error, place.host))) from error
+            raise WebhookError(_said(url, connection_fault(error, place.host))) from error
 
     def _open(self) -> aiohttp.ClientSession:
         import aiohttp  # noqa: PLC0415 - only those who have webhooks pay for it
@@ -156,13 +156,13 @@ class Caller:
 
 
 async def _body(response: aiohttp.ClientResponse, limit: int) -> bytes:
-    """The body as it is unpacked; raises CallError for one that is longer than the limit, without holding more of it."""
+    """The body as it is unpacked; raises WebhookError for one that is longer than the limit, without holding more of it."""
     pieces, size = [], 0
     async for piece in response.content.iter_any():
         pieces.append(piece)
         size += len(piece)
         if size > limit:
-            raise CallError(f"expected an answer of at most {limit} bytes, got more")
+            raise WebhookError(f"expected an answer of at most {limit} bytes, got more")
     return b"".join(pieces)
 
 
@@ -170,7 +170,7 @@ def _said(url: str, why: str) -> str:
     return f"failed to call webhook: Post {go_quoted(url)}: {why}"
 
 
-def _at(url: str, place: Place, address: Address) -> str:
+def _at(url: str, place: WebhookTarget, address: WebhookAddress) -> str:
     """The URL with the address in the place of the service's name."""
     host = f"[{address.host}]" if ":" in address.host else address.host
     said = place.url.split("/")[2]
@@ -185,4 +185,4 @@ def _trust(authority: str) -> ssl.SSLContext:
         return trusting(b64decode(authority).decode())
     except (ValueError, ssl.SSLError):
         problem = "unable to load root certificates: unable to parse bytes as PEM block"
-        raise CallError(f"could not get REST client: {problem}") from None
+        raise WebhookError(f"could not get REST client: {problem}") from None

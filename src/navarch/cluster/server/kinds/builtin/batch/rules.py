@@ -21,7 +21,7 @@ from navarch.cluster.server.kinds.builtin.generic.columns import (
     name_of,
     selector,
 )
-from navarch.cluster.server.kinds.builtin.generic.strategy import Rules, StatusStrategy
+from navarch.cluster.server.kinds.builtin.generic.strategy import BuiltinStatusStrategy, Rules
 from navarch.cluster.server.kinds.builtin.pods.checks import cron_job_warnings, workload_warnings
 from navarch.cluster.server.kinds.builtin.pods.columns import template_of
 from navarch.cluster.server.kinds.builtin.pods.defaults import default_pod_spec
@@ -155,7 +155,7 @@ def job_fields(value: Json) -> Mapping[str, str]:
     return {"status.successful": str((value.get("status") or {}).get("succeeded", 0))}
 
 
-class JobStatusStrategy(StatusStrategy):
+class JobStatusStrategy(BuiltinStatusStrategy):
     """`jobs/status`: how a Job fares."""
 
     def prepare_update(self, value: Json, old: Json, operation: Operation) -> None:

@@ -20,8 +20,8 @@ _INT_RANGES = {"int32": (-(2**31), 2**31 - 1), "int64": (-(2**63), 2**63 - 1), "
 _QUANTITY_SENTENCE = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 
 
-class Where(NamedTuple):
-    """Where a value stands, as Go's decoder says it: the innermost struct, and the fields from the outermost."""
+class DecodePath(NamedTuple):
+    """DecodePath a value stands, as Go's decoder says it: the innermost struct, and the fields from the outermost."""
 
     struct: str
     path: str
@@ -32,7 +32,7 @@ class Where(NamedTuple):
         return f"json: cannot unmarshal {go_kind(value)} into {where} of type {go_type}"
 
 
-class Shape(Protocol):
+class GoType(Protocol):
     """One Go type."""
 
     def unknown(self, value: Any, path: str, found: list[str]) -> None:
@@ -43,7 +43,7 @@ class Shape(Protocol):
         """Whether Go could decode all of it."""
         ...
 
-    def fault(self, value: Any, where: Where) -> str:
+    def fault(self, value: Any, where: DecodePath) -> str:
         """What the decoder says about the first value that does not fit; empty if all do."""
         ...
 
@@ -61,7 +61,7 @@ class Scalar(msgspec.Struct, frozen=True):
 
     fits: Callable[[Any], bool]
     """Whether Go could decode a value."""
-    say: Callable[[Any, Where], str]
+    say: Callable[[Any, DecodePath], str]
     """The decoder's sentence about a value that does not fit."""
     unset: Any = None
     write: Callable[[Any], Any] | None = None
@@ -70,16 +70,16 @@ class Scalar(msgspec.Struct, frozen=True):
     def unknown(self, value: Any, path: str, found: list[str]) -> None:
         """A scalar has no fields."""
 
-    def fault(self, value: Any, where: Where) -> str:
-        """See Shape."""
+    def fault(self, value: Any, where: DecodePath) -> str:
+        """See GoType."""
         return "" if value is None or self.fits(value) else self.say(value, where)
 
     def normal(self, value: Any) -> Any:
-        """See Shape."""
+        """See GoType."""
         return self.write(value) if self.write is not None else value
 
     def zero(self) -> Any:
-        """See Shape."""
+        """See GoType."""
         return self.unset
 
 
@@ -115,7 +115,7 @@ def integer_shape(go_type: str, size: str) -> Scalar:
     )
 
 
-def _integer_fault(value: Any, where: Where, go_type: str) -> str:
+def _integer_fault(value: Any, where: DecodePath, go_type: str) -> str:
     said = where.mismatch(value, go_type)
     return said if go_kind(value) != "number" else said.replace("number", f"number {value}", 1)
 
@@ -137,7 +137,7 @@ def _is_base64(value: Any) -> bool:
     return True
 
 
-def _bytes_fault(value: Any, where: Where) -> str:
+def _bytes_fault(value: Any, where: DecodePath) -> str:
     if not isinstance(value, str):
         return where.mismatch(value, "[]uint8")
     bad = re.search(r"[^A-Za-z0-9+/=\r\n]", value)
@@ -164,16 +164,16 @@ def _is_like_quantity(text: str) -> bool:
     return suffix != number and not power.strip("0123456789")
 
 
-def _quantity_fault(value: Any, _: Where) -> str:
+def _quantity_fault(value: Any, _: DecodePath) -> str:
     is_like_one = isinstance(value, str) and _is_like_quantity(value)
     return "unable to parse quantity's suffix" if is_like_one else _QUANTITY_SENTENCE
 
 
-def _time_fault(value: Any, where: Where) -> str:
+def _time_fault(value: Any, where: DecodePath) -> str:
     return time_fault(value) if isinstance(value, str) else where.mismatch(value, "string")
 
 
-def _micro_time_fault(value: Any, where: Where) -> str:
+def _micro_time_fault(value: Any, where: DecodePath) -> str:
     return micro_time_fault(value) if isinstance(value, str) else where.mismatch(value, "string")
 
 
@@ -203,22 +203,22 @@ ANYTHING = Scalar(lambda _: True, lambda _value, _where: "")
 class ListOf(msgspec.Struct, frozen=True):
     """A slice."""
 
-    element: Shape
+    element: GoType
     go_type: str
 
     def unknown(self, value: Any, path: str, found: list[str]) -> None:
-        """See Shape."""
+        """See GoType."""
         if isinstance(value, list):
             for index, item in enumerate(value):
                 self.element.unknown(item, f"{path}[{index}]", found)
 
     def fits(self, value: Any) -> bool:
-        """See Shape."""
+        """See GoType."""
         fits = self.element.fits
         return isinstance(value, list) and all(item is None or fits(item) for item in value)
 
-    def fault(self, value: Any, where: Where) -> str:
-        """See Shape."""
+    def fault(self, value: Any, where: DecodePath) -> str:
+        """See GoType."""
         if value is None:
             return ""
         if not isinstance(value, list):
@@ -226,34 +226,34 @@ class ListOf(msgspec.Struct, frozen=True):
         return next((said for item in value if (said := self.element.fault(item, where))), "")
 
     def normal(self, value: Any) -> Any:
-        """See Shape."""
+        """See GoType."""
         element = self.element
         return [element.zero() if item is None else element.normal(item) for item in value] or None
 
     def zero(self) -> Any:
-        """See Shape."""
+        """See GoType."""
         return None
 
 
 class MapOf(msgspec.Struct, frozen=True):
     """A map with strings for keys."""
 
-    element: Shape
+    element: GoType
     go_type: str
 
     def unknown(self, value: Any, path: str, found: list[str]) -> None:
-        """See Shape."""
+        """See GoType."""
         if isinstance(value, dict):
             for key, item in value.items():
                 self.element.unknown(item, f"{path}.{key}" if path else key, found)
 
     def fits(self, value: Any) -> bool:
-        """See Shape."""
+        """See GoType."""
         fits = self.element.fits
         return isinstance(value, dict) and all(item is None or fits(item) for item in value.values())
 
-    def fault(self, value: Any, where: Where) -> str:
-        """See Shape."""
+    def fault(self, value: Any, where: DecodePath) -> str:
+        """See GoType."""
         if value is None:
             return ""
         if not isinstance(value, dict):
@@ -261,19 +261,19 @@ class MapOf(msgspec.Struct, frozen=True):
         return next((said for item in value.values() if (said := self.element.fault(item, where))), "")
 
     def normal(self, value: Any) -> Any:
-        """See Shape."""
+        """See GoType."""
         element = self.element
         return {key: element.zero() if item is None else element.normal(item) for key, item in value.items()} or None
 
     def zero(self) -> Any:
-        """See Shape."""
+        """See GoType."""
         return None
 
 
-class Field(msgspec.Struct, frozen=True):
+class GoField(msgspec.Struct, frozen=True):
     """A field of a struct, and when Go writes it."""
 
-    shape: Shape
+    shape: GoType
     is_pointer: bool
     """Written whenever it was set, whatever is in it."""
     omits_empty: bool
@@ -299,11 +299,11 @@ class Struct(msgspec.Struct):
 
     name: str
     go_type: str
-    fields: dict[str, Field] = msgspec.field(default_factory=dict)
-    _always: list[tuple[str, Field]] | None = None
+    fields: dict[str, GoField] = msgspec.field(default_factory=dict)
+    _always: list[tuple[str, GoField]] | None = None
 
     def unknown(self, value: Any, path: str, found: list[str]) -> None:
-        """See Shape."""
+        """See GoType."""
         if not isinstance(value, dict):
             return
         fields = self.fields
@@ -320,7 +320,7 @@ class Struct(msgspec.Struct):
             del value[name]
 
     def fits(self, value: Any) -> bool:
-        """See Shape."""
+        """See GoType."""
         if not isinstance(value, dict):
             return False
         fields = self.fields
@@ -330,8 +330,8 @@ class Struct(msgspec.Struct):
                 return False
         return True
 
-    def fault(self, value: Any, where: Where) -> str:
-        """See Shape."""
+    def fault(self, value: Any, where: DecodePath) -> str:
+        """See GoType."""
         if value is None:
             return ""
         if not isinstance(value, dict):
@@ -340,13 +340,13 @@ class Struct(msgspec.Struct):
         for name, item in value.items():
             known = fields.get(name)
             if known is not None and (
-                said := known.shape.fault(item, Where(self.name, f"{path}.{name}" if path else name))
+                said := known.shape.fault(item, DecodePath(self.name, f"{path}.{name}" if path else name))
             ):
                 return said
         return ""
 
     def normal(self, value: Any) -> Any:
-        """See Shape. Works in place."""
+        """See GoType. Works in place."""
         fields = self.fields
         for name, item in list(value.items()):
             known = fields.get(name)
@@ -361,10 +361,10 @@ class Struct(msgspec.Struct):
         return value
 
     def zero(self) -> Any:
-        """See Shape."""
+        """See GoType."""
         return {name: known.unset() for name, known in self._written_always()}
 
-    def _written_always(self) -> list[tuple[str, Field]]:
+    def _written_always(self) -> list[tuple[str, GoField]]:
         if self._always is None:
             self._always = [(name, known) for name, known in self.fields.items() if known.is_always_written]
         return self._always

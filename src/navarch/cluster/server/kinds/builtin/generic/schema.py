@@ -16,13 +16,13 @@ from navarch.cluster.server.kinds.builtin.generic.go_types import (
     MICRO_TIME,
     QUANTITY,
     TIME,
-    Field,
+    DecodePath,
+    GoField,
+    GoType,
     ListOf,
     MapOf,
     Scalar,
-    Shape,
     Struct,
-    Where,
     boolean_shape,
     integer_shape,
     number_shape,
@@ -78,7 +78,7 @@ class BuiltinSchema:
         struct = struct_of(self._name)
         if struct.fits(value):
             return []
-        return [Cause("", "BadRequest", struct.fault(value, Where(self._kind, "")))]
+        return [Cause("", "BadRequest", struct.fault(value, DecodePath(self._kind, "")))]
 
     def normalize(self, value: Json) -> None:
         """Makes the value what it is after Go has read and written it: no nulls, no empty fields, canonical quantities."""
@@ -117,11 +117,11 @@ def struct_of(name: str) -> Struct:
     return known
 
 
-def _field(property_: Json, described: str) -> Field:
+def _field(property_: Json, described: str) -> GoField:
     flags, go_kind, go_type = described.split(" ", 2)
     is_pointer = go_kind in {"ptr", "interface"}
     is_struct = go_kind == "struct"
-    return Field(
+    return GoField(
         _shape(property_, go_type.lstrip("*")),
         is_pointer=is_pointer,
         omits_empty="o" in flags and not is_pointer and not is_struct,
@@ -130,7 +130,7 @@ def _field(property_: Json, described: str) -> Field:
     )
 
 
-def _shape(property_: Json, go_type: str) -> Shape:
+def _shape(property_: Json, go_type: str) -> GoType:
     if (reference := _reference(property_)) is not None:
         return _OPAQUE.get(reference) or struct_of(reference)
     match property_.get("type"):
@@ -148,7 +148,7 @@ def _element_type(go_type: str, bracket: str) -> str:
     return element.lstrip("*") if found and element else "string"
 
 
-def _scalar(property_: Json, go_type: str) -> Shape:
+def _scalar(property_: Json, go_type: str) -> GoType:
     match property_.get("type"), property_.get("format"):
         case "string", "byte":
             return BYTES

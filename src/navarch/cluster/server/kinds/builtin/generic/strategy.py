@@ -89,7 +89,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     cells: Cells | None = None
     """The row of an object in a table; None shows its name and age."""
     subresources: Mapping[str, type[BuiltinStrategy]] = {}
-    """Strategies of subresources that are a part of the object; any other `status` has a `StatusStrategy`."""
+    """Strategies of subresources that are a part of the object; any other `status` has a `BuiltinStatusStrategy`."""
     creates_on_update: bool = False
     """Whether an update of an object that does not exist creates it."""
     returns_deleted: bool = False
@@ -213,7 +213,7 @@ class BuiltinStrategy:
                 _put(value, way, None)
 
 
-class StatusStrategy(BuiltinStrategy):
+class BuiltinStatusStrategy(BuiltinStrategy):
     """The same kind through its `status`."""
 
     def prepare_create(self, value: Json, operation: Operation) -> None:

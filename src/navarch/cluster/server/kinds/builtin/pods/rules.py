@@ -7,9 +7,9 @@ from typing import Final
 
 from navarch.api.quantity import Quantity
 from navarch.cluster.server.kinds.builtin.generic.strategy import (
+    BuiltinStatusStrategy,
     BuiltinStrategy,
     Rules,
-    StatusStrategy,
     count_generation,
 )
 from navarch.cluster.server.kinds.builtin.pods.checks import (
@@ -98,7 +98,7 @@ def pod_grace_seconds(value: Json, asked: int | None) -> int:
     return seconds if seconds >= 0 else 1
 
 
-class PodStatusStrategy(StatusStrategy):
+class PodStatusStrategy(BuiltinStatusStrategy):
     """`pods/status`: how a pod fares."""
 
     def default(self, value: Json) -> None:

@@ -6,7 +6,7 @@ from typing import Final
 
 from navarch.api import Quantity
 from navarch.cluster.server.pipeline.admission.attributes import Attributes
-from navarch.cluster.server.pipeline.admission.plugins.plugin import PODS, Informed, forbid
+from navarch.cluster.server.pipeline.admission.plugins.plugin import PODS, ObjectReadingPlugin, forbid
 from navarch.cluster.server.wire.request import Json
 from navarch.errors import InvalidValueError
 
@@ -14,7 +14,7 @@ _PRIORITY_CLASSES: Final = ("scheduling.k8s.io", "v1", "priorityclasses")
 _PREEMPTS: Final = "PreemptLowerPriority"
 
 
-class Priorities(Informed):
+class PriorityPlugin(ObjectReadingPlugin):
     """Gives a new pod the priority and preemption policy of its class; nobody may set them otherwise."""
 
     resources = PODS
@@ -70,7 +70,7 @@ def _default_priority(classes: list[Json]) -> Json | None:
     return min(marked, key=lambda each: int(each.get("value", 0)), default=None)
 
 
-class OneDefaultPriority(Informed):
+class OneDefaultPriority(ObjectReadingPlugin):
     """Refuses a second default class."""
 
     resources = frozenset({("scheduling.k8s.io", "priorityclasses")})
@@ -91,7 +91,7 @@ _OTHER: Final = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defin
 _UNFOUNDED: Final = "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead"
 
 
-class RuntimeClasses(Informed):
+class RuntimeClassPlugin(ObjectReadingPlugin):
     """Looks at new pods."""
 
     resources = PODS
@@ -162,7 +162,7 @@ _DEFAULT_STORAGE_BETA: Final = "storageclass.beta.kubernetes.io/is-default-class
 _CLASS_BETA: Final = "volume.beta.kubernetes.io/storage-class"
 
 
-class DefaultStorageClass(Informed):
+class DefaultStorageClass(ObjectReadingPlugin):
     """Gives a new claim that names no class the default one: of several, the youngest."""
 
     resources = _CLAIMS
@@ -191,7 +191,7 @@ def _is_default_storage(storage_class: Json) -> bool:
     return "true" in {annotations.get(_DEFAULT_STORAGE), annotations.get(_DEFAULT_STORAGE_BETA)}
 
 
-class ClaimResizing(Informed):
+class ClaimResizing(ObjectReadingPlugin):
     """Lets a claim grow only if its class says that its volumes can."""
 
     resources = _CLAIMS

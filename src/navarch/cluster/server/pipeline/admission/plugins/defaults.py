@@ -7,8 +7,8 @@ from __future__ import annotations
 import random
 from typing import Any, Final
 
+from navarch.cluster.server.objects.views import ObjectReader
 from navarch.cluster.server.pipeline.admission.attributes import Attributes
-from navarch.cluster.server.pipeline.admission.listers import Objects
 from navarch.cluster.server.pipeline.admission.plugins.plugin import PODS, forbid
 from navarch.cluster.server.wire.request import Json
 
@@ -19,12 +19,12 @@ _SUFFIX: Final = "bcdfghjklmnpqrstvwxz2456789"
 _TOKEN_SECONDS: Final = 3607
 
 
-class ServiceAccounts:
+class ServiceAccountPlugin:
     """Gives a new pod its account, the account's pull secrets, and a volume with its token."""
 
     resources = PODS
 
-    def __init__(self, objects: Objects, rng: random.Random) -> None:
+    def __init__(self, objects: ObjectReader, rng: random.Random) -> None:
         self._objects = objects
         self._rng = rng
 
@@ -135,7 +135,7 @@ def _toleration(taint: str) -> Json:
 _NOT_READY: Final = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
 
 
-class NodeTaint:
+class TaintNewNodes:
     """Lets no pod go to a new node before a controller says that it is ready."""
 
     resources = frozenset({("", "nodes")})
@@ -156,7 +156,7 @@ _FINALIZERS: Final = {
 }
 
 
-class StorageProtection:
+class StorageInUseProtection:
     """Keeps new volumes and claims until a controller says that nobody uses them any more."""
 
     resources = frozenset(_FINALIZERS)

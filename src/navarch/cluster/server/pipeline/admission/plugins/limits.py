@@ -8,9 +8,9 @@ from itertools import islice
 from typing import Any, Final
 
 from navarch.api import Quantity
+from navarch.cluster.server.objects.views import ObjectReader
 from navarch.cluster.server.pipeline.admission.attributes import Attributes
-from navarch.cluster.server.pipeline.admission.listers import Objects
-from navarch.cluster.server.pipeline.admission.plugins.plugin import PODS, Informed, forbid
+from navarch.cluster.server.pipeline.admission.plugins.plugin import PODS, ObjectReadingPlugin, forbid
 from navarch.cluster.server.wire.budget import current_budget
 from navarch.cluster.server.wire.request import Json
 from navarch.errors import InvalidValueError
@@ -23,14 +23,14 @@ _MOST_SAID: Final = 256 * 1024
 _MOST_FAULTS: Final = 100
 
 
-async def _ranges(attributes: Attributes, objects: Objects) -> list[list[Json]]:
+async def _ranges(attributes: Attributes, objects: ObjectReader) -> list[list[Json]]:
     """The limits of each LimitRange of the namespace."""
     resource = objects.resource("", "v1", "limitranges")
     found = await objects.list(resource, attributes.namespace)
     return [each["spec"].get("limits") or [] for each in found]
 
 
-class DefaultLimits(Informed):
+class LimitRangerDefaults(ObjectReadingPlugin):
     """Fills in requests and limits of a new pod's containers, and says so in an annotation."""
 
     resources = PODS
@@ -88,7 +88,7 @@ def _filled(spec: Json, field: str, defaults: dict[str, Json]) -> list[str]:
     return said
 
 
-class Limits(Informed):
+class LimitRanger(ObjectReadingPlugin):
     """Refuses pods and claims that ask for more or less than they may."""
 
     resources = PODS | {("", "persistentvolumeclaims")}
@@ -122,7 +122,7 @@ def _pod_faults(limits: list[Json], pod: Json) -> Iterator[str]:
     for limit in limits:
         if limit.get("type") not in {"Container", "Pod"}:
             continue
-        bounds = _Bounds(limit)
+        bounds = _LimitBounds(limit)
         if limit["type"] == "Container":
             current_budget().charge_nodes(bounds.count * _container_count(pod))
             for container in (*containers, *initial):
@@ -149,12 +149,12 @@ def _claim_faults(limits: list[Json], claim: Json) -> Iterator[str]:
     requests = _amounts((claim["spec"].get("resources") or {}).get("requests"))
     for limit in limits:
         if limit.get("type") == _CLAIM:
-            bounds = _Bounds(limit)
+            bounds = _LimitBounds(limit)
             yield from bounds.each("min", partial(_too_little, requests, {}))
             yield from bounds.each("max", partial(_claims_too_much, requests))
 
 
-class _Bounds:
+class _LimitBounds:
     """What one limit says, read once for all containers."""
 
     def __init__(self, limit: Json) -> None:
@@ -174,7 +174,7 @@ class _Bounds:
                 yield said
 
 
-def _faults(bounds: _Bounds, requests: _Amounts, limits: _Amounts) -> Iterator[str]:
+def _faults(bounds: _LimitBounds, requests: _Amounts, limits: _Amounts) -> Iterator[str]:
     yield from bounds.each("min", partial(_too_little, requests, limits))
     yield from bounds.each("max", partial(_too_much, requests, limits))
     yield from bounds.each("maxLimitRequestRatio", partial(_too_far_apart, requests, limits))

@@ -7,8 +7,8 @@ from typing import Final, Protocol, TypeVar
 
 from msgspec.structs import replace
 
+from navarch.cluster.server.objects.views import ObjectReader
 from navarch.cluster.server.pipeline.admission.attributes import Attributes
-from navarch.cluster.server.pipeline.admission.listers import Objects
 from navarch.cluster.server.wire.request import Json
 from navarch.cluster.server.wire.status_errors import StatusError, forbidden
 
@@ -16,7 +16,7 @@ Resources = frozenset[tuple[str, str]]
 """Groups and plurals."""
 
 
-class Mutating(Protocol):
+class MutatingPlugin(Protocol):
     """A part that may change objects of some resources, in place."""
 
     @property
@@ -29,7 +29,7 @@ class Mutating(Protocol):
         ...
 
 
-class Validating(Protocol):
+class ValidatingPlugin(Protocol):
     """A part that may refuse what happens to objects of some resources."""
 
     @property
@@ -42,20 +42,20 @@ class Validating(Protocol):
         ...
 
 
-class Informed:
+class ObjectReadingPlugin:
     """What a part begins with that looks at stored objects before it decides."""
 
-    def __init__(self, objects: Objects) -> None:
+    def __init__(self, objects: ObjectReader) -> None:
         self._objects = objects
 
 
-_Part = TypeVar("_Part", Mutating, Validating)
+_Part = TypeVar("_Part", MutatingPlugin, ValidatingPlugin)
 
 
-class Plugins:
+class PluginTable:
     """Asks those parts that look at the resource of a request, in their order; creations and updates only."""
 
-    def __init__(self, mutating: Sequence[Mutating], validating: Sequence[Validating]) -> None:
+    def __init__(self, mutating: Sequence[MutatingPlugin], validating: Sequence[ValidatingPlugin]) -> None:
         self._mutating = _by_resource(mutating)
         self._validating = _by_resource(validating)
 

@@ -21,7 +21,7 @@ _GROWING: Final = frozenset({("", "services"), ("", "persistentvolumeclaims")})
 _ATTEMPTS: Final = 20
 
 
-class Quotas:
+class ResourceQuotas:
     """Checks and charges quotas in one step: whoever comes at the same time finds less left. `changed` tells of quotas."""
 
     def __init__(self, registry: Registry, catalog: Catalog) -> None:

@@ -6,7 +6,7 @@ from base64 import b64decode
 from typing import Final
 
 from navarch.cluster.server.pipeline.admission.attributes import Attributes, Warnings
-from navarch.cluster.server.pipeline.authorization.authorizer import Authorizer
+from navarch.cluster.server.pipeline.authorization.authorizer import RbacAuthorizer
 from navarch.cluster.server.pipeline.authorization.escalation import check_escalation
 from navarch.cluster.server.pipeline.authorization.rbac import RBAC_GROUP
 from navarch.cluster.server.wire.request import Json, RequestInfo
@@ -19,10 +19,10 @@ _CLIENT_SIGNER: Final = "kubernetes.io/kube-apiserver-client"
 _MASTERS: Final = "system:masters"
 
 
-class CertificateRights:
+class CertificatePlugin:
     """Whoever approves or signs a request must be allowed to for its signer, beside the request itself."""
 
-    def __init__(self, authorizer: Authorizer) -> None:
+    def __init__(self, authorizer: RbacAuthorizer) -> None:
         self._authorizer = authorizer
 
     def check(self, attributes: Attributes) -> None:
@@ -77,10 +77,10 @@ def _forbidden(attributes: Attributes, why: str) -> StatusError:
 _VERBS: Final = {"CREATE": "create", "UPDATE": "update"}
 
 
-class Grants:
+class EscalationCheckPlugin:
     """`check_escalation` as a part of admission: after everything that changes the object, before it is validated."""
 
-    def __init__(self, authorizer: Authorizer) -> None:
+    def __init__(self, authorizer: RbacAuthorizer) -> None:
         self._authorizer = authorizer
 
     async def mutate(self, attributes: Attributes, warnings: Warnings) -> Json | None:  # noqa: ARG002 - it has none

@@ -19,8 +19,8 @@ from navarch.cluster.server.pipeline.admission.pod_security.controls import (
     LABEL_PREFIX,
     PRIVILEGED,
     Level,
+    LevelPolicy,
     LevelVersion,
-    Policy,
     policy_of,
     violations,
 )
@@ -35,22 +35,22 @@ _AT_ONCE: Final = 50
 """So many pods are checked before other requests get their turn."""
 
 
-class _Owner(msgspec.Struct):
+class _PodOwner(msgspec.Struct):
     uid: str = ""
     controller: bool | None = None
 
 
-class _Metadata(msgspec.Struct):
-    ownerReferences: list[_Owner] | None = None  # noqa: N815 - as it is stored
+class _OwnedMetadata(msgspec.Struct):
+    ownerReferences: list[_PodOwner] | None = None  # noqa: N815 - as it is stored
 
 
-class _Owned(msgspec.Struct):
+class _OwnedPod(msgspec.Struct):
     """The part of a pod that names its controller."""
 
-    metadata: _Metadata
+    metadata: _OwnedMetadata
 
 
-_OWNED: Final = msgspec.json.Decoder(_Owned)
+_OWNED: Final = msgspec.json.Decoder(_OwnedPod)
 
 
 class ExistingPods:
@@ -217,7 +217,7 @@ def _is_significant(spec: Json, old: Json) -> bool:
     )
 
 
-def _inform(attributes: Attributes, policy: Policy, pod: Json, warnings: Warnings) -> None:
+def _inform(attributes: Attributes, policy: LevelPolicy, pod: Json, warnings: Warnings) -> None:
     """Records and warns of what a pod that is admitted, or a template, violates."""
     _audit(attributes, policy.audit, pod)
     if found := violations(policy.warn, pod):

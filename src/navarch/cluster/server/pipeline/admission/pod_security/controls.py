@@ -9,7 +9,11 @@ from functools import cache
 from typing import Final, NamedTuple
 
 from navarch.cluster.server.pipeline.admission.pod_security import baseline, restricted
-from navarch.cluster.server.pipeline.admission.pod_security.baseline import Check, Violation, unless_in_user_namespace
+from navarch.cluster.server.pipeline.admission.pod_security.baseline import (
+    Check,
+    ControlViolation,
+    unless_in_user_namespace,
+)
 from navarch.cluster.server.pipeline.admission.pod_security.restricted import unless_for_windows
 from navarch.cluster.server.wire.causes import invalid
 from navarch.cluster.server.wire.request import Json
@@ -48,7 +52,7 @@ class LevelVersion(NamedTuple):
 PRIVILEGED: Final = LevelVersion(Level.PRIVILEGED)
 
 
-class Policy(NamedTuple):
+class LevelPolicy(NamedTuple):
     """What a namespace demands of its pods: `enforce` refuses, `audit` records, `warn` warns."""
 
     enforce: LevelVersion = PRIVILEGED
@@ -61,10 +65,10 @@ class Policy(NamedTuple):
         return all(each.level == Level.PRIVILEGED for each in self)
 
 
-_DEFAULT: Final = Policy()
+_DEFAULT: Final = LevelPolicy()
 
 
-class _Labels:
+class _LevelLabels:
     """Reads the labels of one namespace and collects a cause for each value that it does not understand."""
 
     def __init__(self, labels: Mapping[str, str]) -> None:
@@ -89,7 +93,7 @@ class _Labels:
         self.causes.append(invalid(f"metadata.labels[{LABEL_PREFIX}{label}]", value, why))
 
 
-def policy_of(labels: Mapping[str, str] | None) -> tuple[Policy, list[Cause]]:
+def policy_of(labels: Mapping[str, str] | None) -> tuple[LevelPolicy, list[Cause]]:
     """The policy that labels ask for, and what is wrong with them.
 
     An unknown level is enforced as restricted, and neither audited nor warned of. A namespace that enforces a level and
@@ -97,7 +101,7 @@ def policy_of(labels: Mapping[str, str] | None) -> tuple[Policy, list[Cause]]:
     """
     if not labels or not any(label.startswith(LABEL_PREFIX) for label in labels):
         return _DEFAULT, []
-    found = _Labels(labels)
+    found = _LevelLabels(labels)
     enforce = found.read("enforce", fallback=Level.RESTRICTED)
     is_understood = not any(cause.field.endswith("/enforce]") for cause in found.causes)
     audit = found.read("audit", fallback=Level.PRIVILEGED)
@@ -105,7 +109,7 @@ def policy_of(labels: Mapping[str, str] | None) -> tuple[Policy, list[Cause]]:
     if f"{LABEL_PREFIX}warn" not in labels and is_understood and enforce.level > warn.level:
         has_version = f"{LABEL_PREFIX}warn-version" in labels
         warn = LevelVersion(enforce.level, warn.minor if has_version else enforce.minor)
-    return Policy(enforce, audit, warn), found.causes
+    return LevelPolicy(enforce, audit, warn), found.causes
 
 
 class Control(NamedTuple):
@@ -214,7 +218,7 @@ CONTROLS: Final = (
 _NEWEST: Final = max(first for control in CONTROLS for first, _ in control.revisions)
 
 
-def violations(wanted: LevelVersion, pod: Json) -> list[Violation]:
+def violations(wanted: LevelVersion, pod: Json) -> list[ControlViolation]:
     """What a pod, or a pod template, violates of a level."""
     minor = _NEWEST if wanted.minor is None else min(wanted.minor, _NEWEST)
     found = [check(pod) for check in _checks(wanted.level, minor)]

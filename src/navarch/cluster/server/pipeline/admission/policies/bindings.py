@@ -8,11 +8,12 @@ import msgspec
 
 from navarch.api.selectors import Labels
 from navarch.cluster.server.objects.types import Catalog, ResourceType
+from navarch.cluster.server.objects.views import ObjectReader
 from navarch.cluster.server.pipeline.admission.attributes import Attributes
-from navarch.cluster.server.pipeline.admission.listers import Kept, Made, Objects
+from navarch.cluster.server.pipeline.admission.listers import CompiledObjects, ObjectLister
 from navarch.cluster.server.pipeline.admission.matching import Equivalents, FindNamespace, Matcher
 from navarch.cluster.server.pipeline.admission.policies.policy import matcher_of
-from navarch.cluster.server.pipeline.authorization.authorizer import Authorizer
+from navarch.cluster.server.pipeline.authorization.authorizer import RbacAuthorizer
 from navarch.cluster.server.wire.request import Json
 from navarch.errors import InvalidValueError
 
@@ -35,7 +36,7 @@ def param_type(kind: Json, catalog: Catalog) -> ResourceType:
 
 
 async def params_of(
-    reference: Json | None, resource: ResourceType, attributes: Attributes, objects: Objects
+    reference: Json | None, resource: ResourceType, attributes: Attributes, objects: ObjectReader
 ) -> list[Json | None]:
     """What `params` is, one after the other: null if the binding names none. Raises `NoParamsError`."""
     if not reference:
@@ -58,7 +59,7 @@ def _namespace(reference: Json, resource: ResourceType, attributes: Attributes) 
     return given or attributes.namespace
 
 
-async def _found(reference: Json, resource: ResourceType, namespace: str, objects: Objects) -> list[Json]:
+async def _found(reference: Json, resource: ResourceType, namespace: str, objects: ObjectReader) -> list[Json]:
     if name := reference.get("name"):
         found = await objects.get(resource, namespace, name)
         return [] if found is None else [found]
@@ -77,20 +78,20 @@ def _selector(wanted: Any) -> Labels:
 _T = TypeVar("_T")
 
 
-class Judging(msgspec.Struct, frozen=True):
+class PolicyDeps(msgspec.Struct, frozen=True):
     """What it takes to judge by policies."""
 
-    objects: Objects
+    objects: ObjectReader
     equivalents: Equivalents
     find_namespace: FindNamespace
-    authorizer: Authorizer
+    authorizer: RbacAuthorizer
 
     async def namespace_of(self, attributes: Attributes) -> Json | None:
         """What `namespaceObject` is."""
         return await self.find_namespace(attributes.namespace) if attributes.namespace else None
 
 
-class Binding(NamedTuple):
+class PolicyBinding(NamedTuple):
     """Where a policy holds; `actions` are those of a validating one."""
 
     name: str
@@ -99,9 +100,11 @@ class Binding(NamedTuple):
     reference: Json | None
 
 
-def bound(policies: Kept, bindings: Kept, made: Made[_T]) -> list[tuple[_T, list[Binding]]]:
+def bound_policies(
+    policies: ObjectLister, bindings: ObjectLister, made: CompiledObjects[_T]
+) -> list[tuple[_T, list[PolicyBinding]]]:
     """The policies that are bound, by name."""
-    by_policy: dict[str, list[Binding]] = {}
+    by_policy: dict[str, list[PolicyBinding]] = {}
     for document in bindings.in_order():
         by_policy.setdefault(document["spec"]["policyName"], []).append(_binding(document))
     documents = [each for each in policies.in_order() if each["metadata"]["name"] in by_policy]
@@ -109,9 +112,9 @@ def bound(policies: Kept, bindings: Kept, made: Made[_T]) -> list[tuple[_T, list
     return [(policy, by_policy[name]) for name, policy in zip(names, made.of(documents), strict=True)]
 
 
-def _binding(document: Json) -> Binding:
+def _binding(document: Json) -> PolicyBinding:
     spec = document["spec"]
-    return Binding(
+    return PolicyBinding(
         document["metadata"]["name"],
         matcher_of(spec.get("matchResources") or {}, is_required=False),
         tuple(spec.get("validationActions") or ()),
@@ -120,7 +123,7 @@ def _binding(document: Json) -> Binding:
 
 
 async def params_for(
-    param_kind: Json | None, binding: Binding, attributes: Attributes, judging: Judging
+    param_kind: Json | None, binding: PolicyBinding, attributes: Attributes, judging: PolicyDeps
 ) -> list[Json | None]:
     """What `params` is, one after the other. Raises `UnknownParamKindError` and `NoParamsError`."""
     if param_kind is None:

@@ -16,14 +16,14 @@ from navarch.cluster.server.objects.fields.shapes import Shape
 from navarch.cluster.server.objects.types import ResourceType
 from navarch.cluster.server.pipeline.admission.attributes import Attributes
 from navarch.cluster.server.pipeline.admission.expressions import Conditions, Expression, variables_of
-from navarch.cluster.server.pipeline.admission.listers import Compiled, Kept, Made
+from navarch.cluster.server.pipeline.admission.listers import CompiledObjects, LatestCompiled, ObjectLister
 from navarch.cluster.server.pipeline.admission.matching import converted, is_exempt, shown_as
 from navarch.cluster.server.pipeline.admission.policies.bindings import (
-    Binding,
-    Judging,
     NoParamsError,
+    PolicyBinding,
+    PolicyDeps,
     UnknownParamKindError,
-    bound,
+    bound_policies,
     params_for,
 )
 from navarch.cluster.server.pipeline.admission.policies.policy import Variables, matcher_of
@@ -197,9 +197,9 @@ _CONFIGURATION: Final = "failed to configure"
 class MutatingPolicies:
     """All policies that are bound; `policies` and `bindings` are kept."""
 
-    def __init__(self, policies: Kept, bindings: Kept, judging: Judging) -> None:
-        made = Made(MutatingPolicy)
-        self._bound = Compiled(lambda: bound(policies, bindings, made), policies, bindings)
+    def __init__(self, policies: ObjectLister, bindings: ObjectLister, judging: PolicyDeps) -> None:
+        made = CompiledObjects(MutatingPolicy)
+        self._bound = LatestCompiled(lambda: bound_policies(policies, bindings, made), policies, bindings)
         self._judging = judging
 
     async def mutate(self, attributes: Attributes, *, is_again: bool) -> Attributes:
@@ -222,7 +222,11 @@ class MutatingPolicies:
         return attributes
 
     async def _after(
-        self, policy: MutatingPolicy, bindings: list[Binding], attributes: Attributes, faults: list[tuple[str, str]]
+        self,
+        policy: MutatingPolicy,
+        bindings: list[PolicyBinding],
+        attributes: Attributes,
+        faults: list[tuple[str, str]],
     ) -> Attributes:
         judging = self._judging
         resource = await policy.matcher.match(attributes, judging.equivalents, judging.find_namespace)
@@ -236,8 +240,12 @@ class MutatingPolicies:
         return attributes
 
     async def _met(
-        self, policy: MutatingPolicy, bindings: list[Binding], attributes: Attributes, faults: list[tuple[str, str]]
-    ) -> AsyncIterator[tuple[Binding, Json | None]]:
+        self,
+        policy: MutatingPolicy,
+        bindings: list[PolicyBinding],
+        attributes: Attributes,
+        faults: list[tuple[str, str]],
+    ) -> AsyncIterator[tuple[PolicyBinding, Json | None]]:
         """Each binding that is about the request, with each of its parameters."""
         judging = self._judging
         for binding in bindings:

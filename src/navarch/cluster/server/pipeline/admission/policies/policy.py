@@ -15,7 +15,7 @@ from navarch.schema import cel
 _LONGEST_MESSAGE: Final = 5 * 1024
 
 
-class Fault(NamedTuple):
+class PolicyFailure(NamedTuple):
     """Why a policy does not let a request pass."""
 
     message: str
@@ -28,12 +28,12 @@ class _Validation(NamedTuple):
     message_expression: Expression | None
     reason: str
 
-    def fault(self, variables: Mapping[str, object], budget: cel.CostBudget) -> Fault | None:
+    def fault(self, variables: Mapping[str, object], budget: cel.CostBudget) -> PolicyFailure | None:
         """None if the request is as it should be. Raises `ValueError` if nobody knows, and `CelBudgetError`."""
         condition = judged(self.expression, variables, budget)
         if condition.error:
             raise ValueError(condition.error)
-        return None if condition.holds else Fault(self._said(variables, budget), self.reason)
+        return None if condition.holds else PolicyFailure(self._said(variables, budget), self.reason)
 
     def _said(self, variables: Mapping[str, object], budget: cel.CostBudget) -> str:
         """What its message expression makes, if that is one line of text; else its message, or itself."""
@@ -75,7 +75,7 @@ class Variables(dict[str, object]):
         return value
 
 
-class Policy:
+class ValidatingPolicy:
     """A policy. `fails`: whether a request is refused if the policy cannot be judged by."""
 
     def __init__(self, document: Json) -> None:
@@ -102,34 +102,34 @@ class Policy:
             known[each["name"]] = expression.result_type
         return with_variables(environment, known)
 
-    def faults(self, variables: Mapping[str, object]) -> Iterator[Fault]:
+    def faults(self, variables: Mapping[str, object]) -> Iterator[PolicyFailure]:
         """Everything that is wrong with a request that the policy is about."""
         verdict = self.conditions.verdict(variables)
         if verdict.error and self.fails:
-            yield Fault(verdict.error)
+            yield PolicyFailure(verdict.error)
         if not verdict.holds:
             return
         try:
             with cel_budget(cel.RUNTIME_COST_BUDGET) as budget:
                 found = self._validation_faults(variables, budget)
         except cel.CelBudgetError as error:
-            found = [Fault(str(error))] if self.fails else []
+            found = [PolicyFailure(str(error))] if self.fails else []
         yield from found
 
-    def _validation_faults(self, variables: Mapping[str, object], budget: cel.CostBudget) -> list[Fault]:
+    def _validation_faults(self, variables: Mapping[str, object], budget: cel.CostBudget) -> list[PolicyFailure]:
         """Raises `CelBudgetError`."""
         known = {**variables, "variables": Variables(self._variables, variables, budget)}
-        found: list[Fault] = []
+        found: list[PolicyFailure] = []
         for validation in self._validations:
             try:
                 fault = validation.fault(known, budget)
             except ValueError as error:
-                fault = Fault(str(error), validation.reason) if self.fails else None
+                fault = PolicyFailure(str(error), validation.reason) if self.fails else None
             if fault is not None:
                 found.append(fault)
         return found
 
-    def annotation_faults(self, variables: Mapping[str, object]) -> Iterator[Fault]:
+    def annotation_faults(self, variables: Mapping[str, object]) -> Iterator[PolicyFailure]:
         """Audit annotations that have no value: these refuse a request whatever the binding's actions are."""
         if not self.fails or not self._annotations:
             return
@@ -139,9 +139,9 @@ class Policy:
                 try:
                     expression.evaluate(known, budget)
                 except cel.CelEvaluationError as error:
-                    yield Fault(f"valueExpression '{expression.text}' resulted in error: {error}")
+                    yield PolicyFailure(f"valueExpression '{expression.text}' resulted in error: {error}")
                 except cel.CelBudgetError as error:
-                    yield Fault(str(error))
+                    yield PolicyFailure(str(error))
                     return
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from navarch.cluster.server.pipeline.webhooks.client import CallError, HttpAnswer
+from navarch.cluster.server.pipeline.webhooks.client import WebhookError, WebhookReply
 from navarch.cluster.server.wire.budget import bounded_json
 from navarch.cluster.server.wire.go_text import go_kind
 from navarch.cluster.server.wire.json_errors import json_fault
@@ -52,7 +52,7 @@ _BASE64: Final = re.compile(rb"[A-Za-z0-9+/]*={0,2}")
 _LONGEST_SHOWN: Final = 2048
 
 
-class Answer(NamedTuple):
+class AdmissionResponse(NamedTuple):
     """A valid answer. `patch` are operations, None if nothing is to change."""
 
     allowed: bool
@@ -61,8 +61,8 @@ class Answer(NamedTuple):
     warnings: list[str]
 
 
-def read_answer(reply: HttpAnswer, uid: str, *, is_mutating: bool) -> Answer:
-    """The answer to the request with that uid. Raises `CallError`."""
+def read_response(reply: WebhookReply, uid: str, *, is_mutating: bool) -> AdmissionResponse:
+    """The answer to the request with that uid. Raises `WebhookError`."""
     response = _response(_review(reply), uid)
     if not is_mutating:
         if response.get("patch") or response.get("patchType"):
@@ -73,20 +73,20 @@ def read_answer(reply: HttpAnswer, uid: str, *, is_mutating: bool) -> Answer:
     return _answer(response, _patch(response))
 
 
-def _answer(response: Json, patch: list[Any] | None) -> Answer:
+def _answer(response: Json, patch: list[Any] | None) -> AdmissionResponse:
     warnings = [text for text in response.get("warnings") or () if isinstance(text, str)]
-    return Answer(bool(response.get("allowed")), response.get("status"), patch, warnings)
+    return AdmissionResponse(bool(response.get("allowed")), response.get("status"), patch, warnings)
 
 
-def _failed(why: str) -> CallError:
-    return CallError(f"failed to call webhook: {why}")
+def _failed(why: str) -> WebhookError:
+    return WebhookError(f"failed to call webhook: {why}")
 
 
-def _invalid(why: str) -> CallError:
-    return CallError(f"received invalid webhook response: {why}")
+def _invalid(why: str) -> WebhookError:
+    return WebhookError(f"received invalid webhook response: {why}")
 
 
-def _review(reply: HttpAnswer) -> Json:
+def _review(reply: WebhookReply) -> Json:
     if not 200 <= reply.status <= 206:
         raise _failed(_refusal_text(reply))
     if not reply.body:
@@ -113,7 +113,7 @@ def _no_kind(why: str) -> str:
     return f"couldn't get version/kind; json parse error: {why}"
 
 
-def _refusal_text(reply: HttpAnswer) -> str:
+def _refusal_text(reply: WebhookReply) -> str:
     """As a client says it: in the words of a Status, if there is one, else by the code."""
     text = reply.body[:_LONGEST_SHOWN].decode(errors="replace").strip()
     try:
@@ -178,12 +178,12 @@ def _patch(response: Json) -> list[Any] | None:
     if operations is not None and not isinstance(operations, list):
         raise _undecodable(f"json: cannot unmarshal {go_kind(operations)} into Go value of type jsonpatch.Patch")
     if operations and response["patchType"] != "JSONPatch":
-        raise CallError(f"unsupported patch type {go_quoted(response['patchType'])}")
+        raise WebhookError(f"unsupported patch type {go_quoted(response['patchType'])}")
     return operations or None
 
 
-def _undecodable(why: str) -> CallError:
-    return CallError(f"received undecodable patch in webhook response: {why}")
+def _undecodable(why: str) -> WebhookError:
+    return WebhookError(f"received undecodable patch in webhook response: {why}")
 
 
 def _decoded(text: str) -> bytes:

@@ -16,7 +16,7 @@ from navarch.api.json_patch import same_json
 from navarch.cluster.server.objects.types import ResourceType
 from navarch.cluster.server.pipeline.admission.attributes import Attributes, Warnings
 from navarch.cluster.server.pipeline.admission.expressions import Conditions, review_of, variables_of
-from navarch.cluster.server.pipeline.admission.listers import Compiled, Kept
+from navarch.cluster.server.pipeline.admission.listers import LatestCompiled, ObjectLister
 from navarch.cluster.server.pipeline.admission.matching import (
     Equivalents,
     FindNamespace,
@@ -27,9 +27,9 @@ from navarch.cluster.server.pipeline.admission.matching import (
     is_exempt,
     shown_as,
 )
-from navarch.cluster.server.pipeline.admission.webhooks.response import Answer, read_answer
-from navarch.cluster.server.pipeline.authorization.authorizer import Authorizer
-from navarch.cluster.server.pipeline.webhooks.client import Caller, CallError, Place, place_of
+from navarch.cluster.server.pipeline.admission.webhooks.response import AdmissionResponse, read_response
+from navarch.cluster.server.pipeline.authorization.authorizer import RbacAuthorizer
+from navarch.cluster.server.pipeline.webhooks.client import WebhookClient, WebhookError, WebhookTarget, target_of
 from navarch.cluster.server.wire.budget import current_budget
 from navarch.cluster.server.wire.request import Json
 from navarch.cluster.server.wire.status_errors import StatusError, bad_request, forbidden
@@ -41,23 +41,23 @@ _SECONDS: Final = 10
 _HARMLESS: Final = frozenset({"None", "NoneOnDryRun"})
 
 
-class Asking(msgspec.Struct, frozen=True):
+class WebhookDeps(msgspec.Struct, frozen=True):
     """What it takes to ask webhooks."""
 
-    caller: Caller
+    caller: WebhookClient
     equivalents: Equivalents
     find_namespace: FindNamespace
-    authorizer: Authorizer
+    authorizer: RbacAuthorizer
     rng: random.Random
 
 
-class Hook(NamedTuple):
+class AdmissionWebhook(NamedTuple):
     """A webhook."""
 
     name: str
     matcher: Matcher
     conditions: Conditions
-    place: Place
+    place: WebhookTarget
     authority: str
     seconds: int
     fails: bool
@@ -67,7 +67,7 @@ class Hook(NamedTuple):
     is_asked_again: bool
     is_mutating: bool
 
-    async def shown(self, attributes: Attributes, asking: Asking) -> Shown | None:
+    async def shown(self, attributes: Attributes, asking: WebhookDeps) -> Shown | None:
         """The request as the webhook wants to see it; None if it does not. Raises StatusError."""
         resource = await self.matcher.match(attributes, asking.equivalents, asking.find_namespace)
         if resource is None:
@@ -80,44 +80,46 @@ class Hook(NamedTuple):
             raise forbidden(attributes.resource.group, attributes.resource.plural, attributes.name, verdict.error)
         return shown if verdict.holds else None
 
-    async def ask(self, attributes: Attributes, shown: Shown, asking: Asking, warnings: Warnings) -> Answer | None:
+    async def ask(
+        self, attributes: Attributes, shown: Shown, asking: WebhookDeps, warnings: Warnings
+    ) -> AdmissionResponse | None:
         """The answer, if it lets the request pass; None if there is none and that does not matter. Raises StatusError."""
         if attributes.dry_run and not self.is_harmless:
             raise bad_request(f"admission webhook {go_quoted(self.name)} does not support dry run")
         try:
             answer = await self._answer(attributes, shown, asking)
-        except CallError as error:
+        except WebhookError as error:
             return self.failed(error)
         warnings += [text for text in answer.warnings if text.isprintable()]
         if not answer.allowed:
             raise _denied(self.name, answer.status or {})
         return answer
 
-    def failed(self, error: CallError) -> None:
+    def failed(self, error: WebhookError) -> None:
         """Refuses the request, or does nothing, as the webhook's failure policy says."""
         if self.fails:
             raise internal_error(f"failed calling webhook {go_quoted(self.name)}: {error}") from None
 
-    async def _answer(self, attributes: Attributes, shown: Shown, asking: Asking) -> Answer:
+    async def _answer(self, attributes: Attributes, shown: Shown, asking: WebhookDeps) -> AdmissionResponse:
         uid = str(uuid.UUID(int=asking.rng.getrandbits(128), version=4))
         body = msgspec.json.encode(review_of(attributes, shown, uid))
         reply = await asking.caller.post(self.place, self.authority, body, self.seconds)
-        return read_answer(reply, uid, is_mutating=self.is_mutating)
+        return read_response(reply, uid, is_mutating=self.is_mutating)
 
 
-def compiled_hooks(configurations: Iterable[Json], *, is_mutating: bool) -> tuple[Hook, ...]:
+def compile_webhooks(configurations: Iterable[Json], *, is_mutating: bool) -> tuple[AdmissionWebhook, ...]:
     """Every webhook, in the order of the configurations and within them."""
     found = (each for configuration in configurations for each in configuration.get("webhooks") or ())
     return tuple(_hook(each, is_mutating) for each in found)
 
 
-def _hook(document: Json, is_mutating: bool) -> Hook:
+def _hook(document: Json, is_mutating: bool) -> AdmissionWebhook:
     client = document.get("clientConfig") or {}
-    return Hook(
+    return AdmissionWebhook(
         name=document["name"],
         matcher=Matcher(document, document.get("rules") or ()),
         conditions=Conditions(document.get("matchConditions") or (), REQUEST_VARIABLES),
-        place=place_of(client),
+        place=target_of(client),
         authority=client.get("caBundle") or "",
         seconds=document.get("timeoutSeconds") or _SECONDS,
         fails=document.get("failurePolicy") != "Ignore",
@@ -138,8 +140,8 @@ def _denied(name: str, status: Json) -> StatusError:
 class ValidatingWebhooks:
     """The webhooks of all ValidatingWebhookConfigurations, which are `kept`."""
 
-    def __init__(self, kept: Kept, asking: Asking) -> None:
-        self._hooks = Compiled(lambda: compiled_hooks(kept.in_order(), is_mutating=False), kept)
+    def __init__(self, kept: ObjectLister, asking: WebhookDeps) -> None:
+        self._hooks = LatestCompiled(lambda: compile_webhooks(kept.in_order(), is_mutating=False), kept)
         self._asking = asking
 
     async def validate(self, attributes: Attributes, warnings: Warnings) -> None:
@@ -152,7 +154,7 @@ class ValidatingWebhooks:
             if refusal is not None:
                 raise refusal
 
-    async def _refusal(self, hook: Hook, attributes: Attributes, warnings: Warnings) -> StatusError | None:
+    async def _refusal(self, hook: AdmissionWebhook, attributes: Attributes, warnings: Warnings) -> StatusError | None:
         try:
             shown = await hook.shown(attributes, self._asking)
             if shown is not None:
@@ -165,7 +167,7 @@ class ValidatingWebhooks:
 class WebhookCalls(msgspec.Struct):
     """The mutating webhooks of one request: those that were called, and those to call again after a later change."""
 
-    hooks: tuple[Hook, ...]
+    hooks: tuple[AdmissionWebhook, ...]
     called: set[int] = msgspec.field(default_factory=set)
     to_repeat: set[int] = msgspec.field(default_factory=set)
 
@@ -178,8 +180,10 @@ class WebhookCalls(msgspec.Struct):
 class MutatingWebhooks:
     """The webhooks of all MutatingWebhookConfigurations in `configurations`."""
 
-    def __init__(self, configurations: Kept, asking: Asking) -> None:
-        self._hooks = Compiled(lambda: compiled_hooks(configurations.in_order(), is_mutating=True), configurations)
+    def __init__(self, configurations: ObjectLister, asking: WebhookDeps) -> None:
+        self._hooks = LatestCompiled(
+            lambda: compile_webhooks(configurations.in_order(), is_mutating=True), configurations
+        )
         self._asking = asking
 
     def calls(self, attributes: Attributes) -> WebhookCalls:
@@ -206,7 +210,7 @@ class MutatingWebhooks:
         return attributes
 
 
-async def _patched(hook: Hook, attributes: Attributes, shown: Shown, patch: list[Any]) -> Json | None:
+async def _patched(hook: AdmissionWebhook, attributes: Attributes, shown: Shown, patch: list[Any]) -> Json | None:
     """The object as the webhook wants it, in the version of the request."""
     if shown.value is None:
         why = "attempted to modify the object, which is not supported for this operation"
