@@ -25,8 +25,8 @@ from navarch.cluster.nodes.pods.expansion import expanded
 from navarch.cluster.server.kinds.builtin.batch.checks import schedule_fault
 from navarch.cluster.server.kinds.builtin.generic.checks import int_or_percent
 from navarch.cluster.server.kinds.builtin.generic.go_time import micro_time_fault, time_fault
-from navarch.cluster.server.kinds.builtin.networking.policies import address_name_faults
-from navarch.cluster.server.kinds.custom.jsonpath import compile_path
+from navarch.cluster.server.kinds.builtin.networking.checks import address_name_faults
+from navarch.cluster.server.kinds.custom.paths import compile_path
 from navarch.cluster.server.objects.decoding import decode_json
 from navarch.cluster.server.objects.fields.elements import canonical_element
 from navarch.cluster.server.objects.list_pages import parsed_version
@@ -364,13 +364,13 @@ PARSERS: tuple[Parser, ...] = (
     _texts("faults of times", time_fault, "cluster/server/kinds/builtin/generic/go_time.py"),
     _texts("faults of micro times", micro_time_fault, "cluster/server/kinds/builtin/generic/go_time.py"),
     _texts("resource versions", parsed_version, "cluster/server/objects/list_pages.py", errors=(StatusError,)),
-    _texts("JSON paths", compile_path, "cluster/server/kinds/custom/jsonpath.py"),
+    _texts("JSON paths", compile_path, "cluster/server/kinds/custom/paths.py"),
     _texts(
         "percentages",
         lambda text: [*int_or_percent(text, "a", at_most_all=True)],
         "cluster/server/kinds/builtin/generic/checks.py",
     ),
-    _texts("names of addresses", address_name_faults, "cluster/server/kinds/builtin/networking/policies.py"),
+    _texts("names of addresses", address_name_faults, "cluster/server/kinds/builtin/networking/checks.py"),
     _texts(
         "elements of managed fields",
         lambda text: [canonical_element(f"{form}:{text}") for form in "fikv"],

@@ -75,7 +75,7 @@ NOT_REACHED = {
     "cluster/server/kinds/custom/strategy.py": "numbers that were decoded",
     "cluster/server/kinds/custom/definitions.py": "paths that the inspection of schemas writes",
     "cluster/server/kinds/custom/controller.py": "resource versions that the server itself has written",
-    "cluster/server/pipeline/webhooks/conversion.py": "answers of webhooks, whose size is bounded; msgspec decodes them",
+    "cluster/server/pipeline/conversion_webhooks.py": "answers of webhooks, whose size is bounded; msgspec decodes them",
     "cluster/server/pipeline/subresources/custom.py": "reads what the server itself has written",
     "cluster/server/pipeline/endpoints": "numbers that were decoded, and bodies by `decoding`",
     "cluster/server/objects/fields": "texts that `decoding` has decoded, or single characters of them; msgspec decodes keys",

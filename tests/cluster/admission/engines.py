@@ -22,7 +22,7 @@ from navarch.cluster.server.pipeline.admission.chain import AdmissionChain, Admi
 from navarch.cluster.server.pipeline.audit.log import AuditLog
 from navarch.cluster.server.pipeline.authorization.authorizer import RbacAuthorizer
 from navarch.cluster.server.pipeline.endpoints.call import Kernel
-from navarch.cluster.server.pipeline.webhooks.client import ResolveService
+from navarch.cluster.server.pipeline.webhook_client import ResolveService
 from navarch.cluster.server.server import ApiServer, Parts
 from navarch.cluster.server.wire.request import ApiRequest, Reply, User
 from navarch.cluster.server.wire.status_errors import StatusError

@@ -13,7 +13,7 @@ from cluster.admission.engines import APPLY, MERGE, Ours, ours
 from cluster.admission.hooks import HookServer, patching, saying, serving, silent
 from cluster.admission.webhook_cases import CONFIGMAPS, ROOT
 from navarch._base.clock import ManualClock
-from navarch.cluster.server.pipeline.webhooks.client import WebhookAddress
+from navarch.cluster.server.pipeline.webhook_client import WebhookAddress
 
 Json = dict[str, Any]
 

@@ -16,8 +16,8 @@ from cluster.admission.hooks import serving as hooks
 from cluster.custom.serving import CRDS, Asking, serving
 from navarch._base.clock import SystemClock
 from navarch.cluster.server.kinds.custom.types import Conversion
-from navarch.cluster.server.pipeline.webhooks.client import WebhookAddress, WebhookClient, WebhookError
-from navarch.cluster.server.pipeline.webhooks.conversion import ConversionWebhooks
+from navarch.cluster.server.pipeline.conversion_webhooks import ConversionWebhooks
+from navarch.cluster.server.pipeline.webhook_client import WebhookAddress, WebhookClient, WebhookError
 
 Json = dict[str, Any]
 OLD, NEW = (f"/apis/ex.dev/{version}/namespaces/default/hooks" for version in ("v1", "v2"))

@@ -29,6 +29,7 @@ from navarch.cluster.server.pipeline.authentication.tokens import ServiceAccount
 from navarch.cluster.server.pipeline.authorization.authorizer import RbacAuthorizer
 from navarch.cluster.server.pipeline.authorization.impersonation import Impersonator
 from navarch.cluster.server.pipeline.authorization.reviews import Reviews
+from navarch.cluster.server.pipeline.conversion_webhooks import ConversionWebhooks
 from navarch.cluster.server.pipeline.endpoints.access import access_endpoints
 from navarch.cluster.server.pipeline.endpoints.call import Kernel
 from navarch.cluster.server.pipeline.publishing.discovery import Discovery
@@ -42,8 +43,7 @@ from navarch.cluster.server.pipeline.streams.endpoints import stream_endpoints
 from navarch.cluster.server.pipeline.streams.nodes import NO_NODES, Nodes
 from navarch.cluster.server.pipeline.subresources import BUILTIN_ENDPOINTS
 from navarch.cluster.server.pipeline.subresources.custom import ServerDefinitionWriter, custom_scale
-from navarch.cluster.server.pipeline.webhooks.client import WebhookClient, service_addresses
-from navarch.cluster.server.pipeline.webhooks.conversion import ConversionWebhooks
+from navarch.cluster.server.pipeline.webhook_client import WebhookClient, service_addresses
 from navarch.cluster.server.server import ApiServer, Page, Parts
 from navarch.cluster.server.wire.request import ApiRequest, Json, User
 from navarch.cluster.storage import Storage, StorageError

@@ -8,10 +8,9 @@ from functools import cache
 from typing import Final, NamedTuple
 
 from navarch._base.clock import Clock, SystemClock
-from navarch.cluster.server.kinds.builtin import certificates, policy, rbac
+from navarch.cluster.server.kinds.builtin import autoscaling, certificates, nodes, policy, rbac
 from navarch.cluster.server.kinds.builtin.apiserver import rules as apiserver
 from navarch.cluster.server.kinds.builtin.apps import rules as apps
-from navarch.cluster.server.kinds.builtin.autoscaling import rules as autoscaling
 from navarch.cluster.server.kinds.builtin.batch import rules as batch
 from navarch.cluster.server.kinds.builtin.core import rules as core
 from navarch.cluster.server.kinds.builtin.generic.columns import Ages, Rows
@@ -19,7 +18,6 @@ from navarch.cluster.server.kinds.builtin.generic.schema import schema_of
 from navarch.cluster.server.kinds.builtin.generic.strategy import BuiltinStatusStrategy, BuiltinStrategy, Rules
 from navarch.cluster.server.kinds.builtin.networking import rules as networking
 from navarch.cluster.server.kinds.builtin.networking.allocator import ServiceAllocator
-from navarch.cluster.server.kinds.builtin.nodes import rules as nodes
 from navarch.cluster.server.kinds.builtin.pods import rules as pods
 from navarch.cluster.server.kinds.builtin.storage import rules as storage
 from navarch.cluster.server.objects.types import Column, ResourceType, Subresource

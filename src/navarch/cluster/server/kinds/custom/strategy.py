@@ -8,8 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from navarch.cluster.server.kinds.builtin.generic.columns import Ages
-from navarch.cluster.server.kinds.custom.jsonpath import Visits, compile_path
-from navarch.cluster.server.kinds.custom.scale_paths import ScalePaths
+from navarch.cluster.server.kinds.custom.paths import ScalePaths, Visits, compile_path
 from navarch.cluster.server.kinds.custom.schema import CustomSchema
 from navarch.cluster.server.objects.metadata import metadata_faults, metadata_update_faults
 from navarch.cluster.server.objects.types import Column, Operation

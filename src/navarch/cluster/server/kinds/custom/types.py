@@ -9,8 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from navarch.cluster.server.kinds.builtin.generic.columns import Ages
-from navarch.cluster.server.kinds.custom.jsonpath import compile_path
-from navarch.cluster.server.kinds.custom.scale_paths import ScalePaths
+from navarch.cluster.server.kinds.custom.paths import ScalePaths, compile_path
 from navarch.cluster.server.kinds.custom.schema import CustomSchema
 from navarch.cluster.server.kinds.custom.strategy import (
     CustomForm,

@@ -29,14 +29,17 @@ from navarch.cluster.server.pipeline.admission.plugins.defaults import (
     StorageInUseProtection,
     TaintNewNodes,
 )
+from navarch.cluster.server.pipeline.admission.plugins.guards import (
+    CertificatePlugin,
+    EscalationCheckPlugin,
+    NamespaceLifecycle,
+)
 from navarch.cluster.server.pipeline.admission.plugins.limits import LimitRanger, LimitRangerDefaults
-from navarch.cluster.server.pipeline.admission.plugins.namespaces import NamespaceLifecycle
 from navarch.cluster.server.pipeline.admission.plugins.plugin import PluginTable
 from navarch.cluster.server.pipeline.admission.plugins.quotas import ResourceQuotas
-from navarch.cluster.server.pipeline.admission.plugins.rights import CertificatePlugin, EscalationCheckPlugin
 from navarch.cluster.server.pipeline.admission.pod_security.admission import ExistingPods, PodSecurity
-from navarch.cluster.server.pipeline.admission.policies.bindings import PolicyDeps
 from navarch.cluster.server.pipeline.admission.policies.mutating import MutatingPolicies
+from navarch.cluster.server.pipeline.admission.policies.policy import PolicyDeps
 from navarch.cluster.server.pipeline.admission.policies.validating import ValidatingPolicies
 from navarch.cluster.server.pipeline.admission.webhooks.webhook import (
     MutatingWebhooks,
@@ -45,7 +48,7 @@ from navarch.cluster.server.pipeline.admission.webhooks.webhook import (
     WebhookDeps,
 )
 from navarch.cluster.server.pipeline.authorization.authorizer import RbacAuthorizer
-from navarch.cluster.server.pipeline.webhooks.client import ResolveService, WebhookClient, service_addresses
+from navarch.cluster.server.pipeline.webhook_client import ResolveService, WebhookClient, service_addresses
 from navarch.cluster.server.wire.request import Json
 
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from navarch.cluster.server.kinds.custom.definitions import GROUP, PLURAL
-from navarch.cluster.server.kinds.custom.scale_paths import AccessError, ScalePaths, integer_at, put_at, text_at
+from navarch.cluster.server.kinds.custom.paths import AccessError, ScalePaths, integer_at, put_at, text_at
 from navarch.cluster.server.kinds.custom.strategy import CustomStrategy
 from navarch.cluster.server.objects.registry import CHANGED
 from navarch.cluster.server.objects.request_bodies import decode_json

@@ -19,6 +19,17 @@ from navarch.cluster.server.kinds.builtin.generic.columns import (
     some,
 )
 from navarch.cluster.server.kinds.builtin.generic.strategy import Rules
+from navarch.cluster.server.kinds.builtin.networking.checks import (
+    address_name_faults,
+    check_endpoints,
+    check_network_policy,
+    check_new_slice,
+    check_service_range_update,
+    check_slice,
+    check_slice_update,
+    endpoints_warnings,
+    slice_warnings,
+)
 from navarch.cluster.server.kinds.builtin.networking.defaults import (
     create_service,
     default_endpoint_slice,
@@ -28,14 +39,6 @@ from navarch.cluster.server.kinds.builtin.networking.defaults import (
     default_service,
     update_service,
 )
-from navarch.cluster.server.kinds.builtin.networking.endpoints import (
-    check_endpoints,
-    check_new_slice,
-    check_slice,
-    check_slice_update,
-    endpoints_warnings,
-    slice_warnings,
-)
 from navarch.cluster.server.kinds.builtin.networking.ingresses import (
     check_ingress,
     check_ingress_class,
@@ -43,11 +46,6 @@ from navarch.cluster.server.kinds.builtin.networking.ingresses import (
     check_ingress_status,
     check_new_ingress,
     ingress_warnings,
-)
-from navarch.cluster.server.kinds.builtin.networking.policies import (
-    address_name_faults,
-    check_network_policy,
-    check_service_range_update,
 )
 from navarch.cluster.server.kinds.builtin.networking.services import (
     check_service,

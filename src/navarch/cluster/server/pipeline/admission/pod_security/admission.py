@@ -13,7 +13,7 @@ from navarch.cluster.server.objects.types import Catalog
 from navarch.cluster.server.objects.views import value_of
 from navarch.cluster.server.pipeline.admission.attributes import Attributes, Warnings
 from navarch.cluster.server.pipeline.admission.matching import internal_error
-from navarch.cluster.server.pipeline.admission.plugins.namespaces import FindNamespace
+from navarch.cluster.server.pipeline.admission.plugins.guards import FindNamespace
 from navarch.cluster.server.pipeline.admission.pod_security.baseline import told
 from navarch.cluster.server.pipeline.admission.pod_security.controls import (
     LABEL_PREFIX,

@@ -18,15 +18,16 @@ from navarch.cluster.server.pipeline.admission.attributes import Attributes
 from navarch.cluster.server.pipeline.admission.expressions import Conditions, Expression, variables_of
 from navarch.cluster.server.pipeline.admission.listers import CompiledObjects, LatestCompiled, ObjectLister
 from navarch.cluster.server.pipeline.admission.matching import converted, is_exempt, shown_as
-from navarch.cluster.server.pipeline.admission.policies.bindings import (
+from navarch.cluster.server.pipeline.admission.policies.policy import (
     NoParamsError,
     PolicyBinding,
     PolicyDeps,
     UnknownParamKindError,
+    Variables,
     bound_policies,
+    matcher_of,
     params_for,
 )
-from navarch.cluster.server.pipeline.admission.policies.policy import Variables, matcher_of
 from navarch.cluster.server.pipeline.admission.policies.validating import is_never_judged
 from navarch.cluster.server.wire.budget import cel_budget, current_budget
 from navarch.cluster.server.wire.request import Json

@@ -9,15 +9,16 @@ from navarch.cluster.server.pipeline.admission.attributes import Attributes, War
 from navarch.cluster.server.pipeline.admission.expressions import variables_of
 from navarch.cluster.server.pipeline.admission.listers import CompiledObjects, LatestCompiled, ObjectLister
 from navarch.cluster.server.pipeline.admission.matching import is_exempt, shown_as
-from navarch.cluster.server.pipeline.admission.policies.bindings import (
+from navarch.cluster.server.pipeline.admission.policies.policy import (
     NoParamsError,
     PolicyBinding,
     PolicyDeps,
+    PolicyFailure,
     UnknownParamKindError,
+    ValidatingPolicy,
     bound_policies,
     params_for,
 )
-from navarch.cluster.server.pipeline.admission.policies.policy import PolicyFailure, ValidatingPolicy
 from navarch.cluster.server.wire.budget import current_budget
 from navarch.cluster.server.wire.status_errors import StatusError, forbidden
 

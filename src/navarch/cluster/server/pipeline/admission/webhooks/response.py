@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from navarch.cluster.server.pipeline.webhooks.client import WebhookError, WebhookReply
+from navarch.cluster.server.pipeline.webhook_client import WebhookError, WebhookReply
 from navarch.cluster.server.wire.budget import bounded_json
 from navarch.cluster.server.wire.go_text import go_kind
 from navarch.cluster.server.wire.json_errors import json_fault

@@ -29,7 +29,7 @@ from navarch.cluster.server.pipeline.admission.matching import (
 )
 from navarch.cluster.server.pipeline.admission.webhooks.response import AdmissionResponse, read_response
 from navarch.cluster.server.pipeline.authorization.authorizer import RbacAuthorizer
-from navarch.cluster.server.pipeline.webhooks.client import WebhookClient, WebhookError, WebhookTarget, target_of
+from navarch.cluster.server.pipeline.webhook_client import WebhookClient, WebhookError, WebhookTarget, target_of
 from navarch.cluster.server.wire.budget import current_budget
 from navarch.cluster.server.wire.request import Json
 from navarch.cluster.server.wire.status_errors import StatusError, bad_request, forbidden

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
-from navarch.cluster.server.pipeline.webhooks.client import WebhookClient, WebhookError, WebhookReply, target_of
+from navarch.cluster.server.pipeline.webhook_client import WebhookClient, WebhookError, WebhookReply, target_of
 from navarch.cluster.server.wire.request import Json
 from navarch.cluster.server.wire.status_errors import StatusError
 

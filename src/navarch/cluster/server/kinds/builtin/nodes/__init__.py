@@ -1,1 +1,0 @@
-"""Nodes, and the kinds that say what runs where: Leases, PriorityClasses, RuntimeClasses, devices."""

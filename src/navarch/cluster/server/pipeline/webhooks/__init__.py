@@ -1,1 +1,0 @@
-"""Webhooks that the server calls: the client, and the conversion of custom objects."""
