@@ -15,9 +15,8 @@ from cluster.admission.hooks import HookServer
 from cluster.admission.hooks import serving as hooks
 from cluster.custom.serving import CRDS, Asking, serving
 from navarch._base.clock import SystemClock
-from navarch.cluster.server.kinds.custom.types import Conversion
-from navarch.cluster.server.pipeline.conversion_webhooks import ConversionWebhooks
-from navarch.cluster.server.pipeline.webhook_client import WebhookAddress, WebhookClient, WebhookError
+from navarch.cluster.server.kinds.custom import Conversion, ConversionWebhooks
+from navarch.cluster.server.wire.webhook_client import ServiceEndpoint, WebhookCallError, WebhookClient
 
 Json = dict[str, Any]
 OLD, NEW = (f"/apis/ex.dev/{version}/namespaces/default/hooks" for version in ("v1", "v2"))
@@ -76,8 +75,8 @@ FAULTS = {
 }
 
 
-async def _no_service(_namespace: str, name: str, _port: int) -> WebhookAddress:
-    raise WebhookError(f'service "{name}" not found')
+async def _no_service(_namespace: str, name: str, _port: int) -> ServiceEndpoint:
+    raise WebhookCallError(f'service "{name}" not found')
 
 
 def _definition(client: Json) -> Json:

@@ -14,38 +14,36 @@ from navarch.cluster.embedded.storage_probe import StorageProbe
 from navarch.cluster.server.kinds.builtin import builtin_types
 from navarch.cluster.server.kinds.builtin.core.events import EventExpiry
 from navarch.cluster.server.kinds.builtin.networking.allocator import ServiceAllocator
-from navarch.cluster.server.kinds.custom import DefinitionController, DefinitionDeps
-from navarch.cluster.server.kinds.custom.types import Conversion
+from navarch.cluster.server.kinds.custom import Conversion, ConversionWebhooks
 from navarch.cluster.server.objects.registry import Registry
-from navarch.cluster.server.objects.storage_reflector import Followers
+from navarch.cluster.server.objects.storage_reflector import StorageReflector
 from navarch.cluster.server.objects.types import Catalog
-from navarch.cluster.server.objects.views import ObjectReader
 from navarch.cluster.server.objects.watches import Watches
 from navarch.cluster.server.pipeline.admission.chain import AdmissionChain, AdmissionDeps
-from navarch.cluster.server.pipeline.audit.log import AuditLog
+from navarch.cluster.server.pipeline.admission.listers import ObjectReader
+from navarch.cluster.server.pipeline.admission.webhooks.webhook import service_addresses
+from navarch.cluster.server.pipeline.audit_log import AuditLog
 from navarch.cluster.server.pipeline.authentication.authenticator import RequestAuthenticator
 from navarch.cluster.server.pipeline.authentication.signing import SigningKey
 from navarch.cluster.server.pipeline.authentication.tokens import ServiceAccountTokens
 from navarch.cluster.server.pipeline.authorization.authorizer import RbacAuthorizer
 from navarch.cluster.server.pipeline.authorization.impersonation import Impersonator
 from navarch.cluster.server.pipeline.authorization.reviews import Reviews
-from navarch.cluster.server.pipeline.conversion_webhooks import ConversionWebhooks
-from navarch.cluster.server.pipeline.endpoints.access import access_endpoints
+from navarch.cluster.server.pipeline.crd_controller import CrdController
 from navarch.cluster.server.pipeline.endpoints.call import Kernel
-from navarch.cluster.server.pipeline.publishing.discovery import Discovery
-from navarch.cluster.server.pipeline.publishing.health import STORAGE, HealthReport
-from navarch.cluster.server.pipeline.publishing.metrics import RequestCounts, metrics_page
-from navarch.cluster.server.pipeline.publishing.openapi import OpenApi
-from navarch.cluster.server.pipeline.publishing.openid import CONFIGURATION, KEYS, OpenId
-from navarch.cluster.server.pipeline.publishing.pages import Pages
-from navarch.cluster.server.pipeline.publishing.task_metrics import TaskMetrics
-from navarch.cluster.server.pipeline.streams.endpoints import stream_endpoints
-from navarch.cluster.server.pipeline.streams.nodes import NO_NODES, Nodes
+from navarch.cluster.server.pipeline.node_endpoints import stream_endpoints
+from navarch.cluster.server.pipeline.nonresource.discovery import Discovery
+from navarch.cluster.server.pipeline.nonresource.health import STORAGE, HealthReport
+from navarch.cluster.server.pipeline.nonresource.metrics import RequestCounts, TaskMetrics, metrics_page
+from navarch.cluster.server.pipeline.nonresource.openapi import OpenApi
+from navarch.cluster.server.pipeline.nonresource.pages import CONFIGURATION, KEYS, OpenId, Pages
+from navarch.cluster.server.pipeline.streams.node_access import NO_NODES, Nodes
 from navarch.cluster.server.pipeline.subresources import BUILTIN_ENDPOINTS
-from navarch.cluster.server.pipeline.subresources.custom import ServerDefinitionWriter, custom_scale
-from navarch.cluster.server.pipeline.webhook_client import WebhookClient, service_addresses
+from navarch.cluster.server.pipeline.subresources.custom_scale import scale_custom
+from navarch.cluster.server.pipeline.subresources.reviews import access_endpoints
 from navarch.cluster.server.server import ApiServer, Page, Parts
-from navarch.cluster.server.wire.request import ApiRequest, Json, User
+from navarch.cluster.server.wire.request import Json, User
+from navarch.cluster.server.wire.webhook_client import WebhookClient
 from navarch.cluster.storage import Storage, StorageError
 from navarch.k8s.published import published
 
@@ -106,17 +104,10 @@ class Assembled:
         )
         roles = {f"/registry/{plural}/": partial(self.authorizer.changed, kind) for kind, plural in _ROLES.items()}
         own = {"/registry/namespaces/": self._namespace_changed, "/registry/services/specs/": addresses.changed}
-        self._followers = Followers(storage, {**roles, **own, **self._admission.followed})
+        self._reflector = StorageReflector(storage, {**roles, **own, **self._admission.followed})
         kernel = Kernel(self._registry, self._catalog, self._watches, self._admission, self.authorizer, clock, rng)
         self._converters = WebhookClient(clock, service_addresses(ObjectReader(self._registry, self._catalog)))
-        deps = DefinitionDeps(
-            storage=storage,
-            catalog=self._catalog,
-            watches=self._watches,
-            clock=clock,
-            writer=ServerDefinitionWriter(kernel),
-        )
-        self._custom = DefinitionController(deps, Conversion(ConversionWebhooks(self._converters, rng)))
+        self._custom = CrdController(kernel, Conversion(ConversionWebhooks(self._converters, rng)))
         self.server = ApiServer(self._parts(kernel))
 
     def _parts(self, kernel: Kernel) -> Parts:
@@ -130,20 +121,22 @@ class Assembled:
         others: dict[str, Page] = {"/metrics": metrics, CONFIGURATION: openid.configuration, KEYS: openid.keys}
         return Parts(
             kernel=kernel,
-            authenticator=_Doorkeeper(self.authenticator, Impersonator(self.authorizer), self),
+            authenticator=self.authenticator,
+            impersonator=Impersonator(self.authorizer),
             audit=counts,
             endpoints={
                 **access_endpoints(reviews, self.tokens),
                 **stream_endpoints(self._nodes, self.authorizer),
                 **BUILTIN_ENDPOINTS,
-                ("*", "*", "scale"): custom_scale,
+                ("*", "*", "scale"): scale_custom,
             },
             pages=Pages(published(), Discovery(self._catalog, published()), openapi, self._health, others),
+            refresh=self.refresh,
         )
 
     async def start(self) -> None:
         """Reads what the server keeps in mind, and begins what goes on beside it."""
-        await self._followers.start()
+        await self._reflector.start()
         await self._custom.start()
         probe = StorageProbe(self._registry.storage, self._watches.clock)
         for task in (
@@ -164,12 +157,12 @@ class Assembled:
             await task.stop()
         await self._admission.close()
         await self._converters.close()
-        await self._followers.stop()
+        await self._reflector.stop()
 
-    async def catch_up(self) -> None:
-        """Takes note of what was written since: whoever is asked next knows it."""
+    async def refresh(self) -> None:
+        """Reads the changes of roles, namespaces, services and webhooks since the last request: the first step of each."""
         try:
-            await self._followers.catch_up()
+            await self._reflector.catch_up()
         except StorageError as error:
             self._failure = str(error)
         else:
@@ -193,19 +186,3 @@ class Assembled:
             self._namespaces.pop(name, None)
         else:
             self._namespaces[name] = new
-
-
-class _Doorkeeper:
-    """Who asks, as the authenticator finds out, after the server has taken note of everything before."""
-
-    def __init__(self, authenticator: RequestAuthenticator, impersonation: Impersonator, assembled: Assembled) -> None:
-        self._authenticator = authenticator
-        self._impersonation = impersonation
-        self._assembled = assembled
-
-    async def authenticate(self, request: ApiRequest) -> User | None:
-        await self._assembled.catch_up()
-        return await self._authenticator.authenticate(request)
-
-    async def impersonated(self, request: ApiRequest, user: User) -> User:
-        return self._impersonation.acting_user(request, user)

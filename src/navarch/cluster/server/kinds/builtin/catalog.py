@@ -19,9 +19,9 @@ from navarch.cluster.server.kinds.builtin.generic.strategy import BuiltinStatusS
 from navarch.cluster.server.kinds.builtin.networking import rules as networking
 from navarch.cluster.server.kinds.builtin.networking.allocator import ServiceAllocator
 from navarch.cluster.server.kinds.builtin.pods import rules as pods
+from navarch.cluster.server.kinds.builtin.reset_fields import RESET_FIELDS, ResetFields, field_resets
 from navarch.cluster.server.kinds.builtin.storage import rules as storage
 from navarch.cluster.server.objects.types import Column, ResourceType, Subresource
-from navarch.cluster.server.reset_fields import RESET_FIELDS, ResetFields
 from navarch.cluster.server.wire.request import Json
 from navarch.k8s.published import published
 
@@ -142,6 +142,7 @@ def _resource_type(found: _Discovered, ages: Ages, rules: Rules) -> ResourceType
         returns_deleted=rules.returns_deleted,
         convert=rules.convert,
         mark_deleted=rules.mark_deleted,
+        reset_fields=field_resets(group, kind),
     )
 
 

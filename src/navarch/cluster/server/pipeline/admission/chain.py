@@ -12,9 +12,8 @@ from navarch._base.clock import Clock
 from navarch.api.json_patch import same_json
 from navarch.cluster.server.objects.registry import Registry
 from navarch.cluster.server.objects.types import Catalog
-from navarch.cluster.server.objects.views import ObjectReader
 from navarch.cluster.server.pipeline.admission.attributes import Attributes, Warnings
-from navarch.cluster.server.pipeline.admission.listers import ObjectLister
+from navarch.cluster.server.pipeline.admission.listers import ObjectLister, ObjectReader
 from navarch.cluster.server.pipeline.admission.matching import Equivalents, FindNamespace
 from navarch.cluster.server.pipeline.admission.plugins.classes import (
     ClaimResizing,
@@ -46,10 +45,11 @@ from navarch.cluster.server.pipeline.admission.webhooks.webhook import (
     ValidatingWebhooks,
     WebhookCalls,
     WebhookDeps,
+    service_addresses,
 )
 from navarch.cluster.server.pipeline.authorization.authorizer import RbacAuthorizer
-from navarch.cluster.server.pipeline.webhook_client import ResolveService, WebhookClient, service_addresses
 from navarch.cluster.server.wire.request import Json
+from navarch.cluster.server.wire.webhook_client import ResolveService, WebhookClient
 
 
 class AdmissionDeps(msgspec.Struct, frozen=True, kw_only=True):

@@ -5,13 +5,39 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Generic, TypeVar
 
+from navarch.cluster.server.objects.registry import Registry, value_of
+from navarch.cluster.server.objects.types import Catalog, ResourceType
 from navarch.cluster.server.wire.request import Json
 
 _T = TypeVar("_T")
 
 
+class ObjectReader:
+    """Reads stored objects of any served resource."""
+
+    def __init__(self, registry: Registry, catalog: Catalog) -> None:
+        self._registry = registry
+        self.catalog = catalog
+
+    async def get(self, resource: ResourceType, namespace: str, name: str) -> Json | None:
+        """Returns the object; None if there is none."""
+        stored = await self._registry.storage.get(resource.key(namespace, name))
+        return None if stored is None else await value_of(resource, stored)
+
+    async def list(self, resource: ResourceType, namespace: str = "") -> list[Json]:
+        """Returns every object of a namespace, or of all namespaces if it is empty, by their keys."""
+        page = await self._registry.storage.page(resource.prefix(namespace))
+        return [await value_of(resource, stored) for stored in page.items]
+
+    def resource(self, group: str, version: str, plural: str) -> ResourceType:
+        """Returns a resource that is always served."""
+        found = self.catalog.find(group, version, plural)
+        assert found is not None, plural
+        return found
+
+
 class ObjectLister:
-    """Every object of one kind that has no namespace, as far as it was told: `changed` is what a `Follower` calls.
+    """Every object of one kind that has no namespace, as far as it was told: `changed` is what a `StorageReflector` calls.
 
     `revision` grows with each change, so that what is made from the objects is made anew only then.
     """

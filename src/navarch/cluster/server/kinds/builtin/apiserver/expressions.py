@@ -61,7 +61,7 @@ def _conditions(conditions: Iterable[Json], path: str, environment: Mapping[str,
 def _variables(spec: Json, *, builds: bool) -> tuple[Mapping[str, CelType], list[Cause]]:
     """What the expressions of a policy can speak of, and what is wrong with its conditions and variables."""
     from navarch.schema import cel  # noqa: PLC0415 - few have policies
-    from navarch.schema.cel.admission_types import NAMESPACE  # noqa: PLC0415
+    from navarch.schema.cel.admission_types import NAMESPACE, policy_environment, with_variables  # noqa: PLC0415
 
     environment = {**policy_environment(has_params=spec.get("paramKind") is not None), "namespaceObject": NAMESPACE}
     faults = [*_conditions(spec.get("matchConditions") or (), "spec.matchConditions", environment)]
@@ -74,22 +74,6 @@ def _variables(spec: Json, *, builds: bool) -> tuple[Mapping[str, CelType], list
         except cel.CelError:
             known[each.get("name", "")] = cel.DYN
     return with_variables(environment, known), faults
-
-
-def policy_environment(*, has_params: bool) -> dict[str, CelType]:
-    """Returns the variables that the expressions of a policy can use, besides the policy's own variables."""
-    from navarch.schema import cel  # noqa: PLC0415 - few have policies
-    from navarch.schema.cel.admission_types import REQUEST_VARIABLES  # noqa: PLC0415
-
-    environment = {**REQUEST_VARIABLES, "namespaceObject": cel.DYN}
-    return {**environment, "params": cel.DYN} if has_params else environment
-
-
-def with_variables(environment: dict[str, CelType], known: Mapping[str, CelType]) -> dict[str, CelType]:
-    """Returns the environment with the policy's own variables."""
-    from navarch.schema.cel.types import object_of  # noqa: PLC0415 - few have policies
-
-    return {**environment, "variables": object_of("kubernetes.variables", dict(known))}
 
 
 def _faults(

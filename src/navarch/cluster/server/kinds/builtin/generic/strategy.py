@@ -12,9 +12,9 @@ from navarch.api.names import DNS_SUBDOMAIN
 from navarch.cluster.server.kinds.builtin.generic.checks import finalizer_name
 from navarch.cluster.server.kinds.builtin.generic.columns import Cells, Rows
 from navarch.cluster.server.kinds.builtin.generic.schema import BuiltinSchema
+from navarch.cluster.server.kinds.builtin.reset_fields import ResetFields
 from navarch.cluster.server.objects.metadata import immutable_faults, metadata_faults, metadata_update_faults
 from navarch.cluster.server.objects.types import Operation
-from navarch.cluster.server.reset_fields import ResetFields
 from navarch.cluster.server.wire.request import Json
 from navarch.cluster.server.wire.status_errors import MOST_CAUSES
 from navarch.errors import Cause

@@ -7,8 +7,8 @@ from __future__ import annotations
 import random
 from typing import Any, Final
 
-from navarch.cluster.server.objects.views import ObjectReader
 from navarch.cluster.server.pipeline.admission.attributes import Attributes
+from navarch.cluster.server.pipeline.admission.listers import ObjectReader
 from navarch.cluster.server.pipeline.admission.plugins.plugin import PODS, forbid
 from navarch.cluster.server.wire.request import Json
 

@@ -8,8 +8,8 @@ from itertools import islice
 from typing import Any, Final
 
 from navarch.api import Quantity
-from navarch.cluster.server.objects.views import ObjectReader
 from navarch.cluster.server.pipeline.admission.attributes import Attributes
+from navarch.cluster.server.pipeline.admission.listers import ObjectReader
 from navarch.cluster.server.pipeline.admission.plugins.plugin import PODS, ObjectReadingPlugin, forbid
 from navarch.cluster.server.wire.budget import current_budget
 from navarch.cluster.server.wire.request import Json

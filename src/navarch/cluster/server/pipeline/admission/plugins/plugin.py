@@ -7,8 +7,8 @@ from typing import Final, Protocol, TypeVar
 
 from msgspec.structs import replace
 
-from navarch.cluster.server.objects.views import ObjectReader
 from navarch.cluster.server.pipeline.admission.attributes import Attributes
+from navarch.cluster.server.pipeline.admission.listers import ObjectReader
 from navarch.cluster.server.wire.request import Json
 from navarch.cluster.server.wire.status_errors import StatusError, forbidden
 

@@ -9,7 +9,6 @@ from msgspec.structs import replace
 
 from navarch.api import apply_json_patch
 from navarch.api.json_patch import copy_json
-from navarch.cluster.server.kinds.builtin.apiserver.expressions import policy_environment, with_variables
 from navarch.cluster.server.objects.fields import shape_of
 from navarch.cluster.server.objects.fields.merging import merged
 from navarch.cluster.server.objects.fields.shapes import Shape
@@ -34,6 +33,7 @@ from navarch.cluster.server.wire.request import Json
 from navarch.cluster.server.wire.status_errors import StatusError, forbidden
 from navarch.errors import PatchError
 from navarch.schema import cel
+from navarch.schema.cel.admission_types import policy_environment, with_variables
 from navarch.schema.cel.containers import nodes_of
 from navarch.schema.cel.types import list_of, opaque
 

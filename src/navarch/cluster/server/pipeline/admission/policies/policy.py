@@ -8,18 +8,17 @@ from typing import Any, Final, NamedTuple, TypeVar
 import msgspec
 
 from navarch.api.selectors import Labels
-from navarch.cluster.server.kinds.builtin.apiserver.expressions import policy_environment, with_variables
 from navarch.cluster.server.objects.types import Catalog, ResourceType
-from navarch.cluster.server.objects.views import ObjectReader
 from navarch.cluster.server.pipeline.admission.attributes import Attributes
 from navarch.cluster.server.pipeline.admission.expressions import Conditions, Expression, judged
-from navarch.cluster.server.pipeline.admission.listers import CompiledObjects, ObjectLister
+from navarch.cluster.server.pipeline.admission.listers import CompiledObjects, ObjectLister, ObjectReader
 from navarch.cluster.server.pipeline.admission.matching import Equivalents, FindNamespace, Matcher
 from navarch.cluster.server.pipeline.authorization.authorizer import RbacAuthorizer
 from navarch.cluster.server.wire.budget import cel_budget
 from navarch.cluster.server.wire.request import Json
 from navarch.errors import InvalidValueError
 from navarch.schema import cel
+from navarch.schema.cel.admission_types import policy_environment, with_variables
 
 _LONGEST_MESSAGE: Final = 5 * 1024
 

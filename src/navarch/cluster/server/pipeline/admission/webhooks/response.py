@@ -9,11 +9,11 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from navarch.cluster.server.pipeline.webhook_client import WebhookError, WebhookReply
 from navarch.cluster.server.wire.budget import bounded_json
 from navarch.cluster.server.wire.go_text import go_kind
 from navarch.cluster.server.wire.json_errors import json_fault
 from navarch.cluster.server.wire.request import Json
+from navarch.cluster.server.wire.webhook_client import WebhookCallError, WebhookResponse
 from navarch.schema.values.violations import go_quoted
 
 _API_VERSION: Final = "admission.k8s.io/v1"
@@ -61,8 +61,8 @@ class AdmissionResponse(NamedTuple):
     warnings: list[str]
 
 
-def read_response(reply: WebhookReply, uid: str, *, is_mutating: bool) -> AdmissionResponse:
-    """The answer to the request with that uid. Raises `WebhookError`."""
+def read_response(reply: WebhookResponse, uid: str, *, is_mutating: bool) -> AdmissionResponse:
+    """The answer to the request with that uid. Raises `WebhookCallError`."""
     response = _response(_review(reply), uid)
     if not is_mutating:
         if response.get("patch") or response.get("patchType"):
@@ -78,15 +78,15 @@ def _answer(response: Json, patch: list[Any] | None) -> AdmissionResponse:
     return AdmissionResponse(bool(response.get("allowed")), response.get("status"), patch, warnings)
 
 
-def _failed(why: str) -> WebhookError:
-    return WebhookError(f"failed to call webhook: {why}")
+def _failed(why: str) -> WebhookCallError:
+    return WebhookCallError(f"failed to call webhook: {why}")
 
 
-def _invalid(why: str) -> WebhookError:
-    return WebhookError(f"received invalid webhook response: {why}")
+def _invalid(why: str) -> WebhookCallError:
+    return WebhookCallError(f"received invalid webhook response: {why}")
 
 
-def _review(reply: WebhookReply) -> Json:
+def _review(reply: WebhookResponse) -> Json:
     if not 200 <= reply.status <= 206:
         raise _failed(_refusal_text(reply))
     if not reply.body:
@@ -113,7 +113,7 @@ def _no_kind(why: str) -> str:
     return f"couldn't get version/kind; json parse error: {why}"
 
 
-def _refusal_text(reply: WebhookReply) -> str:
+def _refusal_text(reply: WebhookResponse) -> str:
     """As a client says it: in the words of a Status, if there is one, else by the code."""
     text = reply.body[:_LONGEST_SHOWN].decode(errors="replace").strip()
     try:
@@ -178,12 +178,12 @@ def _patch(response: Json) -> list[Any] | None:
     if operations is not None and not isinstance(operations, list):
         raise _undecodable(f"json: cannot unmarshal {go_kind(operations)} into Go value of type jsonpatch.Patch")
     if operations and response["patchType"] != "JSONPatch":
-        raise WebhookError(f"unsupported patch type {go_quoted(response['patchType'])}")
+        raise WebhookCallError(f"unsupported patch type {go_quoted(response['patchType'])}")
     return operations or None
 
 
-def _undecodable(why: str) -> WebhookError:
-    return WebhookError(f"received undecodable patch in webhook response: {why}")
+def _undecodable(why: str) -> WebhookCallError:
+    return WebhookCallError(f"received undecodable patch in webhook response: {why}")
 
 
 def _decoded(text: str) -> bytes:

@@ -16,7 +16,7 @@ from navarch.api.json_patch import same_json
 from navarch.cluster.server.objects.types import ResourceType
 from navarch.cluster.server.pipeline.admission.attributes import Attributes, Warnings
 from navarch.cluster.server.pipeline.admission.expressions import Conditions, review_of, variables_of
-from navarch.cluster.server.pipeline.admission.listers import LatestCompiled, ObjectLister
+from navarch.cluster.server.pipeline.admission.listers import LatestCompiled, ObjectLister, ObjectReader
 from navarch.cluster.server.pipeline.admission.matching import (
     Equivalents,
     FindNamespace,
@@ -29,10 +29,17 @@ from navarch.cluster.server.pipeline.admission.matching import (
 )
 from navarch.cluster.server.pipeline.admission.webhooks.response import AdmissionResponse, read_response
 from navarch.cluster.server.pipeline.authorization.authorizer import RbacAuthorizer
-from navarch.cluster.server.pipeline.webhook_client import WebhookClient, WebhookError, WebhookTarget, target_of
 from navarch.cluster.server.wire.budget import current_budget
 from navarch.cluster.server.wire.request import Json
 from navarch.cluster.server.wire.status_errors import StatusError, bad_request, forbidden
+from navarch.cluster.server.wire.webhook_client import (
+    ResolveService,
+    ServiceEndpoint,
+    WebhookCallError,
+    WebhookClient,
+    WebhookTarget,
+    target_of,
+)
 from navarch.errors import PatchError
 from navarch.schema.cel.admission_types import REQUEST_VARIABLES
 from navarch.schema.values.violations import go_quoted
@@ -88,14 +95,14 @@ class AdmissionWebhook(NamedTuple):
             raise bad_request(f"admission webhook {go_quoted(self.name)} does not support dry run")
         try:
             answer = await self._answer(attributes, shown, asking)
-        except WebhookError as error:
+        except WebhookCallError as error:
             return self.failed(error)
         warnings += [text for text in answer.warnings if text.isprintable()]
         if not answer.allowed:
             raise _denied(self.name, answer.status or {})
         return answer
 
-    def failed(self, error: WebhookError) -> None:
+    def failed(self, error: WebhookCallError) -> None:
         """Refuses the request, or does nothing, as the webhook's failure policy says."""
         if self.fails:
             raise internal_error(f"failed calling webhook {go_quoted(self.name)}: {error}") from None
@@ -242,3 +249,25 @@ def _fit(value: Json, resource: ResourceType) -> None:
         raise internal_error("metadata: Required value")
     resource.schema.unknown_fields(value)
     resource.strategy.default(value)
+
+
+def service_addresses(objects: ObjectReader) -> ResolveService:
+    """Services by their cluster IP, or by the name that they stand for: what kube-apiserver itself does."""
+
+    async def resolve(namespace: str, name: str, port: int) -> ServiceEndpoint:
+        service = await objects.get(objects.resource("", "v1", "services"), namespace, name)
+        if service is None:
+            raise WebhookCallError(f'service "{name}" not found')
+        return _address(service["spec"], name, port)
+
+    return resolve
+
+
+def _address(spec: Json, name: str, port: int) -> ServiceEndpoint:
+    if spec.get("type") == "ExternalName":
+        return ServiceEndpoint(str(spec.get("externalName", "")), port)
+    if all(each.get("port") != port for each in spec.get("ports") or ()):
+        raise WebhookCallError(f'no service port {port} found for service "{name}"')
+    if spec.get("clusterIP") in {None, "", "None"}:
+        raise WebhookCallError(f'service "{name}" has no cluster IP')
+    return ServiceEndpoint(str(spec["clusterIP"]), port)
