@@ -1,9 +1,7 @@
 """Counts the pieces of the code base: modules, single-importer modules, repeated class names and import cycles.
 
-python -m census                 the working tree
-python -m census --base REV      beside an earlier commit
-python -m census --list          with the names behind each number
-python -m census --check         fails for a repeated class name that `SHARED_NAMES` does not explain, and for a cycle
+`--base REV` prints an earlier commit beside the working tree, `--list` the names behind each number. `--check` fails for a
+repeated class name that `SHARED_NAMES` does not explain, and for an import cycle.
 """
 
 from __future__ import annotations
@@ -65,7 +63,7 @@ class Census:
             for found in imported:
                 importers[found].add(name)
         return [
-            (name, *importers[name])
+            (name, next(iter(importers[name])))
             for name, lines in self.lines.items()
             if name not in self.packages and len(importers[name]) == 1 and lines < under
         ]

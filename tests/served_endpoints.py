@@ -12,7 +12,8 @@ import aiohttp
 from navarch._base.clock import ManualClock
 from navarch.client import Client
 from navarch.observe.metrics import Metrics
-from navarch.operator.endpoints import Address, Check, Endpoints, EndpointServer, Listening
+from navarch.operator.endpoint_server import EndpointServer, Listening
+from navarch.operator.endpoints import Address, Check, Endpoints
 from scripted import scripted
 
 __all__ = ["get", "served"]

@@ -14,15 +14,9 @@ from conformance.controllers.watching import until, until_gone
 from navarch.api import Dynamic, Kind, Object, Resource, Spec, Status
 from navarch.client import ALL, Client, Config, Impersonation, MergePatch, connect
 from navarch.errors import CrdError, MissingPermissionsError
-from navarch.operator.crds import CrdPolicy, prepare_crds
-from navarch.operator.permissions import (
-    Needs,
-    Permission,
-    crd_permissions,
-    missing_permissions,
-    permissions_of,
-)
-from navarch.operator.roles import roles_of
+from navarch.operator.crds import prepare_crds
+from navarch.operator.permissions import Needs, Permission, crd_permissions, missing_permissions, permissions_of
+from navarch.operator.roles import CrdPolicy, roles_of
 from navarch.schema import crd
 from schema import kinds
 

@@ -16,7 +16,7 @@ from navarch.cache import Cached, Change, Collection, as_cached
 from navarch.client import Client, Options
 from navarch.client.target import Readable, kind_of
 from navarch.controller.context import Context
-from navarch.controller.reach import OnWrite, Reach, Version, Writer
+from navarch.controller.deps import ControllerDeps, OnWrite, Version, Writer
 from navarch.k8s.core.v1 import ConfigMap
 from scripted import LeapingClock
 
@@ -56,7 +56,7 @@ class Recorded:
 
 
 class World:
-    """A server, an owner on it, and a controller's reach. `deliver` is the watch: nothing comes by itself."""
+    """A server, an owner on it, and a controller's deps. `deliver` is the watch: nothing comes by itself."""
 
     def __init__(
         self,
@@ -78,7 +78,7 @@ class World:
         self.recorder = Recorded()
         for collection in collections:
             collection.subscribe(self.changes.append)
-        self.reach = Reach(
+        self.deps = ControllerDeps(
             controller=CONTROLLER,
             client=client,
             collections={collection.kind: collection for collection in collections},
@@ -97,10 +97,10 @@ class World:
         return self.context()
 
     def context(self, **options: Any) -> Context:
-        return Context(self.reach, KEY, self.owner, **options)
+        return Context(self.deps, KEY, self.owner, **options)
 
     def collection(self, what: type[Object]) -> Collection[Any]:
-        return self.reach.collections[kind_of(what)]
+        return self.deps.collections[kind_of(what)]
 
     def deliver(self, count: int | None = None) -> None:
         """The watch shows the next so many changes, or all of them."""
@@ -112,7 +112,7 @@ class World:
         self._delivered = until
 
     def _show(self, logged: Logged) -> None:
-        collection = self.reach.collections.get(logged.kind)
+        collection = self.deps.collections.get(logged.kind)
         if collection is None:
             return
         if logged.after is not None:

@@ -7,7 +7,7 @@ from gadgets import Gadget
 from navarch.api import Key
 from navarch.cache import Cached, Entry, entry_of
 from navarch.client import MergePatch
-from navarch.controller.applied import Applied, Child, digest_of
+from navarch.controller.apply_cache import ApplyCache, Child, digest_of
 from navarch.k8s.core.v1 import ConfigMap
 from scripted import answer, config_map, scripted
 
@@ -22,7 +22,7 @@ async def test_same_object_is_applied_once() -> None:
     world.deliver()
     await world.context().apply(gadget(size=1))
     assert world.sent == ["PATCH a"]
-    world.reach.applied.forget(KEY)
+    world.deps.apply_cache.forget(KEY)
     await ctx.apply(gadget(size=1))
     assert world.sent == ["PATCH a"]
 
@@ -127,7 +127,7 @@ async def test_new_object_that_others_have_written_to_is_not_claimed() -> None:
         fields = [{"manager": manager} for manager in managers]
         body = config_map(version=9, metadata={"managedFields": fields, "uid": "u"})
         client, _ = scripted(answer(body), manager="fleet")
-        object.__setattr__(world.reach, "client", client)
+        object.__setattr__(world.deps, "client", client)
         await world.context().apply(settings())
         world.collection(ConfigMap).saw(world.collection(ConfigMap).cached.entry(answer(body).chunks[0]))  # type: ignore[arg-type]
         assert [own for _, own in world.heard] == [claimed]
@@ -139,7 +139,7 @@ def entry(name: str, version: int = 1) -> Entry:
 
 def test_generation_that_counts_annotations_leaves_it_applied() -> None:
     """As that of a Deployment does, which gets one from its own controller: only what was asked for counts."""
-    applied, child = Applied(), Child(Gadget.__kind__, KEY)
+    applied, child = ApplyCache(), Child(Gadget.__kind__, KEY)
     first = entry_of(b'{"metadata":{"name":"a","resourceVersion":"1","generation":1},"spec":{"size":1}}')
     later = (
         b'{"metadata":{"name":"a","resourceVersion":"2","generation":2,"annotations":{"rev":"1"}},"spec":{"size":%d}}'
@@ -151,7 +151,7 @@ def test_generation_that_counts_annotations_leaves_it_applied() -> None:
 
 def test_memory_is_bounded_by_the_owners_used_last() -> None:
     """Those that were not used for longest are forgotten, whole."""
-    applied = Applied(limit=4)
+    applied = ApplyCache(limit=4)
     owners = [Key("default", name) for name in ("x", "y", "z")]
     first, second = (Child(Gadget.__kind__, Key("default", name)) for name in ("a", "b"))
     for owner in owners[:2]:
@@ -169,7 +169,7 @@ def test_memory_is_bounded_by_the_owners_used_last() -> None:
 
 def test_one_owner_with_more_children_than_fit_is_served_all_the_same() -> None:
     """Its objects are sent more often, and that is all."""
-    applied = Applied(limit=2)
+    applied = ApplyCache(limit=2)
     for number in range(10):
         applied.remember(KEY, Child(Gadget.__kind__, Key("default", str(number))), b"d", entry("a"))
     assert len(applied) <= 2

@@ -54,7 +54,7 @@ async def test_context_tells_key_reasons_time_and_client() -> None:
     ctx = world.context(reasons=("it came",))
     assert (ctx.key, ctx.reasons) == (KEY, ("it came",))
     assert ctx.now() == world.clock.now()
-    assert ctx.client is world.reach.client
+    assert ctx.client is world.deps.client
 
 
 async def test_plain_function_waits_for_the_loop_from_its_thread() -> None:

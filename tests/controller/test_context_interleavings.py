@@ -22,7 +22,7 @@ from navarch.api import Key
 from navarch.cache import Change
 from navarch.client import MergePatch, Request, Response
 from navarch.controller.context import Context
-from navarch.controller.reach import Version
+from navarch.controller.deps import Version
 from navarch.errors import AlreadyExists, Conflict, NotFound
 
 NAMES = ("a", "b")
@@ -67,7 +67,7 @@ class History:
         self.queued: list[tuple[Key, str, int]] = []
         self.count = 0
         self.world.collection(Gadget).subscribe(self._changed)
-        object.__setattr__(self.world.reach, "retract", self._retract)
+        object.__setattr__(self.world.deps, "retract", self._retract)
 
     def _wired(self, server: Any) -> Interrupted:
         self.wire = Interrupted(server)
@@ -169,7 +169,7 @@ async def deliver(count: int, history: History) -> None:
 
 async def forget(history: History) -> None:
     """As a new process would: everything is sent once more."""
-    history.world.reach.applied.forget(KEY)
+    history.world.deps.apply_cache.forget(KEY)
 
 
 names = st.sampled_from(NAMES)

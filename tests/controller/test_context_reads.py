@@ -135,11 +135,11 @@ async def test_object_that_does_not_fit_is_left_out_of_lists_and_logged_once(
     world.deliver()
     for _ in range(3):
         assert [each.name for each in await ctx.list(Gadget)] == ["good"]
-    assert caplog.text.count("is left out of what is listed") == 1
+    assert caplog.text.count("the list leaves out") == 1
     await world.others.patch(Gadget.__kind__, "a", MergePatch({"spec": {"size": "vast"}}))
     world.deliver()
     await ctx.list(Gadget)
-    assert caplog.text.count("is left out of what is listed") == 2
+    assert caplog.text.count("the list leaves out") == 2
     with pytest.raises(DecodeError, match="default/a"):
         await ctx.get(Gadget, "a")
     assert [each.name for each in await World(ConfigMap).context().list(Gadget)] == []
@@ -154,7 +154,7 @@ async def test_object_that_does_not_fit_is_left_out_of_what_the_server_lists(cap
     await world.others.patch(Gadget.__kind__, "a", MergePatch({"spec": {"size": "huge"}}))
     for _ in range(2):
         assert [each.name for each in await ctx.list(Gadget)] == ["good"]
-    assert caplog.text.count("gadgets.test.example.com default/a is left out") == 1
+    assert caplog.text.count("the list leaves out gadgets.test.example.com default/a") == 1
 
 
 async def test_metadata_is_read_from_the_cache_where_it_was_declared_so() -> None:

@@ -19,7 +19,7 @@ from navarch.api import Key, encode
 from navarch.cache import Cache, Change
 from navarch.client import Client, MergePatch
 from navarch.controller.context import Context
-from navarch.controller.reach import Reach, Version, Writer
+from navarch.controller.deps import ControllerDeps, Version, Writer
 from navarch.k8s.apps.v1 import Deployment
 from navarch.k8s.core.v1 import ConfigMap, Service, ServiceAccount
 
@@ -38,7 +38,7 @@ class World:
         for collection in collections:
             collection.subscribe(self._changed)
         self.key = Key(owner.namespace, owner.name)
-        self.reach = Reach(
+        self.deps = ControllerDeps(
             controller="fleet",
             client=client.using(manager="fleet"),
             collections={collection.kind: collection for collection in collections},
@@ -47,7 +47,7 @@ class World:
             clock=SystemClock(),
             retract=lambda key, token: self.retracted.append(cast(Version, token).version),
         )
-        self.ctx = Context(self.reach, self.key, owner)
+        self.ctx = Context(self.deps, self.key, owner)
 
     def _changed(self, change: Change) -> None:
         """The cluster has other namespaces, which come and go with what is in them."""
@@ -102,11 +102,11 @@ async def test_children_are_applied_once_read_at_once_and_trigger_nobody(world: 
     assert sorted(each.name for each in await ctx.list(ConfigMap) if each.name != "kube-root-ca.crt") == ["cm"]
     for name in ("web", "svc", "cm", "sa"):
         await world.settled(name, is_there=True)
-    versions = {entry.key: entry.version for kind in KINDS for entry in world.reach.collections[kind.__kind__].store}
+    versions = {entry.key: entry.version for kind in KINDS for entry in world.deps.collections[kind.__kind__].store}
     await ctx.apply_all([*children(world), ServiceAccount(name="sa")])
-    world.reach.applied.forget(world.key)
+    world.deps.apply_cache.forget(world.key)
     await ctx.apply_all([*children(world), ServiceAccount(name="sa")])
-    now = {entry.key: entry.version for kind in KINDS for entry in world.reach.collections[kind.__kind__].store}
+    now = {entry.key: entry.version for kind in KINDS for entry in world.deps.collections[kind.__kind__].store}
     ours = {key for key in now if key.namespace == world.key.namespace and key.name in {"svc", "cm", "sa"}}
     assert {key: now[key] for key in ours} == {key: versions[key] for key in ours}
     await ctx.apply_all(children(world, replicas=1)[1:])
@@ -123,7 +123,7 @@ async def test_change_of_others_is_a_reason_although_an_apply_came_upon_it(world
     await ctx.apply(Gadget(name="child", spec=GadgetSpec(size=1)))
     await world.settled("child", is_there=True)
     for number in range(20):
-        world.reach.applied.forget(world.key)
+        world.deps.apply_cache.forget(world.key)
         phase = f"phase {number}"
         patch = MergePatch({"status": {"phase": phase}})
         await ctx.client.using(manager="others").patch(Gadget, "child", patch, subresource="status")

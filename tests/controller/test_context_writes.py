@@ -11,7 +11,7 @@ from gadgets import CONFIG_MAP, Gadget
 from navarch.api import Dynamic, Key, controller_of, decode
 from navarch.cache import Cached, Entry
 from navarch.client import MergePatch, Request, Response
-from navarch.controller.reach import Version, Writer
+from navarch.controller.deps import Version, Writer
 from navarch.errors import AlreadyExists, Conflict, InvalidValueError
 from navarch.k8s.core.v1 import ConfigMap, Namespace
 
@@ -87,7 +87,7 @@ async def test_change_of_others_that_an_apply_leaves_as_it_is_still_triggers() -
     ctx = await world.begin()
     await ctx.apply(gadget(size=1))
     world.deliver()
-    world.reach.applied.forget(KEY)
+    world.deps.apply_cache.forget(KEY)
     world.changes.clear()
     await world.others.patch(Gadget, "a", MergePatch({"status": {"phase": "Ready"}}), subresource="status")
     applied = await ctx.apply(gadget(size=1))
@@ -231,7 +231,7 @@ async def test_every_changing_write_is_noted_once() -> None:
     ctx = await world.begin()
     await ctx.apply(gadget(size=1))
     first = world.version(Gadget)
-    world.reach.applied.forget(KEY)
+    world.deps.apply_cache.forget(KEY)
     await ctx.apply(gadget(size=1))
     await ctx.apply(gadget(size=2))
     assert [(writer, version, old and old.version) for writer, version, old, _ in noted] == [
@@ -252,7 +252,7 @@ async def test_dry_run_changes_nothing_in_the_cache() -> None:
     await ctx.delete(Gadget, "a")
     await ctx.create(gadget("b"))
     assert [each.spec.size for each in await ctx.list(Gadget)] == [1]
-    assert len(world.reach.applied) == 0
+    assert len(world.deps.apply_cache) == 0
 
 
 async def test_write_outside_of_a_selection_is_not_kept() -> None:
@@ -277,7 +277,10 @@ async def test_child_outside_of_a_selection_is_warned_of_once(caplog: pytest.Log
     for name in ("b", "c"):
         await ctx.apply(settings(name))
     (told,) = caplog.messages
-    assert "ConfigMap b is written as a child, but is none of those that the controller looks at, app=web" in told
+    assert (
+        "the reconciler writes ConfigMap b as a child, but its labels do not match the declared selector app=web"
+        in told
+    )
 
 
 async def test_patch_changes_what_was_read_and_does_not_trigger_its_writer() -> None:

@@ -12,7 +12,7 @@ from election_world import Gated
 from gadgets import Gadget
 from navarch.client import MergePatch, Request, Response
 from navarch.controller import Context, Result
-from navarch.controller.finalizers import Finalizer
+from navarch.controller.reconciliation import Finalizer
 from navarch.errors import InvalidValueError
 from navarch.operator import Operator
 from operating import World, operator

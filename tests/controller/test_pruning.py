@@ -10,9 +10,9 @@ import pytest
 from controller.reaching import Fleet, World, gadget, settings
 from gadgets import Gadget
 from navarch._base.clock import SystemClock
+from navarch._base.gather import gather_all
 from navarch.api import Object, set_controller
 from navarch.client import Request, Response
-from navarch.controller.together import together
 from navarch.errors import Conflict, Invalid, InvalidValueError
 from navarch.k8s.core.v1 import ConfigMap, Secret
 
@@ -150,7 +150,7 @@ async def test_work_is_bounded_and_keeps_its_order() -> None:
         running -= 1
         return number
 
-    results = await together([partial(job, number) for number in range(10)], at_once=3)
+    results = await gather_all([partial(job, number) for number in range(10)], at_once=3)
     assert (results, most) == (list(range(10)), 3)
 
 
@@ -163,4 +163,4 @@ async def test_single_failure_is_raised_as_it_is() -> None:
     async def succeed() -> None: ...
 
     with pytest.raises(Conflict, match=r"^changed$"):
-        await together([succeed, fail], at_once=1)
+        await gather_all([succeed, fail], at_once=1)

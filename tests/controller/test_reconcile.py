@@ -184,7 +184,7 @@ async def test_child_of_a_kind_that_is_not_declared_is_warned_of_once(caplog: py
     async with world.run(tested):
         await world.eventually(lambda: set(calls) == {"a", "b"}, "both reconciles")
     (told,) = caplog.messages
-    assert "ConfigMap is written as a child, but not declared" in told
+    assert "the reconciler writes ConfigMap as a child, but the controller does not declare that kind" in told
     assert "declare owns=(ConfigMap, ...), or write owned=False" in told
 
 
@@ -383,7 +383,7 @@ async def test_object_that_is_gone_leaves_nothing_behind(caplog: pytest.LogCaptu
     await world.create()
     async with world.run(tested):
         await world.eventually(lambda: seen, "a reconcile")
-        applied = seen[0]._reach.applied
+        applied = seen[0]._deps.apply_cache
         assert len(applied) == 1
         await world.user.delete(Gadget, "a")
         await world.quiet(1)

@@ -10,7 +10,7 @@ from controller.test_status import STATUS, Interrupted
 from gadgets import Gadget
 from navarch.client import MergePatch
 from navarch.controller import Context
-from navarch.controller.unfit import MISMATCH
+from navarch.controller.status import MISMATCH
 from navarch.operator import Operator
 from operating import World, operator
 

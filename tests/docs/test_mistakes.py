@@ -23,7 +23,7 @@ from navarch.k8s.core.v1 import ConfigMap, Namespace, ServiceSpec
 from navarch.observe.metrics import Metrics
 from navarch.operator import Endpoints, serve
 from navarch.operator.crds import prepare_crds
-from navarch.operator.endpoints import EndpointServer
+from navarch.operator.endpoint_server import EndpointServer
 from navarch.operator.permissions import check_permissions, needed_by
 from navarch.operator.watchdog import Watchdog
 from navarch.schema import crd
@@ -188,7 +188,7 @@ async def _(caplog: pytest.LogCaptureFixture, _cluster: Cluster) -> str:
     async def reconcile(gadget: Gadget, ctx: Context) -> None:
         await ctx.apply(ConfigMap(name=gadget.name, data={}))
 
-    return await logged(caplog, "not declared", reconcile)
+    return await logged(caplog, "does not declare that kind", reconcile)
 
 
 @case("a plain function that calls `ctx.apply` without `ctx.wait`")

@@ -15,7 +15,8 @@ from navarch._base import trust
 from navarch._base.clock import ManualClock
 from navarch.errors import ConfigError
 from navarch.observe.metrics import Metrics
-from navarch.operator.endpoints import Endpoints, EndpointServer
+from navarch.operator.endpoint_server import EndpointServer
+from navarch.operator.endpoints import Endpoints
 from scripted import scripted
 from served_endpoints import get, served
 

@@ -14,7 +14,8 @@ import pytest
 from navarch._base.clock import ManualClock
 from navarch.errors import ConfigError
 from navarch.observe.metrics import LeaderMetrics, Metrics
-from navarch.operator.endpoints import Address, Check, Endpoints, EndpointServer
+from navarch.operator.endpoint_server import EndpointServer
+from navarch.operator.endpoints import Address, Check, Endpoints
 from scripted import scripted
 from served_endpoints import get, served
 

@@ -15,14 +15,14 @@ Not promised: to be called for every change, or in the order of changes; that th
 reconciler brings about what the object asks for, whatever was there before, and can be called again at any time.
 """
 
+from navarch.controller.cache_reader import Lookup
 from navarch.controller.context import Context
 from navarch.controller.contract import Permanent, Result, Retry
 from navarch.controller.controller import Controller
-from navarch.controller.declared import ControllerOptions, Declared
+from navarch.controller.declaration import ControllerOptions, Declared
 from navarch.controller.election import Election, ElectionOptions
 from navarch.controller.events import Recorder
 from navarch.controller.fence import Fence, FencedTransport
-from navarch.controller.lookup import Lookup
 from navarch.controller.triggers import ByMetadata, Mapper, Predicate, any_change, wanted_change
 
 __all__ = [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
@@ -13,22 +13,66 @@ from navarch.api import Dynamic, Key, Kind, Object, set_controller
 from navarch.cache import Collection, Entry
 from navarch.client import MergePatch, Preconditions
 from navarch.client.bodies import Propagation
-from navarch.client.target import reader_of
-from navarch.controller.access import (
-    is_last,
-    is_no_such_object,
-    kind_of_object,
-    namespace_for,
-    tell,
-    view,
-    wire_of,
-    written_to,
-)
-from navarch.controller.applied import Child, annotations_of, digest_of
-from navarch.controller.reach import Reach, Version, Writer
+from navarch.client.target import Readable, kind_of, reader_of
+from navarch.controller.apply_cache import Child, annotations_of, digest_of
+from navarch.controller.deps import ControllerDeps, Version, Writer
+from navarch.controller.reader import is_no_such_object, kind_of_object, namespace_for, view
+from navarch.controller.write_recorder import collection_for, is_last, record_write, wire_of
 from navarch.errors import Conflict, DecodeError, InvalidValueError, NotFound
 
-__all__ = ["Children", "Deletion"]
+__all__ = ["Children", "Deletion", "Prune", "kinds_to_prune", "refuse_duplicates", "refuse_undeclared", "unwanted"]
+
+
+Prune = bool | tuple[Readable[Any], ...]
+"""Whether to delete what is no longer wanted: of all kinds in `owns`, of none, or of these."""
+
+
+def kinds_to_prune(deps: ControllerDeps, prune: Prune) -> frozenset[Kind]:
+    """The kinds; raises `InvalidValueError` for one that is not among `owns`."""
+    if isinstance(prune, bool):
+        return deps.owned if prune else frozenset()
+    kinds = frozenset(kind_of(what) for what in prune)
+    for kind in kinds:
+        _refuse_undeclared(deps, kind, "prune")
+    return kinds
+
+
+def refuse_undeclared(deps: ControllerDeps, children: Iterable[Child], prune: Prune) -> None:
+    """A kind that is not among `owns` is not looked at when children are pruned: they would be left behind unnoticed."""
+    if prune is True:
+        for child in children:
+            _refuse_undeclared(deps, child.kind, str(child))
+
+
+def _refuse_undeclared(deps: ControllerDeps, kind: Kind, where: str) -> None:
+    if kind not in deps.owned:
+        raise InvalidValueError(
+            f"{where}: expected a kind that the controller owns, got {kind}; what is no longer wanted of it could not be "
+            f"found: declare owns=({kind.kind}, ...), or write prune=False"
+        )
+
+
+def refuse_duplicates(children: Iterable[Child]) -> None:
+    """Each child is named once: of two, nobody could say which one is meant."""
+    seen: set[Child] = set()
+    for child in children:
+        if child in seen:
+            raise InvalidValueError(f"expected each object once, got {child} twice; give it another name")
+        seen.add(child)
+
+
+def unwanted(deps: ControllerDeps, owner_uid: str, kinds: Iterable[Kind], wanted: set[Child]) -> list[Deletion]:
+    """What the owner controls of these kinds and is not wanted; what is on its way out already is left alone."""
+    return [
+        Deletion(child, uid=entry.uid)
+        for kind in kinds
+        for entry in deps.collections[kind].owned_by(owner_uid)
+        if (child := Child(kind, entry.key)) not in wanted
+        and not entry.deleting
+        and entry.controller is not None
+        and entry.controller.uid == owner_uid
+    ]
+
 
 W = TypeVar("W", bound=Object | Dynamic)
 
@@ -58,22 +102,22 @@ class _ManagedHead(msgspec.Struct):
 class Children:
     """The writes of one reconcile. The cache shows each from the moment it is answered."""
 
-    __slots__ = ("_key", "_owner", "_reach")
+    __slots__ = ("_deps", "_key", "_owner")
 
-    def __init__(self, reach: Reach, key: Key, owner: Object) -> None:
-        self._reach = reach
+    def __init__(self, deps: ControllerDeps, key: Key, owner: Object) -> None:
+        self._deps = deps
         self._key = key
         self._owner = owner
 
     async def prepared(self, desired: W, *, owned: bool) -> tuple[Child, W]:
         """A copy that is in a namespace and, with `owned`, controlled by the owner; the caller's object stays as it is."""
-        kind = await kind_of_object(self._reach, desired)
+        kind = await kind_of_object(self._deps, desired)
         twin = cast(W, desired.copy() if isinstance(desired, Object) else copy.deepcopy(desired))
         if owned:
             self._refuse_cluster_scoped(kind, twin)
             self._refuse_itself(twin)
             set_controller(twin, self._owner)
-            self._reach.unfollowed.look_at(self._reach.controller, kind, twin, self._reach.collections)
+            self._deps.untriggered_children.check(self._deps.controller, kind, twin, self._deps.collections)
         namespace = namespace_for(kind, twin.namespace or None, self._key.namespace)
         if namespace and isinstance(twin, Dynamic):
             twin.metadata["namespace"] = namespace
@@ -100,18 +144,18 @@ class Children:
 
     async def apply(self, child: Child, desired: W, *, force: bool) -> W:
         """Sends what is desired, unless that was done before and nobody has asked anything else of the object since."""
-        collection = written_to(self._reach, child.kind, child.key.namespace)
+        collection = collection_for(self._deps, child.kind, child.key.namespace)
         if collection is None:
-            return await self._reach.client.apply(desired, force=force)
+            return await self._deps.client.apply(desired, force=force)
         before, digest = collection.entry(child.key), digest_of(desired, child.kind, self._owner.metadata.uid)
         ours = None if collection.cached.keep else annotations_of(desired)
-        if before is not None and self._reach.applied.is_done(self._key, child, digest, before, ours):
+        if before is not None and self._deps.apply_cache.is_done(self._key, child, digest, before, ours):
             found = _whole(collection, desired, before)
             if found is not None:
                 return found
         written, exact = await self._sent(desired, before, force=force)
-        entry = tell(self._reach, self._key, collection, wire_of(written), before=before, exact=exact)
-        self._reach.applied.remember(self._key, child, digest, entry)
+        entry = record_write(self._deps, self._key, collection, wire_of(written), before=before, exact=exact)
+        self._deps.apply_cache.remember(self._key, child, digest, entry)
         return written
 
     async def _sent(self, desired: W, before: Entry | None, *, force: bool) -> tuple[W, bool]:
@@ -120,7 +164,7 @@ class Children:
         An apply that changes nothing is answered with whatever version there is. So the one that is known is made a
         condition; if somebody was faster, the apply goes out without it, and nothing is claimed.
         """
-        client = self._reach.client
+        client = self._deps.client
         if before is None:
             written = await client.apply(desired, force=force)
             return written, _has_no_other_manager(wire_of(written), client.options.manager)
@@ -133,20 +177,20 @@ class Children:
 
     async def create(self, child: Child, new: W) -> W:
         """Raises `AlreadyExists`."""
-        written = await self._reach.client.create(new)
-        collection = written_to(self._reach, child.kind, child.key.namespace)
+        written = await self._deps.client.create(new)
+        collection = collection_for(self._deps, child.kind, child.key.namespace)
         if collection is not None:
-            tell(self._reach, self._key, collection, wire_of(written), before=None)
+            record_write(self._deps, self._key, collection, wire_of(written), before=None)
         return written
 
     async def patch(self, found: W, changes: Mapping[str, Any], subresource: str | None) -> W:
         """Raises `Conflict` if the object is no longer the version that was read."""
-        kind = await kind_of_object(self._reach, found)
+        kind = await kind_of_object(self._deps, found)
         key = Key(namespace_for(kind, found.namespace or None, self._key.namespace), found.name)
-        collection = written_to(self._reach, kind, key.namespace)
+        collection = collection_for(self._deps, kind, key.namespace)
         before = collection.entry(key) if collection is not None else None
         patch = MergePatch({**changes, "metadata": {**changes.get("metadata", {}), "resourceVersion": _version(found)}})
-        written = await self._reach.client.patch(
+        written = await self._deps.client.patch(
             reader_of(found, kind), key.name, patch, namespace=key.namespace or None, subresource=subresource
         )
         if collection is not None:
@@ -158,9 +202,9 @@ class Children:
     ) -> None:
         """An object on its way out goes with the last finalizer that is taken from it."""
         exact = before is not None and str(before.version) == read
-        entry = tell(self._reach, self._key, collection, wire_of(written), before=before, exact=exact)
+        entry = record_write(self._deps, self._key, collection, wire_of(written), before=before, exact=exact)
         if is_last(wire_of(written)):
-            collection.deleted(entry.key, entry.uid, writer=Writer(self._reach.controller, self._key))
+            collection.deleted(entry.key, entry.uid, writer=Writer(self._deps.controller, self._key))
 
     async def delete(self, deletion: Deletion) -> bool:
         """Whether there was anything to delete: with a `uid`, an object that has another one is none.
@@ -168,12 +212,12 @@ class Children:
         Without, `Conflict` is raised if the one that the cache knows has been replaced by another.
         """
         child = deletion.child
-        collection = written_to(self._reach, child.kind, child.key.namespace)
+        collection = collection_for(self._deps, child.kind, child.key.namespace)
         before = collection.entry(child.key) if collection is not None else None
         uid = deletion.uid or (before.uid if before is not None else "")
-        self._reach.applied.forget(self._key, child)
+        self._deps.apply_cache.forget(self._key, child)
         try:
-            left = await self._reach.client.delete(
+            left = await self._deps.client.delete(
                 child.kind,
                 child.key.name,
                 namespace=child.key.namespace or None,
@@ -196,12 +240,12 @@ class Children:
     ) -> None:
         """Some kinds are answered with the object even when it is gone; one that stays says since when it is to go."""
         if left is not None and left.metadata.get("deletionTimestamp"):
-            tell(self._reach, self._key, collection, wire_of(left), before=before, exact=False)
+            record_write(self._deps, self._key, collection, wire_of(left), before=before, exact=False)
             return
         held = collection.entry(child.key)
         if before is not None and (held is None or held.uid != before.uid):
-            self._reach.retract(self._key, Version(child.kind, child.key, before.version).end)
-        collection.deleted(child.key, uid, writer=Writer(self._reach.controller, self._key))
+            self._deps.retract(self._key, Version(child.kind, child.key, before.version).end)
+        collection.deleted(child.key, uid, writer=Writer(self._deps.controller, self._key))
 
 
 def _whole(collection: Collection[object], desired: W, entry: Entry) -> W | None:

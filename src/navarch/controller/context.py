@@ -12,12 +12,27 @@ from datetime import datetime
 from functools import partial
 from typing import Any, Literal, TypeVar, overload
 
+from navarch._base.gather import gather_all
 from navarch.api import Dynamic, Key, Object
 from navarch.client import Client
 from navarch.client.bodies import Propagation
 from navarch.client.core import FieldSelector, LabelSelector
 from navarch.client.target import Readable, kind_of
-from navarch.controller.access import (
+from navarch.controller.apply_cache import Child
+from navarch.controller.cache_reader import selector_of
+from navarch.controller.children import (
+    Children,
+    Deletion,
+    Prune,
+    kinds_to_prune,
+    refuse_duplicates,
+    refuse_undeclared,
+    unwanted,
+)
+from navarch.controller.deps import ControllerDeps, Writer
+from navarch.controller.log_fields import ReconcileFields
+from navarch.controller.read_tracker import TrackedRead
+from navarch.controller.reader import (
     Query,
     kind_of_object,
     namespace_for,
@@ -27,15 +42,7 @@ from navarch.controller.access import (
     read_orphans,
     read_owned,
 )
-from navarch.controller.applied import Child
-from navarch.controller.children import Children, Deletion
-from navarch.controller.identity import Identity
-from navarch.controller.looks import Look
-from navarch.controller.lookup import selector_of
-from navarch.controller.noting import noted
-from navarch.controller.pruning import Prune, kinds_to_prune, refuse_duplicates, refuse_undeclared, unwanted
-from navarch.controller.reach import Reach, Writer
-from navarch.controller.together import together
+from navarch.controller.write_recorder import recording_client
 from navarch.errors import ClosedError, InvalidValueError
 from navarch.observe.logs import Log
 
@@ -58,21 +65,21 @@ class Context:
     out in the controller's name, and do not trigger the reconcile that made them.
     """
 
-    __slots__ = ("_closed", "_id", "_identity", "_log", "_loop", "_owner", "_reach", "_waiting", "key", "reasons")
+    __slots__ = ("_closed", "_deps", "_id", "_identity", "_log", "_loop", "_owner", "_waiting", "key", "reasons")
 
     def __init__(
         self,
-        reach: Reach,
+        deps: ControllerDeps,
         key: Key,
         owner: Object,
         *,
         reasons: tuple[str, ...] = (),
         reconcile_id: str = "",
     ) -> None:
-        self._reach = reach
+        self._deps = deps
         self._owner = owner
         self._id = reconcile_id
-        self._identity: Identity | None = None
+        self._identity: ReconcileFields | None = None
         self._loop = asyncio.get_running_loop()
         self._log: Log | None = None
         self._closed = False
@@ -93,9 +100,9 @@ class Context:
         """
         kind = kind_of(what)
         key = Key(namespace_for(kind, namespace, self.key.namespace), name)
-        if self._reach.looks.follows(kind):
-            self._reach.looks.note(self.key, kind, Look(key.namespace, name))
-        return await read_one(self._reach, what, key)
+        if self._deps.reads.follows(kind):
+            self._deps.reads.note(self.key, kind, TrackedRead(key.namespace, name))
+        return await read_one(self._deps, what, key)
 
     async def list(
         self,
@@ -114,23 +121,23 @@ class Context:
         """
         kind = kind_of(what)
         place = namespaces_for(kind, namespace, self.key.namespace)
-        if self._reach.looks.follows(kind):
-            self._reach.looks.note(self.key, kind, Look(place, labels=selector_of(labels), index=index))
-        return await read_many(self._reach, what, Query(place, labels, fields, index))
+        if self._deps.reads.follows(kind):
+            self._deps.reads.note(self.key, kind, TrackedRead(place, labels=selector_of(labels), index=index))
+        return await read_many(self._deps, what, Query(place, labels, fields, index))
 
     def owned(self, what: Readable[T]) -> builtins.list[T]:
         """The objects of a kind in `owns` that the owner controls, in no particular order, from the cache.
 
         Those of an owner in a namespace are in the same one. Raises `InvalidValueError` for a kind that is not in `owns`.
         """
-        return read_owned(self._reach, what, self._owner.metadata.uid, self.key.namespace)
+        return read_owned(self._deps, what, self._owner.metadata.uid, self.key.namespace)
 
     def orphans(self, what: Readable[T], labels: LabelSelector) -> builtins.list[T]:
         """The objects of a kind in `owns`, of the owner's namespace, that match and have no controller, from the cache.
 
         To make one the owner's, `patch` its `ownerReferences`. Raises `InvalidValueError` for a kind that is not in `owns`.
         """
-        return read_orphans(self._reach, what, self.key.namespace, labels)
+        return read_orphans(self._deps, what, self.key.namespace, labels)
 
     # Writing
 
@@ -157,12 +164,12 @@ class Context:
         prepared = [await children.prepared(each, owned=True) for each in desired]
         names = [child for child, _ in prepared]
         refuse_duplicates(names)
-        refuse_undeclared(self._reach, names, prune)
-        kinds = kinds_to_prune(self._reach, prune)
+        refuse_undeclared(self._deps, names, prune)
+        kinds = kinds_to_prune(self._deps, prune)
         work = [partial(children.apply, child, wanted, force=True) for child, wanted in prepared]
-        applied = await together(work, at_once=_AT_ONCE)
-        deletions = unwanted(self._reach, self._owner.metadata.uid, kinds, set(names))
-        await together([partial(children.delete, deletion) for deletion in deletions], at_once=_AT_ONCE)
+        applied = await gather_all(work, at_once=_AT_ONCE)
+        deletions = unwanted(self._deps, self._owner.metadata.uid, kinds, set(names))
+        await gather_all([partial(children.delete, deletion) for deletion in deletions], at_once=_AT_ONCE)
         for deletion in deletions:
             self.log.info("deleted a child that is no longer wanted", child=str(deletion.child))
         return applied
@@ -223,7 +230,7 @@ class Context:
     async def _delete_object(
         self, found: Object | Dynamic, propagation: Propagation, grace_seconds: int | None
     ) -> bool:
-        kind = await kind_of_object(self._reach, found)
+        kind = await kind_of_object(self._deps, found)
         place = namespace_for(kind, found.namespace or None, self.key.namespace)
         uid = found.metadata.uid if isinstance(found, Object) else str(found.metadata.get("uid", ""))
         return await self._children.delete(
@@ -232,7 +239,7 @@ class Context:
 
     @property
     def _children(self) -> Children:
-        return Children(self._reach, self.key, self._owner)
+        return Children(self._deps, self.key, self._owner)
 
     @property
     def client(self) -> Client:
@@ -240,9 +247,9 @@ class Context:
 
         The cache knows of its writes only when the watch shows them, and then they trigger like anybody's.
         """
-        note_of = self._reach.note_of
-        note = note_of(Writer(self._reach.controller, self.key)) if note_of is not None else None
-        return self._reach.client if note is None else noted(self._reach.client, note)
+        note_of = self._deps.note_of
+        note = note_of(Writer(self._deps.controller, self.key)) if note_of is not None else None
+        return self._deps.client if note is None else recording_client(self._deps.client, note)
 
     # Telling
 
@@ -259,7 +266,7 @@ class Context:
         May be called from any thread. Raises `InvalidValueError` for a reason that no server would accept.
         """
         about = self._owner if regarding is None else regarding
-        self._reach.recorder.record(about, reason, note, type=type, controller=self._reach.reporter)
+        self._deps.recorder.record(about, reason, note, type=type, controller=self._deps.reporter)
 
     @property
     def log(self) -> Log:
@@ -274,14 +281,14 @@ class Context:
         return self._identified.reconcile_id
 
     @property
-    def _identified(self) -> Identity:
+    def _identified(self) -> ReconcileFields:
         if self._identity is None:
-            self._identity = Identity(self._reach.controller, self._owner.kind, self.key, self.reasons, self._id)
+            self._identity = ReconcileFields(self._deps.controller, self._owner.kind, self.key, self.reasons, self._id)
         return self._identity
 
     def now(self) -> datetime:
         """The time of day, in UTC, by the controller's clock."""
-        return self._reach.clock.now()
+        return self._deps.clock.now()
 
     # Plain functions
 
@@ -333,9 +340,9 @@ class ThreadContext(Context):
     __slots__ = ("_calls",)
 
     def __init__(
-        self, reach: Reach, key: Key, owner: Object, *, reasons: tuple[str, ...] = (), reconcile_id: str = ""
+        self, deps: ControllerDeps, key: Key, owner: Object, *, reasons: tuple[str, ...] = (), reconcile_id: str = ""
     ) -> None:
-        super().__init__(reach, key, owner, reasons=reasons, reconcile_id=reconcile_id)
+        super().__init__(deps, key, owner, reasons=reasons, reconcile_id=reconcile_id)
         self._calls: builtins.list[tuple[str, Coroutine[Any, Any, Any]]] = []
 
     def __getattribute__(self, name: str) -> Any:

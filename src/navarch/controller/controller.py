@@ -12,16 +12,14 @@ from navarch._base.deadlines import Deadlines
 from navarch._base.tasks import is_cancelled
 from navarch.api import Key, Object
 from navarch.cache import Collection, Entry
-from navarch.controller.causes import Causes
 from navarch.controller.context import Context
 from navarch.controller.contract import Result
-from navarch.controller.invoke import Threads
-from navarch.controller.loops import LoopDetector
-from navarch.controller.misuse import MisuseDetector
+from navarch.controller.deps import ControllerDeps, Writer
+from navarch.controller.detectors import LoopDetector, MisuseDetector
 from navarch.controller.outcomes import Outcomes
-from navarch.controller.reach import Reach, Writer
-from navarch.controller.reconciliation import Handlers, Reconciliation
-from navarch.controller.unfit import mark_mismatch
+from navarch.controller.reconciliation import Handlers, Reconciliation, Threads
+from navarch.controller.status import mark_mismatch
+from navarch.controller.triggers import Causes
 from navarch.errors import DecodeError, QueueClosedError
 from navarch.observe import logs, traces
 from navarch.observe.metrics import ControllerMetrics, Outcome
@@ -40,7 +38,7 @@ class ControllerParts:
     """
 
     name: str
-    reach: Reach
+    deps: ControllerDeps
     primary: type[Object]
     collection: Collection[Any]
     queue: WorkQueue[Key]
@@ -62,13 +60,13 @@ class Controller:
     def __init__(self, parts: ControllerParts, *, concurrency: int, timeout: float) -> None:
         self._parts = parts
         self._concurrency = concurrency
-        self._clock = parts.reach.clock
+        self._clock = parts.deps.clock
         self._queue = parts.queue
         self._turned_at = 0.0
         self._deadlines = Deadlines(self._clock, timeout)
-        self._reconciliation = Reconciliation(parts.reach, parts.collection, parts.handlers, self._deadlines)
-        self._outcomes = Outcomes(parts.queue, parts.reach.recorder, self._clock)
-        self._misuse = MisuseDetector(parts.name, parts.reach.collections.values())
+        self._reconciliation = Reconciliation(parts.deps, parts.collection, parts.handlers, self._deadlines)
+        self._outcomes = Outcomes(parts.queue, parts.deps.recorder, self._clock)
+        self._misuse = MisuseDetector(parts.name, parts.deps.collections.values())
         self._log = logs.logger("navarch.controller").bind(controller=parts.name)
 
     @property
@@ -117,8 +115,8 @@ class Controller:
         entry = self._parts.collection.entry(work.key)
         if entry is None or not self._parts.is_meant(work.key):
             self._outcomes.forget(work.key)
-            self._parts.reach.applied.forget(work.key)
-            self._parts.reach.looks.forget(work.key)
+            self._parts.deps.apply_cache.forget(work.key)
+            self._parts.deps.reads.forget(work.key)
             self._parts.causes.take(work.key)
             return
         started = self._clock.monotonic()
@@ -139,9 +137,9 @@ class Controller:
             primary = parts.collection.fresh(entry)
         except DecodeError as error:
             return await self._unfit(entry, error)
-        parts.loops.reconciled(parts.reach.controller, work)
-        parts.reach.looks.forget(work.key)
-        ctx = parts.handlers.context(parts.reach, work.key, primary, reasons=work.reasons, reconcile_id=self._new_id())
+        parts.loops.reconciled(parts.deps.controller, work)
+        parts.deps.reads.forget(work.key)
+        ctx = parts.handlers.context(parts.deps, work.key, primary, reasons=work.reasons, reconcile_id=self._new_id())
         spec = self._misuse.begin(primary)
         with logs.within(ctx.log):
             try:
@@ -152,11 +150,11 @@ class Controller:
                 ctx.close()
                 self._misuse.end(spec, primary, work.key)
         if result is not None:
-            parts.loops.requeued(Writer(parts.reach.controller, work.key), result.after)
+            parts.loops.requeued(Writer(parts.deps.controller, work.key), result.after)
         return self._outcomes.returned(work.key, result, ctx.log)
 
     def _new_id(self) -> str:
-        return f"{self._parts.reach.client.rng.getrandbits(64):016x}"
+        return f"{self._parts.deps.client.rng.getrandbits(64):016x}"
 
     async def _traced(self, entry: Entry, primary: Any, ctx: Context, *, is_failing: bool) -> Result | None:
         if not traces.enabled():
@@ -167,7 +165,7 @@ class Controller:
 
     async def _unfit(self, entry: Entry, error: DecodeError) -> Outcome:
         try:
-            await mark_mismatch(self._parts.reach, entry, self._parts.primary, error)
+            await mark_mismatch(self._parts.deps, entry, self._parts.primary, error)
         except Exception as second:  # noqa: BLE001 - what marks it must not stop the worker
             return self._outcomes.raised(entry.key, second, None, self._log)
         return self._outcomes.does_not_fit(entry.key, error, self._log)

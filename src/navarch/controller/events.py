@@ -16,7 +16,14 @@ from navarch.api import Dynamic, Object
 from navarch.api.names import LABEL_KEY
 from navarch.client import Client, MergePatch
 from navarch.client.retry import may_pass
-from navarch.controller.happenings import EventType, Happening, Reporter, Series, Subject, checked_word
+from navarch.controller.event_records import (
+    EventRecord,
+    EventReporter,
+    EventSeriesState,
+    EventSubject,
+    EventType,
+    checked_word,
+)
 from navarch.errors import AlreadyExists, Forbidden, NavarchError, NotFound
 
 __all__ = ["EventType", "Recorder", "RecorderOptions"]
@@ -60,14 +67,14 @@ class Recorder:
         options: RecorderOptions = RecorderOptions(),
     ) -> None:
         LABEL_KEY.check(component, where="the component of a Recorder")
-        self._reporter = Reporter(component, checked_word("instance", instance))
+        self._reporter = EventReporter(component, checked_word("instance", instance))
         self._client = client
         self._clock = clock
         self._rng = rng
         self._options = options
         self._guard = threading.Lock()
-        self._series: OrderedDict[Happening, Series] = OrderedDict()
-        self._waiting: dict[Happening, Series] = {}
+        self._series: OrderedDict[EventRecord, EventSeriesState] = OrderedDict()
+        self._waiting: dict[EventRecord, EventSeriesState] = {}
         self._sending = asyncio.Lock()
         self._news = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -93,12 +100,12 @@ class Recorder:
         meant, such as `spec.containers{web}`; a `controller` stands in the place of the recorder's own name. Raises
         `InvalidValueError` for what no server would take; whatever happens later is logged, never raised.
         """
-        about = Subject.of(regarding, part)
-        happening = Happening.of(
+        about = EventSubject.of(regarding, part)
+        record = EventRecord.of(
             about, related, type=type, reason=reason, action=action, note=note, controller=controller
         )
         with self._guard:
-            is_news = self._remember(happening)
+            is_news = self._remember(record)
         if is_news and self._loop is not None:
             self._loop.call_soon_threadsafe(self._news.set)
 
@@ -132,31 +139,31 @@ class Recorder:
             delays.reset()
             await self._until_due()
 
-    def _remember(self, happening: Happening) -> bool:
+    def _remember(self, record: EventRecord) -> bool:
         """Whether there is something to send that was not there before."""
         now, monotonic = self._clock.now(), self._clock.monotonic()
         self._forget_silent(monotonic)
-        series = self._series.get(happening)
+        series = self._series.get(record)
         if series is not None:
             series.happened_again(now, monotonic)
-            self._series.move_to_end(happening)
+            self._series.move_to_end(record)
         elif self._has_room():
-            series = self._series[happening] = Series.begun(happening, now, monotonic, self._rng)
+            series = self._series[record] = EventSeriesState.begun(record, now, monotonic, self._rng)
         else:
             self._drop(f"{self._options.capacity} wait already; new ones are dropped")
             return False
-        is_news = happening not in self._waiting
-        self._waiting[happening] = series
+        is_news = record not in self._waiting
+        self._waiting[record] = series
         return is_news
 
     def _forget_silent(self, monotonic: float) -> None:
         """Ends the series that have been silent for long; they stand in the order in which they last happened."""
         while self._series:
-            happening, oldest = next(iter(self._series.items()))
+            record, oldest = next(iter(self._series.items()))
             if monotonic - oldest.seen_at < self._options.series_seconds:
                 return
-            del self._series[happening]
-            if self._waiting.pop(happening, None):
+            del self._series[record]
+            if self._waiting.pop(record, None):
                 self._drop("some could not be sent for minutes and are dropped")
 
     def _has_room(self) -> bool:
@@ -196,7 +203,7 @@ class Recorder:
             for series in due:
                 await self._send_one(series)
 
-    async def _send_one(self, series: Series) -> None:
+    async def _send_one(self, series: EventSeriesState) -> None:
         with self._guard:
             present = replace(series)
         try:
@@ -210,9 +217,9 @@ class Recorder:
         with self._guard:
             series.written, series.due_at = present.count, self._clock.monotonic() + self._options.write_seconds
             if series.count == present.count:
-                self._waiting.pop(series.happening, None)
+                self._waiting.pop(series.record, None)
 
-    async def _written(self, series: Series) -> None:
+    async def _written(self, series: EventSeriesState) -> None:
         """Creates the Event or goes on with its series, whichever the server does not know yet."""
         if not series.written:
             try:
@@ -225,22 +232,22 @@ class Recorder:
         except NotFound:  # events do not live long
             await self._client.create(series.event(self._reporter))
 
-    async def _patched(self, series: Series) -> None:
+    async def _patched(self, series: EventSeriesState) -> None:
         if series.count > 1:
             from navarch.k8s.events.v1 import Event  # noqa: PLC0415 - large; not needed before an event is sent
 
             await self._client.patch(Event, series.name, MergePatch(series.changes()), namespace=series.namespace)
 
-    def _put_last(self, series: Series) -> None:
+    def _put_last(self, series: EventSeriesState) -> None:
         with self._guard:
-            if self._waiting.pop(series.happening, None):
-                self._waiting[series.happening] = series
+            if self._waiting.pop(series.record, None):
+                self._waiting[series.record] = series
 
-    def _give_up(self, series: Series, error: NavarchError) -> None:
+    def _give_up(self, series: EventSeriesState, error: NavarchError) -> None:
         """The event is not tried again. In a namespace that is going away that is as it should be."""
         with self._guard:
-            self._waiting.pop(series.happening, None)
-            self._series.pop(series.happening, None)
+            self._waiting.pop(series.record, None)
+            self._series.pop(series.record, None)
             self.dropped += 1
         if not _is_leaving(error):
             what = "forbidden" if isinstance(error, Forbidden) else str(error)

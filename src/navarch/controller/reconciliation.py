@@ -3,24 +3,154 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import inspect
+from collections.abc import Awaitable, Callable
+from concurrent.futures import Future
+from contextvars import copy_context
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 from navarch._base.deadlines import Deadlines
 from navarch._base.tasks import is_cancelled
+from navarch._base.threads import ThreadPool
+from navarch.api import Key, Kind, Object
+from navarch.api.names import LABEL_KEY
 from navarch.cache import Collection, Entry
-from navarch.controller.access import is_last, tell, wire_of
-from navarch.controller.context import Context
+from navarch.client import Client, MergePatch
+from navarch.controller.context import Context, ThreadContext
 from navarch.controller.contract import Result
-from navarch.controller.failure_report import clear_failed, is_failure
-from navarch.controller.finalizers import Finalizer, Written
-from navarch.controller.invoke import AsyncReconciler
-from navarch.controller.reach import Reach, Writer
-from navarch.controller.status import StatusWriter
-from navarch.controller.unfit import clear_mismatch
-from navarch.errors import DefinitionError
+from navarch.controller.deps import ControllerDeps, Writer
+from navarch.controller.outcomes import clear_failed, is_failure
+from navarch.controller.status import StatusWriter, clear_mismatch
+from navarch.controller.write_recorder import is_last, record_write, wire_of
+from navarch.errors import Conflict, DefinitionError, NotFound
 
-__all__ = ["Handlers", "Reconciliation"]
+__all__ = ["Finalizer", "Handlers", "Reconciliation", "Threads", "finalizer_name", "is_plain"]
+
+
+AsyncReconciler = Callable[[Any, Context], Awaitable[Result | None]]
+Reconciler = AsyncReconciler | Callable[[Any, Context], Result | None]
+
+
+def is_plain(function: Reconciler) -> bool:
+    """Whether the function is called in a thread: it, or the object that is called, is no coroutine function."""
+    return not any(map(inspect.iscoroutinefunction, (function, getattr(function, "__call__", None))))  # noqa: B004 - as said
+
+
+class Threads:
+    """Runs the plain functions of one controller, in so many threads and no more; none are made before they are needed.
+
+    A thread cannot be stopped. A call that is cut off is given up, but its key is not free before the function has
+    ended: `when_free` tells.
+    """
+
+    def __init__(self, name: str, count: int) -> None:
+        self._pool = ThreadPool(name, count)
+        self._running: dict[Key, Future[Any]] = {}
+
+    def awaitable(self, function: Reconciler) -> AsyncReconciler:
+        """The function as a coroutine; one that is a coroutine already stays as it is."""
+        if not is_plain(function):
+            return function  # type: ignore[return-value]  # as was just seen
+
+        async def in_thread(primary: Any, ctx: Context) -> Any:
+            call = partial(copy_context().run, function, primary, ctx)
+            future = self._running[ctx.key] = self._pool.submit(call)
+            result = await asyncio.wrap_future(future)
+            if inspect.isawaitable(result):  # a plain function may wrap a coroutine, as decorators do
+                return await result
+            if isinstance(ctx, ThreadContext):
+                ctx.refuse_calls_without_wait()
+            return result
+
+        return in_thread
+
+    def when_free(self, key: Key, then: Callable[[], None]) -> None:
+        """Calls `then` on this loop: at once, or when the thread that still works on the key has ended."""
+        future = self._running.pop(key, None)
+        if future is None or future.done():
+            then()
+            return
+        future.add_done_callback(partial(_tell, asyncio.get_running_loop(), then))
+
+    def close(self) -> None:
+        """Lets the threads go that are idle, and the others when they are done; does not wait for them."""
+        self._pool.close()
+
+
+def _tell(loop: asyncio.AbstractEventLoop, then: Callable[[], None], _: Future[Any]) -> None:
+    with contextlib.suppress(RuntimeError):  # the loop is closed: nobody is left to be told
+        loop.call_soon_threadsafe(then)
+
+
+def finalizer_name(operator: str, controller: str, kind: Kind) -> str:
+    """A name that no other operator, and no other controller of this one, has.
+
+    >>> finalizer_name("memcached-operator", "reconcile", Kind("cache.example.com", "v1", "Memcached", plural="memcacheds"))
+    'cache.example.com/memcached-operator.reconcile'
+    """
+    return f"{kind.group or 'core'}/{operator}.{controller}"
+
+
+class Written(NamedTuple):
+    """An object after a write; `directly` if it surely is the version that follows the one that was read."""
+
+    found: Object
+    directly: bool
+
+
+class Finalizer:
+    """One finalizer of one controller. Adding what is there and removing what is not changes nothing.
+
+    Raises `InvalidValueError` for a name that no server would take.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = LABEL_KEY.check(name, where="the name of a finalizer")
+
+    def is_on(self, primary: Object) -> bool:
+        """Whether the object has it."""
+        return self.name in primary.metadata.finalizers
+
+    async def add(self, client: Client, primary: Object) -> Written | None:
+        """The object with the finalizer; None if it is gone, or on its way, so that nothing has to be finalized."""
+        return await self._set(client, primary, present=True)
+
+    async def remove(self, client: Client, primary: Object) -> Written | None:
+        """The object without the finalizer; None if it is gone."""
+        return await self._set(client, primary, present=False)
+
+    async def _set(self, client: Client, primary: Object, *, present: bool) -> Written | None:
+        """On the version that was read: whoever changed the object meanwhile is not overruled, but read first."""
+        try:
+            return Written(await self._patch(client, primary, present=present), directly=True)
+        except NotFound:
+            return None
+        except Conflict:
+            return await self._set_on_newer(client, primary, present=present)
+
+    async def _set_on_newer(self, client: Client, primary: Object, *, present: bool) -> Written | None:
+        """On the object as it is by now, if it still is the same one and still lacks the change."""
+        try:
+            newer = await client.get(type(primary), primary.name, namespace=primary.namespace or None)
+            if newer.metadata.uid != primary.metadata.uid or (present and newer.metadata.deletion_timestamp):
+                return None
+            if self.is_on(newer) != present:
+                newer = await self._patch(client, newer, present=present)
+        except NotFound:
+            return None
+        return Written(newer, directly=False)
+
+    async def _patch(self, client: Client, primary: Object, *, present: bool) -> Object:
+        others = [name for name in primary.metadata.finalizers if name != self.name]
+        finalizers = [*others, self.name] if present else others
+        metadata = {"resourceVersion": primary.metadata.resource_version, "finalizers": finalizers or None}
+        return await client.patch(
+            type(primary), primary.name, MergePatch({"metadata": metadata}), namespace=primary.namespace or None
+        )
+
 
 _AT_ONCE = Result(after=0)
 """Somebody else was faster: what was read is not what the object asks for now."""
@@ -44,8 +174,10 @@ class Handlers:
 class Reconciliation:
     """Reconciles objects of one kind with what the user wrote for it."""
 
-    def __init__(self, reach: Reach, collection: Collection[Any], handlers: Handlers, deadlines: Deadlines) -> None:
-        self._reach = reach
+    def __init__(
+        self, deps: ControllerDeps, collection: Collection[Any], handlers: Handlers, deadlines: Deadlines
+    ) -> None:
+        self._deps = deps
         self._collection = collection
         self._handlers = handlers
         self._deadlines = deadlines
@@ -61,7 +193,7 @@ class Reconciliation:
         finalizer = handlers.finalizer
         if finalizer is None or finalizer.is_on(primary):
             return await self._call(handlers.reconcile, entry, primary, ctx, is_failing=is_failing)
-        written = await finalizer.add(self._reach.client, primary)
+        written = await finalizer.add(self._deps.client, primary)
         if written is None:
             return None
         entry = self._tell_cache(entry, written)
@@ -85,16 +217,16 @@ class Reconciliation:
         now = self._collection.entry(entry.key)
         if now is None or now.uid != entry.uid:
             return
-        written = await finalizer.remove(self._reach.client, self._collection.fresh(now))
+        written = await finalizer.remove(self._deps.client, self._collection.fresh(now))
         if written is not None:
             self._tell_cache(now, written)
             if is_last(wire_of(written.found)):
-                self._collection.deleted(now.key, now.uid, writer=Writer(self._reach.controller, now.key))
+                self._collection.deleted(now.key, now.uid, writer=Writer(self._deps.controller, now.key))
 
     def _tell_cache(self, before: Entry, written: Written) -> Entry:
         """The entry of what was written."""
         data = wire_of(written.found)
-        return tell(self._reach, before.key, self._collection, data, before=before, exact=written.directly)
+        return record_write(self._deps, before.key, self._collection, data, before=before, exact=written.directly)
 
     async def _call(
         self, handler: AsyncReconciler, entry: Entry, primary: Any, ctx: Context, *, is_failing: bool
@@ -105,19 +237,19 @@ class Reconciliation:
         try:
             with self._deadlines.limit():
                 result = await _called(handler, primary, ctx)
-            _refuse_other(result, self._reach.controller)
+            _refuse_other(result, self._deps.controller)
         except Exception as error:
             await self._write_after(error, status, primary, is_failing=is_failing)
             raise
         clear_failed(primary)
         # The generation of an object that goes is nobody's concern any more.
-        await status.write(self._reach, primary, succeeded=not entry.deleting)
+        await status.write(self._deps, primary, succeeded=not entry.deleting)
         return result
 
     async def _write_after(self, error: Exception, status: StatusWriter, primary: Any, *, is_failing: bool) -> None:
         failure = error if is_failing and is_failure(error) else None
         try:
-            await status.write(self._reach, primary, succeeded=False, failure=failure)
+            await status.write(self._deps, primary, succeeded=False, failure=failure)
         except Exception as second:  # noqa: BLE001 - the first error is the one to raise
             error.add_note(f"and its status could not be written: {second}")
 

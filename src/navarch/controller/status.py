@@ -6,18 +6,85 @@ from collections.abc import Hashable
 from dataclasses import replace
 from typing import Any, cast
 
-from navarch.api import Object, Status, decode, encode, from_builtins, to_builtins
+from navarch.api import (
+    Dynamic,
+    Object,
+    Status,
+    decode,
+    encode,
+    format_time,
+    from_builtins,
+    to_builtins,
+    truncate_to_seconds,
+)
 from navarch.api.shape import shape_of
 from navarch.api.unknown import carry
 from navarch.cache import Collection, Entry
 from navarch.client import Client
 from navarch.client.target import Readable
-from navarch.controller.access import tell, wire_of
-from navarch.controller.failure_report import mark_failed
-from navarch.controller.reach import Reach
-from navarch.errors import Conflict, NotFound
+from navarch.controller.deps import ControllerDeps
+from navarch.controller.outcomes import mark_failed
+from navarch.controller.write_recorder import record_write, wire_of
+from navarch.errors import BadRequest, Conflict, DecodeError, Forbidden, Invalid, NotFound
 
-__all__ = ["StatusWriter"]
+__all__ = ["MISMATCH", "StatusWriter", "clear_mismatch", "mark_mismatch"]
+
+
+MISMATCH = "ModelMismatch"
+"""The condition that is true while an object does not fit its model, and absent otherwise."""
+
+_REASON = "DoesNotFitModel"
+
+
+async def mark_mismatch(deps: ControllerDeps, entry: Entry, kind: type[Object], error: DecodeError) -> None:
+    """Puts the condition on the object, if it has a status, and records an event; both once per generation."""
+    found = Dynamic(decode(dict[str, Any], entry.data))
+    status = found.get("status")
+    conditions = _conditions(status)
+    told = next((known for known in conditions if known.get("type") == MISMATCH), {})
+    if told.get("message") == str(error) and told.get("observedGeneration", 0) == entry.generation:
+        return
+    deps.recorder.record(found, _REASON, str(error), type="Warning")
+    if kind.__kind__.has_status and isinstance(status or {}, dict):
+        others = [known for known in conditions if known is not told]
+        found["status"] = {**(status or {}), "conditions": [*others, _condition(deps, entry, error)]}
+        await _write(deps, found)
+
+
+def clear_mismatch(primary: Any) -> None:
+    """Takes the condition off an object that fits again; it is written with the rest of the status."""
+    status = getattr(primary, "status", None)
+    if isinstance(status, Status) and status.condition(MISMATCH) is not None:
+        status.conditions = [known for known in status.conditions if known.type != MISMATCH]
+
+
+def _conditions(status: Any) -> list[dict[str, Any]]:
+    """The conditions as they are, as far as they can be told."""
+    found = status.get("conditions") if isinstance(status, dict) else None
+    return [known for known in found if isinstance(known, dict)] if isinstance(found, list) else []
+
+
+def _condition(deps: ControllerDeps, entry: Entry, error: DecodeError) -> dict[str, Any]:
+    return {
+        "type": MISMATCH,
+        "status": "True",
+        "reason": _REASON,
+        "message": str(error),
+        "lastTransitionTime": format_time(truncate_to_seconds(deps.clock.now())),
+        "observedGeneration": entry.generation,
+    }
+
+
+async def _write(deps: ControllerDeps, found: Dynamic) -> None:
+    """Without its class: the answer does not fit the model either. One that is refused is told by its event alone.
+
+    Raises what may pass, so that it is tried again.
+    """
+    try:
+        await deps.client.replace(found, subresource="status")
+    except (BadRequest, Forbidden, Invalid, NotFound):
+        return
+
 
 _ATTEMPTS = 5
 
@@ -31,7 +98,9 @@ class StatusWriter:
         self._entry = entry
         self._before = encode(getattr(primary, "status", None))
 
-    async def write(self, reach: Reach, primary: Object, *, succeeded: bool, failure: Exception | None = None) -> None:
+    async def write(
+        self, deps: ControllerDeps, primary: Object, *, succeeded: bool, failure: Exception | None = None
+    ) -> None:
         """Writes the status if it differs; `observedGeneration` goes with it, and is kept up to date once it is there.
 
         A `failure` that lasts becomes a condition; that alone observes no generation.
@@ -39,18 +108,18 @@ class StatusWriter:
         one by now, is left alone.
         """
         is_due = self._is_due(primary, succeeded=succeeded)
-        if not (failure is not None and mark_failed(primary, failure, reach.clock)) and not is_due:
+        if not (failure is not None and mark_failed(primary, failure, deps.clock)) and not is_due:
             return
-        collection = reach.collections[type(primary).__kind__]
+        collection = deps.collections[type(primary).__kind__]
         before = collection.entry(self._entry.key)
         try:
-            written, attempt = await self._written(reach.client, collection, primary)
+            written, attempt = await self._written(deps.client, collection, primary)
         except NotFound:
             return
         if written is not None:
             # It follows what is seen, as often as that changes: no sign of a loop.
-            quiet = replace(reach, on_write=None)
-            tell(quiet, self._entry.key, collection, wire_of(written), before=before, exact=attempt == 0)
+            quiet = replace(deps, on_write=None)
+            record_write(quiet, self._entry.key, collection, wire_of(written), before=before, exact=attempt == 0)
             primary.metadata.resource_version = written.metadata.resource_version
 
     def _is_due(self, primary: Object, *, succeeded: bool) -> bool:

@@ -10,14 +10,39 @@ from typing import Any
 from navarch.api import Key, Kind
 from navarch.cache import Change, Collection, Entry, Owner, only_status_differs
 from navarch.cache.entry import is_related_alike
-from navarch.controller.causes import Causes
-from navarch.controller.looks import Looks
-from navarch.controller.lookup import Lookup
-from navarch.controller.reach import Version, Writer
+from navarch.controller.cache_reader import Lookup
+from navarch.controller.deps import Version, Writer
+from navarch.controller.read_tracker import ReadTracker
 from navarch.errors import DecodeError, InvalidValueError
+from navarch.observe import traces
+from navarch.observe.traces import Cause
 from navarch.queue import LOW, WorkQueue
 
-__all__ = ["ByMetadata", "Mapper", "Predicate", "Triggers", "any_change", "wanted_change"]
+__all__ = ["ByMetadata", "Causes", "Mapper", "Predicate", "Triggers", "any_change", "wanted_change"]
+
+
+_KEPT = 8
+
+
+class Causes:
+    """Remembers, while traces are on, the events that a key waits for."""
+
+    def __init__(self) -> None:
+        self._by_key: dict[Key, list[Cause]] = {}
+
+    def note(self, key: Key, kind: Kind, entry: Entry) -> None:
+        """A version of an object is a reason to reconcile the key."""
+        if not traces.enabled():
+            return
+        cause = traces.mark("watch event", kind=kind.resource, object=str(entry.key), version=entry.version)
+        known = self._by_key.setdefault(key, [])
+        if cause is not None and len(known) < _KEPT:
+            known.append(cause)
+
+    def take(self, key: Key) -> list[Cause]:
+        """The events so far, each once."""
+        return self._by_key.pop(key, [])
+
 
 Predicate = Callable[[Change], bool]
 """Whether a change of the primary object is a reason to reconcile it."""
@@ -107,7 +132,7 @@ class Triggers:
 
         return changed
 
-    def on_read(self, collection: Collection[Any], looks: Looks) -> Callable[[Change], None]:
+    def on_read(self, collection: Collection[Any], looks: ReadTracker) -> Callable[[Change], None]:
         """An object changed that reconciles looked at, or would look at now."""
 
         def changed(change: Change) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 from navarch.api import Dynamic, Kind, Resource
 from navarch.api.differences import differing_paths
@@ -20,10 +20,10 @@ from navarch.errors import (
 )
 from navarch.observe.logs import logger
 from navarch.operator.permissions import check_permissions, crd_permissions
+from navarch.operator.roles import CrdPolicy
 
 __all__ = ["CrdPolicy", "prepare_crds"]
 
-CrdPolicy = Literal["install", "force", "verify", "ignore"]
 """`install` brings the CRDs and keeps them up to date, but breaks no object and takes over no CRD of another manager;
 `force` does that, too. `verify` demands that the CRDs are there, `ignore` does not look."""
 

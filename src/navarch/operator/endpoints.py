@@ -1,35 +1,22 @@
-"""Where an operator is asked whether it is well, and what it has counted."""
+"""`Endpoints`: where an operator serves its health and its metrics."""
 
 from __future__ import annotations
 
-import asyncio
 import ipaddress
 import re
-from collections.abc import Callable, Mapping
-from contextlib import AsyncExitStack
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from navarch._base.clock import Clock
-from navarch.client import Client
 from navarch.errors import ConfigError
-from navarch.observe.logs import logger
-from navarch.observe.metrics import Metrics
-from navarch.operator.certificate import ServingCertificate
 
 if TYPE_CHECKING:
-    from aiohttp import web
     from prometheus_client import CollectorRegistry
 
-    from navarch.operator.scrapers import Scrapers
-
-__all__ = ["Address", "Check", "EndpointServer", "Endpoints", "Listening"]
-
 Check = Callable[[], str | None]
-"""Asked for each probe: None while all is well, else why not, in a few words."""
+"""Called for each probe: returns None while the check passes, else the cause of its failure."""
 
-_log = logger("navarch.operator.endpoints")
 _ADDRESS = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^\[\]:]*):(?P<port>\d{1,5})")
 
 
@@ -98,96 +85,3 @@ class Endpoints:
     def metrics_address(self) -> Address | None:
         """Where metrics are read."""
         return None if self.metrics is None else Address.parse(self.metrics)
-
-
-@dataclass(frozen=True, slots=True)
-class Listening:
-    """Where a server really listens, which matters when it was given port 0."""
-
-    health: Address | None
-    metrics: Address | None
-
-
-class EndpointServer:
-    """Serves `/healthz`, `/readyz` and `/metrics`.
-
-    `alive` and `ready` are looked into for each probe, so checks may come and go. `client` reviews tokens; it must be
-    allowed to write even where this process does not lead.
-    """
-
-    def __init__(
-        self,
-        options: Endpoints,
-        *,
-        alive: Mapping[str, Check],
-        ready: Mapping[str, Check],
-        metrics: Metrics,
-        client: Client,
-        clock: Clock,
-    ) -> None:
-        self._options = options
-        self._alive = alive
-        self._ready = ready
-        self._metrics = metrics
-        self._scrapers = _scrapers(client, clock) if options.token_review else None
-        self._certificate = _certificate(options, clock)
-        self._bound = asyncio.Event()
-        self._listening = Listening(None, None)
-
-    async def run(self) -> None:
-        """Serves until cancelled. Raises `ConfigError` if an address is taken or a certificate cannot be used."""
-        from navarch.operator import serving  # noqa: PLC0415 - aiohttp's server, for those who have endpoints only
-
-        options = self._options
-        async with AsyncExitStack() as stack:
-            health, metrics = options.health_address, options.metrics_address
-            if health is not None:
-                app = serving.health_app(self._alive, self._ready)
-                health = await self._listen(stack, "health", app, health, None)
-            if metrics is not None:
-                app = serving.metrics_app(self._metrics, self._scrapers)
-                metrics = await self._listen(stack, "metrics", app, metrics, self._certificate)
-            self._listening = Listening(health, metrics)
-            self._bound.set()
-            await (self._certificate.run() if self._certificate else asyncio.Event().wait())
-
-    async def listening(self) -> Listening:
-        """Returns once `run` listens."""
-        await self._bound.wait()
-        return self._listening
-
-    async def _listen(
-        self,
-        stack: AsyncExitStack,
-        purpose: str,
-        app: web.Application,
-        address: Address,
-        certificate: ServingCertificate | None,
-    ) -> Address:
-        from navarch.operator import serving  # noqa: PLC0415 - as above
-
-        context = certificate.context() if certificate else None
-        try:
-            port = await stack.enter_async_context(serving.listening(app, address.host, address.port, context))
-        except OSError as error:
-            raise ConfigError(
-                f"expected to listen at {address} for {purpose}, got: {error.strerror or error}; stop whoever has "
-                f"that address, or choose another with Endpoints({purpose}=…)"
-            ) from error
-        bound = address._replace(port=port)
-        _log.info("listening", purpose=purpose, address=str(bound), tls=context is not None)
-        if purpose == "metrics" and context is None and not address.is_loopback:
-            _log.warning("tokens of scrapers cross the network unencrypted; give Endpoints a certificate and its key")
-        return bound
-
-
-def _scrapers(client: Client, clock: Clock) -> Scrapers:
-    from navarch.operator.scrapers import Scrapers  # noqa: PLC0415 - kinds that are needed for this only
-
-    return Scrapers(client, clock)
-
-
-def _certificate(options: Endpoints, clock: Clock) -> ServingCertificate | None:
-    if options.certificate is None or options.key is None:
-        return None
-    return ServingCertificate(options.certificate, options.key, clock)

@@ -11,13 +11,15 @@ from navarch.api import Kind
 from navarch.cache import Cached, Namespaces, as_cached
 from navarch.client import Client
 from navarch.client.target import Readable, kind_of
-from navarch.errors import ApiError, DefinitionError, MissingPermissionsError
-from navarch.operator.roles import Permission, report
+from navarch.errors import (
+    ApiError,
+    MissingPermissionsError,
+)
+from navarch.operator.roles import CrdPolicy, Permission, Uses, report
 
 if TYPE_CHECKING:
-    from navarch.controller.declared import Declared as Controller
-    from navarch.operator.crds import CrdPolicy
-    from navarch.operator.operator import Operator
+    from navarch.controller.declaration import Declared as Controller
+    from navarch.operator.declarations import DeclaredOperator
 
 __all__ = [
     "Needs",
@@ -72,23 +74,7 @@ class Needs:
     namespaces: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Uses:
-    """Verbs that an operator uses on a kind, or on a subresource of it, in its namespaces: `Uses(Secret, ("get",))`.
-
-    They stand in the place of those that its controllers' declarations would need of that kind or subresource.
-    """
-
-    what: Readable[Any]
-    verbs: tuple[str, ...]
-    subresource: str = ""
-
-    def __post_init__(self) -> None:
-        if isinstance(self.verbs, str):
-            raise DefinitionError(f"expected a tuple of verbs, got {self.verbs!r}; write ({self.verbs!r},)")
-
-
-def needed_by(operator: Operator, *, election_namespace: str | None) -> tuple[Permission, ...]:
+def needed_by(operator: DeclaredOperator, *, election_namespace: str | None) -> tuple[Permission, ...]:
     """What the operator has to be allowed: what its controllers declare, but of each kind in `uses` what stands there.
 
     Its Lease and its definitions come on top; `election_namespace` is None if there is no election.

@@ -7,27 +7,50 @@ import logging
 import socket
 from collections.abc import Coroutine, Iterator
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from navarch._base.backoff import Backoff, Delays
 from navarch._base.tasks import cancel_and_wait, is_cancelled, within
 from navarch.api import Kind, Resource
 from navarch.cache import Cache, Informer
-from navarch.client import Client
+from navarch.client import Client, Request, Response, Transport
+from navarch.client.transport import WrappedTransport
+from navarch.controller.builder import ControllerBuilder
 from navarch.controller.election import Election
 from navarch.controller.events import Recorder
 from navarch.controller.fence import FencedTransport
 from navarch.errors import DefinitionError, NavarchError, NotFound
+from navarch.observe import traces
 from navarch.observe.metrics import CacheMetrics, Kept, LeaderMetrics, LoopMetrics, Metrics, RequestMetrics, Watched
-from navarch.operator.assembly import Workshop
 from navarch.operator.crds import prepare_crds
-from navarch.operator.endpoints import Check, Endpoints, EndpointServer
-from navarch.operator.instrumented import InstrumentedTransport
-from navarch.operator.operator import Background, Operator
+from navarch.operator.declarations import Background, DeclaredOperator
+from navarch.operator.endpoints import Check, Endpoints
 from navarch.operator.permissions import Permission, check_permissions, missing_permissions, needed_by
 from navarch.operator.watchdog import Watchdog
 
-__all__ = ["Process", "serve"]
+if TYPE_CHECKING:
+    from navarch.operator.endpoint_server import EndpointServer
+
+
+class InstrumentedTransport(WrappedTransport):
+    """Tells metrics and traces of every request."""
+
+    def __init__(self, transport: Transport, metrics: RequestMetrics) -> None:
+        super().__init__(transport)
+        self._metrics = metrics
+
+    async def send(self, request: Request) -> Response:
+        """See `Transport`."""
+        with traces.request(request.method, request.path) as span:
+            try:
+                response = await self._transport.send(request)
+            except NavarchError:
+                self._metrics.unanswered(request.method)
+                raise
+            self._metrics.answered(request.method, response.status)
+            span.set(code=response.status)
+            return response
+
 
 _log = logging.getLogger("navarch.operator")
 _NAMESPACES = Kind("", "v1", "Namespace", plural="namespaces", namespaced=False)
@@ -36,7 +59,7 @@ _PATIENCE = 10.0
 _AGAIN = Backoff(initial=1.0, maximum=60.0)
 
 
-async def serve(client: Client, *operators: Operator, cache: Cache | None = None) -> None:
+async def serve(client: Client, *operators: DeclaredOperator, cache: Cache | None = None) -> None:
     """Runs the operators, which share one cache, until it is cancelled.
 
     A `cache` that others read too can be given; it is kept here. Raises what keeps one from starting: `ConfigError`, `MissingPermissionsError`, `DefinitionError`.
@@ -65,7 +88,7 @@ class Process:
     """One run of one operator: `prepare` once, then `run`."""
 
     def __init__(
-        self, operator: Operator, client: Client, cache: Cache, requests: RequestMetrics, lag: LoopMetrics
+        self, operator: DeclaredOperator, client: Client, cache: Cache, requests: RequestMetrics, lag: LoopMetrics
     ) -> None:
         self.operator = operator
         self._client = client
@@ -76,8 +99,16 @@ class Process:
             Election(client, operator.election, client.clock.liveness, client.rng) if operator.election else None
         )
         self._recorder = Recorder(client, operator.name, self._instance(), client.clock, client.rng)
-        workshop = Workshop(operator, self._writing(), cache, self._recorder, self._metrics)
-        self._controllers = [workshop.assemble(declared) for declared in operator.controllers]
+        builder = ControllerBuilder(
+            operator.name,
+            operator.namespaces,
+            operator.reporters,
+            self._writing(),
+            cache,
+            self._recorder,
+            self._metrics,
+        )
+        self._controllers = [builder.build(declared) for declared in operator.controllers]
         for part in (requests, lag, CacheMetrics(self._watched, self._kept)):
             self._metrics.add(part)
         if self._election is not None:
@@ -130,8 +161,8 @@ class Process:
 
     async def run(self) -> None:
         """Runs until it is cancelled; then what is under way is finished, and everything that was taken is given back."""
-        for assembled in self._controllers:
-            assembled.attach()
+        for wired in self._controllers:
+            wired.attach()
         try:
             async with asyncio.TaskGroup() as group:
                 services = [
@@ -143,13 +174,13 @@ class Process:
                     await self._drain()
                     await cancel_and_wait(*services)
         finally:
-            for assembled in self._controllers:
-                assembled.detach()
+            for wired in self._controllers:
+                wired.detach()
 
     def _services(self) -> Iterator[tuple[str, Coroutine[Any, Any, None]]]:
         yield "events", self._recorder.run()
-        for assembled in self._controllers:
-            yield f"queue of {assembled.controller.name}", assembled.queue.run()
+        for wired in self._controllers:
+            yield f"queue of {wired.controller.name}", wired.queue.run()
         if self.operator.endpoints is not None:
             yield "endpoints", self._endpoints(self.operator.endpoints).run()
         if self._election is None:
@@ -162,8 +193,8 @@ class Process:
         """What only the leader does."""
         await self._synced()
         async with asyncio.TaskGroup() as group:
-            for assembled in self._controllers:
-                group.create_task(assembled.controller.run(), name=assembled.controller.name)
+            for wired in self._controllers:
+                group.create_task(wired.controller.run(), name=wired.controller.name)
             for background in self.operator.backgrounds:
                 group.create_task(self._keep_running(background), name=_name(background))
 
@@ -207,17 +238,19 @@ class Process:
             _log.warning("%s: did not end within %g s and are given up: %s", self.operator.name, seconds, left)
 
     def _unfinished(self) -> Iterator[str]:
-        for assembled in self._controllers:
-            yield from (f"{assembled.controller.name} of {key}" for key in assembled.queue.working)
+        for wired in self._controllers:
+            yield from (f"{wired.controller.name} of {key}" for key in wired.queue.working)
 
     async def _drained(self) -> None:
         async with asyncio.TaskGroup() as group:
-            for assembled in self._controllers:
-                group.create_task(assembled.controller.drain())
+            for wired in self._controllers:
+                group.create_task(wired.controller.drain())
 
     # What is seen from outside
 
     def _endpoints(self, options: Endpoints) -> EndpointServer:
+        from navarch.operator.endpoint_server import EndpointServer  # noqa: PLC0415 - aiohttp's server takes memory
+
         ready: dict[str, Check] = {"watches": self._stale_watches}
         if self._election is not None:
             ready["election"] = self._election_trouble
@@ -243,14 +276,14 @@ class Process:
             yield Kept(collection.kind.resource, collection.cached.scope, len(collection.store), collection.store.bytes)
 
 
-def _refuse_twins(operators: tuple[Operator, ...]) -> None:
+def _refuse_twins(operators: tuple[DeclaredOperator, ...]) -> None:
     """Two of one name would share one Lease, and one of them would never work."""
     names = [operator.name for operator in operators]
     if not names or len(set(names)) < len(names):
         raise DefinitionError(f"expected one or more operators with different names, got {names}; give each its own")
 
 
-def _refuse_idle(operators: tuple[Operator, ...]) -> None:
+def _refuse_idle(operators: tuple[DeclaredOperator, ...]) -> None:
     """Nothing would ever happen, and nobody would say why."""
     for operator in operators:
         if not operator.controllers and not operator.backgrounds:

@@ -13,7 +13,7 @@ from typing import Any
 from navarch.client import connect
 from navarch.errors import DefinitionError, NavarchError
 from navarch.observe import logs
-from navarch.operator.operator import Operator
+from navarch.operator.declarations import DeclaredOperator
 from navarch.operator.process import serve
 
 __all__ = ["run"]
@@ -21,7 +21,7 @@ __all__ = ["run"]
 _log = logs.logger("navarch.operator")
 
 
-def run(*operators: Operator) -> None:
+def run(*operators: DeclaredOperator) -> None:
     """Runs the operators until SIGTERM or SIGINT; a second signal ends at once.
 
     If they cannot start, it says why in a sentence and exits with 1. Logging is set up unless it is already.
@@ -45,7 +45,7 @@ def _refuse_running_loop() -> None:
     )
 
 
-async def _until_told(*operators: Operator) -> bool:
+async def _until_told(*operators: DeclaredOperator) -> bool:
     """Whether it failed."""
     task = asyncio.current_task()
     assert task is not None

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
+
+from navarch.client.target import Readable
+from navarch.errors import (
+    DefinitionError,
+)
 
 __all__ = ["Permission", "report", "roles_of", "rules_of"]
 
@@ -131,3 +136,22 @@ def _yaml(manifests: list[dict[str, Any]]) -> str:
 
 def _place(namespace: str | None) -> str:
     return "in the whole cluster" if namespace is None else f"in namespace {namespace}"
+
+
+@dataclass(frozen=True, slots=True)
+class Uses:
+    """Verbs that an operator uses on a kind, or on a subresource of it, in its namespaces: `Uses(Secret, ("get",))`.
+
+    They stand in the place of those that its controllers' declarations would need of that kind or subresource.
+    """
+
+    what: Readable[Any]
+    verbs: tuple[str, ...]
+    subresource: str = ""
+
+    def __post_init__(self) -> None:
+        if isinstance(self.verbs, str):
+            raise DefinitionError(f"expected a tuple of verbs, got {self.verbs!r}; write ({self.verbs!r},)")
+
+
+CrdPolicy = Literal["install", "force", "verify", "ignore"]

@@ -21,7 +21,7 @@ from etcd_operator.trust import Keyring
 from navarch import Cached, Endpoints, Key, Operator
 from navarch.k8s.core.v1 import PersistentVolumeClaim, Pod, Service
 from navarch.k8s.policy.v1 import PodDisruptionBudget
-from navarch.operator.crds import CrdPolicy
+from navarch.operator.roles import CrdPolicy
 
 __all__ = ["etcd_operator"]
 

@@ -7,8 +7,8 @@ from typing import Final
 
 from navarch.api import Key, Labels, to_builtins
 from navarch.cache import Cached, Entry
+from navarch.controller.cache_reader import Lookup
 from navarch.controller.context import Context
-from navarch.controller.lookup import Lookup
 from navarch.controller.triggers import ByMetadata
 from navarch.k8s.rbac.v1 import ClusterRole, PolicyRule
 from navarch.operator import Operator

@@ -8,8 +8,8 @@ from typing import Any, Final
 from navarch.api import Key
 from navarch.cache import Cached
 from navarch.client import MergePatch
+from navarch.controller.cache_reader import Lookup
 from navarch.controller.context import Context
-from navarch.controller.lookup import Lookup
 from navarch.errors import AlreadyExists
 from navarch.k8s.core.v1 import ConfigMap, Namespace, ServiceAccount
 from navarch.operator import Operator

@@ -11,10 +11,10 @@ from navarch.client import StrategicPatch
 from navarch.cluster.controllers.health.conditions import HealthOptions, is_ready, ready_status, silent, tainted
 from navarch.cluster.controllers.parts import Around
 from navarch.cluster.controllers.podbook import PodBook
+from navarch.controller.cache_reader import Lookup
 from navarch.controller.context import Context
 from navarch.controller.contract import Result
-from navarch.controller.declared import Declared
-from navarch.controller.lookup import Lookup
+from navarch.controller.declaration import Declared
 from navarch.controller.triggers import ByMetadata, any_change
 from navarch.errors import NotFound
 from navarch.k8s.coordination.v1 import Lease

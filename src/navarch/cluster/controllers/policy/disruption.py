@@ -9,9 +9,9 @@ from typing import Any, Final
 from navarch.api import Condition, Key, Labels, OwnerReference, controller_of, to_builtins
 from navarch.cache import Entry
 from navarch.cluster.controllers.policy.budgets import Verdict, needs_scale, verdict
+from navarch.controller.cache_reader import Lookup
 from navarch.controller.context import Context
 from navarch.controller.contract import Result
-from navarch.controller.lookup import Lookup
 from navarch.controller.triggers import ByMetadata, any_change
 from navarch.errors import ApiError
 from navarch.k8s.apps.v1 import Deployment, ReplicaSet, StatefulSet

@@ -10,7 +10,7 @@ from navarch.cluster.controllers.parts import Around
 from navarch.cluster.controllers.scheduling.choosing import Unfit
 from navarch.cluster.controllers.scheduling.pods import PodInfo
 from navarch.cluster.controllers.scheduling.volumes import PodVolumes
-from navarch.controller.happenings import EventType
+from navarch.controller.event_records import EventType
 from navarch.errors import NavarchError, NotFound
 from navarch.k8s.core.v1 import Pod
 

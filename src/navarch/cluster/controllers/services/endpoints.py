@@ -13,9 +13,9 @@ from navarch.cluster.controllers.services.pacing import Pace
 from navarch.cluster.controllers.services.slices import MANAGED_BY, MANAGER, Changes, Kept, changes, endpoint
 from navarch.cluster.controllers.services.slices import labels_of as slice_labels
 from navarch.cluster.controllers.services.subsets import MOST, labels_of, subsets
+from navarch.controller.cache_reader import Lookup
 from navarch.controller.context import Context
 from navarch.controller.contract import Result
-from navarch.controller.lookup import Lookup
 from navarch.controller.triggers import ByMetadata
 from navarch.errors import AlreadyExists
 from navarch.k8s.core.v1 import Endpoints, Node, Pod, Service

@@ -11,8 +11,8 @@ from navarch.cluster.controllers.services.backends import Port, Ports
 from navarch.cluster.controllers.services.endpoints import carry_out
 from navarch.cluster.controllers.services.slices import MANAGED_BY, SERVICE_NAME, Kept, changes
 from navarch.cluster.controllers.services.subsets import MANAGED_BY as ENDPOINTS_MANAGED_BY
+from navarch.controller.cache_reader import Lookup
 from navarch.controller.context import Context
-from navarch.controller.lookup import Lookup
 from navarch.controller.triggers import ByMetadata
 from navarch.k8s.core.v1 import EndpointAddress, Endpoints, EndpointSubset, Service
 from navarch.k8s.discovery.v1 import Endpoint, EndpointConditions, EndpointSlice

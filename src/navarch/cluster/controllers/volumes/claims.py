@@ -24,8 +24,8 @@ from navarch.cluster.controllers.volumes.words import (
     is_claimed_by,
     reference_to,
 )
+from navarch.controller.cache_reader import Lookup
 from navarch.controller.context import Context
-from navarch.controller.lookup import Lookup
 from navarch.controller.triggers import any_change
 from navarch.errors import AlreadyExists
 from navarch.k8s.core.v1 import PersistentVolume, PersistentVolumeClaim

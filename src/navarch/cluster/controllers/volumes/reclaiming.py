@@ -8,8 +8,8 @@ from typing import Final
 from navarch.api import Key
 from navarch.cluster.controllers.volumes.local import LocalVolumes
 from navarch.cluster.controllers.volumes.words import LOCAL, PROVISIONED_BY
+from navarch.controller.cache_reader import Lookup
 from navarch.controller.context import Context
-from navarch.controller.lookup import Lookup
 from navarch.controller.triggers import any_change
 from navarch.errors import NotFound
 from navarch.k8s.core.v1 import ObjectReference, PersistentVolume, PersistentVolumeClaim

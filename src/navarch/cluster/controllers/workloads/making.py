@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from navarch._base.gather import gather_all
 from navarch.api import Object, ObjectMeta
 from navarch.controller import Context
-from navarch.controller.together import together
 from navarch.errors import ApiError, Forbidden, NavarchError
 from navarch.k8s.core.v1 import Pod, PodTemplateSpec
 
@@ -66,7 +66,7 @@ async def create_pods(ctx: Context, pods: Sequence[Callable[[], Pod]]) -> list[P
     for size in slow_start_batches(len(pods)):
         batch = pods[len(made) : len(made) + size]
         work = [partial(_created, ctx, pod, len(made) + number) for number, pod in enumerate(batch)]
-        made.extend(await together(work, at_once=_AT_ONCE))
+        made.extend(await gather_all(work, at_once=_AT_ONCE))
     return made
 
 
@@ -83,7 +83,7 @@ async def _created(ctx: Context, make: Callable[[], Pod], number: int) -> Pod:
 
 async def delete_pods(ctx: Context, pods: Sequence[Pod]) -> None:
     """Deletes all of them, also when one cannot be; raises the first error."""
-    await together([partial(delete_pod, ctx, pod, number) for number, pod in enumerate(pods)], at_once=_AT_ONCE)
+    await gather_all([partial(delete_pod, ctx, pod, number) for number, pod in enumerate(pods)], at_once=_AT_ONCE)
 
 
 async def delete_pod(ctx: Context, pod: Pod, number: int = 0) -> None:

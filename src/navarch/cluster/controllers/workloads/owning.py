@@ -8,7 +8,7 @@ from typing import TypeVar
 from navarch.api import Object
 from navarch.cluster.controllers.workloads.claims import adopters
 from navarch.controller import Context, Result, any_change
-from navarch.controller.declared import Watchable
+from navarch.controller.declaration import Watchable
 from navarch.operator import Operator
 
 __all__ = ["declare_owner"]

@@ -10,6 +10,7 @@ import contextlib
 from dataclasses import dataclass
 from functools import cached_property, partial
 
+from navarch._base.gather import gather_all
 from navarch.cluster.controllers.workloads.jobs.indexes import Indexes, format_indexes, index_of
 from navarch.cluster.controllers.workloads.jobs.policies import judged
 from navarch.cluster.controllers.workloads.jobs.tally import (
@@ -21,7 +22,6 @@ from navarch.cluster.controllers.workloads.jobs.tally import (
 )
 from navarch.cluster.controllers.workloads.pods import is_deleting
 from navarch.controller import Context
-from navarch.controller.together import together
 from navarch.errors import NotFound
 from navarch.k8s.batch.v1 import Job, JobCondition, UncountedTerminatedPods
 from navarch.k8s.core.v1 import Pod
@@ -93,7 +93,7 @@ class Counting:
         """Lets settled pods go, counts those that are gone, and names those that ended; whether there is more to do."""
         new_succeeded, new_failed = self._new()
         completed = self.tally.succeeded_indexes
-        await together([partial(let_go, pod, ctx) for pod in self.settled], at_once=_AT_ONCE)
+        await gather_all([partial(let_go, pod, ctx) for pod in self.settled], at_once=_AT_ONCE)
         gone = {pod.metadata.uid for pod in self.settled}
         tracked = {pod.metadata.uid for pod in self.tally.pods if is_tracked(pod)} - gone
         self._count(tracked)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
+from navarch._base.gather import gather_all
 from navarch.cluster.controllers.workloads.claims import adopters, claimed, selector_of
 from navarch.cluster.controllers.workloads.fractions import part_of
 from navarch.cluster.controllers.workloads.gathering import gathered
@@ -28,7 +29,6 @@ from navarch.cluster.controllers.workloads.statefulsets.identity import (
 )
 from navarch.cluster.controllers.workloads.statefulsets.members import Members
 from navarch.controller import Context, Result, any_change
-from navarch.controller.together import together
 from navarch.errors import NavarchError
 from navarch.k8s.apps.v1 import ControllerRevision, StatefulSet, StatefulSetStatus
 from navarch.k8s.core.v1 import PersistentVolumeClaim, Pod
@@ -169,7 +169,7 @@ class World:
             return True
         done = 0
         for size in slow_start_batches(len(pods)):
-            await together([partial(handle, pod) for pod in pods[done : done + size]], at_once=_AT_ONCE)
+            await gather_all([partial(handle, pod) for pod in pods[done : done + size]], at_once=_AT_ONCE)
             done += size
         return True
 

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping
 
 from navarch.api import Key
 
-__all__ = ["Identity"]
+__all__ = ["ReconcileFields"]
 
 _NAMES = ("controller", "object", "reconcile_id", "reason")
 
 
-class Identity(Mapping[str, object]):
+class ReconcileFields(Mapping[str, object]):
     """The fields of a reconcile's log; its id is made when it is first asked for."""
 
     __slots__ = ("_controller", "_id", "_key", "_kind", "_reasons")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from navarch.k8s.core.v1 import ObjectReference
     from navarch.k8s.events.v1 import Event
 
-__all__ = ["EventType", "Happening", "Reporter", "Series", "Subject", "checked_word", "cut_note"]
+__all__ = ["EventRecord", "EventReporter", "EventSeriesState", "EventSubject", "EventType", "checked_word", "cut_note"]
 
 EventType = Literal["Normal", "Warning"]
 
@@ -25,14 +25,14 @@ _LONGEST_NAME = 253
 _HOME_OF_CLUSTER_SCOPED = "default"
 
 
-class Reporter(NamedTuple):
+class EventReporter(NamedTuple):
     """Who says it: the controller, and which of its processes."""
 
     controller: str
     instance: str
 
 
-class Subject(NamedTuple):
+class EventSubject(NamedTuple):
     """What an event is about; without its version, since it is the same object tomorrow."""
 
     api_version: str
@@ -44,7 +44,7 @@ class Subject(NamedTuple):
     """The path of the part that is meant, such as `spec.containers{web}`; empty for the whole object."""
 
     @classmethod
-    def of(cls, target: Object | Dynamic, part: str = "") -> Subject:
+    def of(cls, target: Object | Dynamic, part: str = "") -> EventSubject:
         """The object, or a part of it; raises `InvalidValueError` if it does not say its kind and name."""
         known = getattr(target, "_of", None)  # metadata alone has the name of its form on the wire, not of its kind
         kind = known if isinstance(known, Kind) else target
@@ -69,11 +69,11 @@ class Subject(NamedTuple):
         )
 
 
-class Happening(NamedTuple):
-    """What happened. Two that are equal are the same thing happening again."""
+class EventRecord(NamedTuple):
+    """What happened. Two that are equal are the same thing record again."""
 
-    regarding: Subject
-    related: Subject | None
+    regarding: EventSubject
+    related: EventSubject | None
     type: EventType
     reason: str
     action: str
@@ -84,7 +84,7 @@ class Happening(NamedTuple):
     @classmethod
     def of(
         cls,
-        regarding: Subject,
+        regarding: EventSubject,
         related: Object | Dynamic | None,
         *,
         type: EventType,  # noqa: A002 - Kubernetes' own word
@@ -92,13 +92,13 @@ class Happening(NamedTuple):
         action: str,
         note: str,
         controller: str = "",
-    ) -> Happening:
+    ) -> EventRecord:
         """What happened, if the server would take it; otherwise raises `InvalidValueError`. Long notes are cut."""
         if type not in get_args(EventType):
             raise InvalidValueError(f"expected an event of type Normal or Warning, got {type!r}")
         return cls(
             regarding=regarding,
-            related=None if related is None else Subject.of(related),
+            related=None if related is None else EventSubject.of(related),
             type=type,
             reason=checked_word("reason", reason),
             action=checked_word("action", action),
@@ -108,10 +108,10 @@ class Happening(NamedTuple):
 
 
 @dataclass(slots=True)
-class Series:
+class EventSeriesState:
     """One Event: how often it has happened, and how much of that has been written."""
 
-    happening: Happening
+    record: EventRecord
     name: str
     first: datetime
     last: datetime
@@ -121,26 +121,26 @@ class Series:
     written: int = 0
 
     @classmethod
-    def begun(cls, happening: Happening, now: datetime, monotonic: float, rng: random.Random) -> Series:
+    def begun(cls, record: EventRecord, now: datetime, monotonic: float, rng: random.Random) -> EventSeriesState:
         """It happens for the first time, and is to be written at once."""
-        name = _event_name(happening.regarding.name, now, rng)
-        return cls(happening, name, first=now, last=now, seen_at=monotonic, due_at=monotonic)
+        name = _event_name(record.regarding.name, now, rng)
+        return cls(record, name, first=now, last=now, seen_at=monotonic, due_at=monotonic)
 
     @property
     def namespace(self) -> str:
         """Events about cluster-scoped objects have their place too."""
-        return self.happening.regarding.namespace or _HOME_OF_CLUSTER_SCOPED
+        return self.record.regarding.namespace or _HOME_OF_CLUSTER_SCOPED
 
     def happened_again(self, now: datetime, monotonic: float) -> None:
         """Once more."""
         self.count += 1
         self.last, self.seen_at = now, monotonic
 
-    def event(self, reporter: Reporter) -> Event:
+    def event(self, reporter: EventReporter) -> Event:
         """The whole Event."""
         from navarch.k8s.events.v1 import Event, EventSeries  # noqa: PLC0415 - as above
 
-        what = self.happening
+        what = self.record
         series = EventSeries(count=self.count, last_observed_time=MicroTime.of(self.last))
         return Event(
             name=self.name,

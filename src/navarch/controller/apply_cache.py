@@ -13,7 +13,7 @@ from navarch.api import Dynamic, Key, Kind, Object
 from navarch.cache import Entry, only_status_differs
 from navarch.client.bodies import applied_body
 
-__all__ = ["Applied", "Child", "annotations_of", "digest_of"]
+__all__ = ["ApplyCache", "Child", "annotations_of", "digest_of"]
 
 _LIMIT = 50_000
 
@@ -46,7 +46,7 @@ def digest_of(desired: Object | Dynamic, kind: Kind, owner_uid: str) -> bytes:
     return hashlib.blake2b(owner_uid.encode() + applied_body(desired, kind, None), digest_size=16).digest()
 
 
-class Applied:
+class ApplyCache:
     """What this process applied for each owner, and the versions that came of it.
 
     An apply may be left out if the same object was applied before and nobody has asked anything else of it since: only

@@ -10,14 +10,14 @@ from navarch.api import Key, Kind, Labels
 from navarch.api.selectors import Operator
 from navarch.cache import Collection, Entry
 
-__all__ = ["Look", "Looks"]
+__all__ = ["ReadTracker", "TrackedRead"]
 
 _EQUALITY = (Operator.EQUALS, Operator.DOUBLE_EQUALS)
 _EVERYTHING = Labels()
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class TrackedRead:
     """Which objects of a kind were asked for: of one namespace or of all (None), by name, by labels, or by an index."""
 
     namespace: str | None
@@ -30,7 +30,7 @@ class Look:
         return self.labels.matches(entry.labels)
 
 
-class _Trait(NamedTuple):
+class ReadTrait(NamedTuple):
     """What everything that a look shows has, and few other objects: a namespace, if given, and one thing more."""
 
     kind: Kind
@@ -38,7 +38,7 @@ class _Trait(NamedTuple):
     what: tuple[str, ...] = ()
 
 
-class Looks:
+class ReadTracker:
     """By primary object, what its last reconcile looked at of `kinds`, which call nobody by themselves.
 
     Each look is found by one trait of what it shows, so that a change is compared with few of them.
@@ -46,15 +46,15 @@ class Looks:
 
     def __init__(self, kinds: Iterable[Kind] = ()) -> None:
         self._kinds = frozenset(kinds)
-        self._by_primary: dict[Key, dict[tuple[Kind, Look], _Trait]] = {}
-        self._by_trait: dict[_Trait, set[tuple[Look, Key]]] = {}
+        self._by_primary: dict[Key, dict[tuple[Kind, TrackedRead], ReadTrait]] = {}
+        self._by_trait: dict[ReadTrait, set[tuple[TrackedRead, Key]]] = {}
         self._indexes: set[tuple[Kind, str]] = set()
 
     def follows(self, kind: Kind) -> bool:
         """Whether looks at that kind are to be noted."""
         return kind in self._kinds
 
-    def note(self, primary: Key, kind: Kind, look: Look) -> None:
+    def note(self, primary: Key, kind: Kind, look: TrackedRead) -> None:
         """The reconcile of `primary` looks at that, of a kind that is followed."""
         noted = self._by_primary.setdefault(primary, {})
         if (kind, look) in noted:
@@ -81,21 +81,21 @@ class Looks:
                 if look.shows(entry):
                     yield primary
 
-    def _traits_of(self, collection: Collection[Any], entry: Entry) -> Iterator[_Trait]:
+    def _traits_of(self, collection: Collection[Any], entry: Entry) -> Iterator[ReadTrait]:
         indexes = [name for kind, name in self._indexes if kind == collection.kind]
         whats: list[tuple[str, ...]] = [(), ("name", entry.key.name)]
         whats += [("label", *label) for label in entry.labels.items()]
         whats += [("index", name, value) for name in indexes for value in collection.index_values(name, entry)]
         for namespace in (None, entry.key.namespace):
-            yield from (_Trait(collection.kind, namespace, what) for what in whats)
+            yield from (ReadTrait(collection.kind, namespace, what) for what in whats)
 
 
-def _traits(kind: Kind, look: Look) -> list[_Trait]:
+def _traits(kind: Kind, look: TrackedRead) -> list[ReadTrait]:
     """One at least. Of several labels any will do: the one that the fewest looks are found by is taken."""
     if look.name is not None:
-        return [_Trait(kind, look.namespace, ("name", look.name))]
+        return [ReadTrait(kind, look.namespace, ("name", look.name))]
     if look.index is not None:
-        return [_Trait(kind, look.namespace, ("index", *look.index))]
+        return [ReadTrait(kind, look.namespace, ("index", *look.index))]
     equal = [each for each in look.labels.requirements if each.operator in _EQUALITY]
-    labels = [_Trait(kind, look.namespace, ("label", each.key, each.values[0])) for each in equal]
-    return labels or [_Trait(kind, look.namespace)]
+    labels = [ReadTrait(kind, look.namespace, ("label", each.key, each.values[0])) for each in equal]
+    return labels or [ReadTrait(kind, look.namespace)]

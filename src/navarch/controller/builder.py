@@ -1,4 +1,4 @@
-"""Putting a controller together from what was declared."""
+"""`ControllerBuilder`: wires a declared controller to its queue, its triggers and its collections."""
 
 from __future__ import annotations
 
@@ -11,29 +11,25 @@ from typing import Any
 from navarch.api import Key, Kind
 from navarch.cache import Cache, Change, Collection, Namespaces, as_cached
 from navarch.client import Client
-from navarch.controller.causes import Causes
+from navarch.controller.cache_reader import Lookup
 from navarch.controller.context import Context, ThreadContext
 from navarch.controller.controller import Controller, ControllerParts
-from navarch.controller.declared import Declared
+from navarch.controller.declaration import Declared
+from navarch.controller.deps import ControllerDeps
+from navarch.controller.detectors import LoopDetector, LoopReport, log_loop
 from navarch.controller.events import Recorder
-from navarch.controller.finalizers import Finalizer, finalizer_name
-from navarch.controller.invoke import Threads, is_plain
-from navarch.controller.looks import Looks
-from navarch.controller.lookup import Lookup
-from navarch.controller.loops import LoopDetector, LoopReport, log_loop
-from navarch.controller.reach import Reach
-from navarch.controller.reconciliation import Handlers
-from navarch.controller.triggers import Triggers
+from navarch.controller.read_tracker import ReadTracker
+from navarch.controller.reconciliation import Finalizer, Handlers, Threads, finalizer_name, is_plain
+from navarch.controller.triggers import Causes, Triggers
 from navarch.observe.metrics import ControllerMetrics, Metrics, QueueMetrics
-from navarch.operator.operator import Operator
 from navarch.queue import LOW, WorkQueue
 
-__all__ = ["Assembled", "Workshop"]
+__all__ = ["ControllerBuilder", "WiredController"]
 
 Subscriptions = Iterator[tuple[Collection[Any], Callable[[Change], None]]]
 
 
-class Returning:
+class NamespaceTrigger:
     """Reconciles what is there already when an operator begins to mean a namespace that others meant before it."""
 
     def __init__(self, collection: Collection[Any], namespaces: Namespaces, queue: WorkQueue[Key]) -> None:
@@ -51,7 +47,7 @@ class Returning:
                 self._queue.add(entry.key, reason="its namespace is meant now", priority=LOW)
 
 
-class Assembled:
+class WiredController:
     """A controller that is ready to run, and what fills its queue between `attach` and `detach`."""
 
     def __init__(
@@ -60,7 +56,7 @@ class Assembled:
         queue: WorkQueue[Key],
         declared: Declared[Any, Any],
         subscriptions: Subscriptions,
-        returning: Returning,
+        returning: NamespaceTrigger,
     ) -> None:
         self.controller = controller
         self.queue = queue
@@ -92,16 +88,21 @@ def _trigger(loop: asyncio.AbstractEventLoop, queue: WorkQueue[Key], key: Key, r
 
 
 @dataclass(frozen=True, slots=True)
-class Workshop:
-    """What all controllers of one running operator share. `client` is the one that may write."""
+class ControllerBuilder:
+    """Builds the controllers of one running operator, which share a client that may write, a cache and a recorder.
 
-    operator: Operator
+    `reporters` has, by the name of a controller, the reporting controller of its events where that is not the operator.
+    """
+
+    operator: str
+    namespaces: Namespaces
+    reporters: Mapping[str, str]
     client: Client
     cache: Cache
     recorder: Recorder
     metrics: Metrics
 
-    def assemble(self, declared: Declared[Any, Any]) -> Assembled:
+    def build(self, declared: Declared[Any, Any]) -> WiredController:
         """The controller with its triggers; nothing happens before it is attached and run."""
         queue, collections = self._queue(declared), self._collections(declared)
         causes: Causes = Causes()
@@ -112,13 +113,13 @@ class Workshop:
             timeout=declared.options.timeout,
         )
         triggers = Triggers(self._full_name(declared), collections[declared.kind], queue, causes)
-        returning = Returning(collections[declared.kind], self.operator.namespaces, queue)
-        subscriptions = _subscriptions(declared, collections, triggers, parts.reach.looks)
-        return Assembled(controller, queue, declared, subscriptions, returning)
+        returning = NamespaceTrigger(collections[declared.kind], self.namespaces, queue)
+        subscriptions = _subscriptions(declared, collections, triggers, parts.deps.reads)
+        return WiredController(controller, queue, declared, subscriptions, returning)
 
     def _full_name(self, declared: Declared[Any, Any]) -> str:
         """Tells controllers of different operators in one process apart, also as managers of fields."""
-        return f"{self.operator.name}/{declared.name}"
+        return f"{self.operator}/{declared.name}"
 
     def _queue(self, declared: Declared[Any, Any]) -> WorkQueue[Key]:
         metrics = QueueMetrics(declared.name)
@@ -129,7 +130,7 @@ class Workshop:
 
     def _collections(self, declared: Declared[Any, Any]) -> dict[Kind, Collection[Any]]:
         everything = declared.everything().items()
-        return {kind: self.cache.collection(cached, self.operator.namespaces) for kind, cached in everything}
+        return {kind: self.cache.collection(cached, self.namespaces) for kind, cached in everything}
 
     def _parts(
         self,
@@ -144,7 +145,7 @@ class Workshop:
         loops = LoopDetector(self.client.clock, report=partial(_report_loop, metrics))
         return ControllerParts(
             name=declared.name,
-            reach=self._reach(declared, queue, collections, loops),
+            deps=self._deps(declared, queue, collections, loops),
             primary=declared.primary,
             collection=collections[declared.kind],
             queue=queue,
@@ -153,17 +154,17 @@ class Workshop:
             loops=loops,
             causes=causes,
             metrics=metrics,
-            is_meant=_is_meant(declared, self.operator.namespaces),
+            is_meant=_is_meant(declared, self.namespaces),
         )
 
-    def _reach(
+    def _deps(
         self,
         declared: Declared[Any, Any],
         queue: WorkQueue[Key],
         collections: Mapping[Kind, Collection[Any]],
         loops: LoopDetector,
-    ) -> Reach:
-        return Reach(
+    ) -> ControllerDeps:
+        return ControllerDeps(
             controller=self._full_name(declared),
             client=self.client.using(manager=self._full_name(declared)),
             collections=collections,
@@ -173,12 +174,12 @@ class Workshop:
             retract=queue.retract,
             on_write=loops.wrote,
             note_of=loops.note_of,
-            looks=Looks(declared.only_read()),
-            reporter=self.operator.reporters.get(declared.name, ""),
+            reads=ReadTracker(declared.only_read()),
+            reporter=self.reporters.get(declared.name, ""),
         )
 
     def _handlers(self, declared: Declared[Any, Any], threads: Threads) -> Handlers:
-        name = finalizer_name(self.operator.name, declared.name, declared.kind)
+        name = finalizer_name(self.operator, declared.name, declared.kind)
         cleanup = declared.on_deletion
         return Handlers(
             reconcile=threads.awaitable(declared.reconcile),
@@ -202,7 +203,7 @@ def _report_loop(metrics: ControllerMetrics, report: LoopReport) -> None:
 
 
 def _subscriptions(
-    declared: Declared[Any, Any], collections: Mapping[Kind, Collection[Any]], triggers: Triggers, looks: Looks
+    declared: Declared[Any, Any], collections: Mapping[Kind, Collection[Any]], triggers: Triggers, reads: ReadTracker
 ) -> Subscriptions:
     primary, lookup = collections[declared.kind], Lookup(collections)
     yield primary, triggers.on_primary(primary, declared.options.when)
@@ -213,4 +214,4 @@ def _subscriptions(
         collection = collections[as_cached(watched).kind]
         yield collection, triggers.on_mapped(collection, mapper, lookup)
     for kind in declared.only_read():
-        yield collections[kind], triggers.on_read(collections[kind], looks)
+        yield collections[kind], triggers.on_read(collections[kind], reads)

@@ -6,12 +6,12 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
-__all__ = ["together"]
+__all__ = ["gather_all"]
 
 T = TypeVar("T")
 
 
-async def together(work: Sequence[Callable[[], Awaitable[T]]], *, at_once: int) -> list[T]:
+async def gather_all(work: Sequence[Callable[[], Awaitable[T]]], *, at_once: int) -> list[T]:
     """The results in the order of the work, of which at most `at_once` is under way.
 
     If something fails, the rest is still done; then the first error is raised, and its text has the others too.

@@ -1,20 +1,26 @@
-"""The HTTP side of the endpoints. Imported only where there are any: aiohttp's server takes memory."""
+"""`EndpointServer`: serves `/healthz`, `/readyz` and `/metrics`.
+
+Only an operator with `Endpoints` imports this module: aiohttp's server takes memory.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 
 from aiohttp import web
 
-from navarch.errors import NavarchError
+from navarch._base.clock import Clock
+from navarch.client import Client
+from navarch.errors import ConfigError, NavarchError
 from navarch.observe.logs import logger
 from navarch.observe.metrics import Metrics
-from navarch.operator.endpoints import Check
+from navarch.operator.certificate import ServingCertificate
+from navarch.operator.endpoints import Address, Check, Endpoints
 from navarch.operator.scrapers import Scrapers
-
-__all__ = ["health_app", "listening", "metrics_app"]
 
 Handler = Callable[[web.Request], Awaitable[web.Response]]
 
@@ -23,8 +29,91 @@ _SHUTDOWN_SECONDS = 1.0
 _log = logger("navarch.operator.endpoints")
 
 
+@dataclass(frozen=True, slots=True)
+class Listening:
+    """Where a server really listens, which matters when it was given port 0."""
+
+    health: Address | None
+    metrics: Address | None
+
+
+class EndpointServer:
+    """Serves `/healthz`, `/readyz` and `/metrics`.
+
+    `alive` and `ready` are looked into for each probe, so checks may come and go. `client` reviews tokens; it must be
+    allowed to write even where this process does not lead.
+    """
+
+    def __init__(
+        self,
+        options: Endpoints,
+        *,
+        alive: Mapping[str, Check],
+        ready: Mapping[str, Check],
+        metrics: Metrics,
+        client: Client,
+        clock: Clock,
+    ) -> None:
+        self._options = options
+        self._alive = alive
+        self._ready = ready
+        self._metrics = metrics
+        self._scrapers = Scrapers(client, clock) if options.token_review else None
+        self._certificate = _certificate(options, clock)
+        self._bound = asyncio.Event()
+        self._listening = Listening(None, None)
+
+    async def run(self) -> None:
+        """Serves until cancelled. Raises `ConfigError` if an address is taken or a certificate cannot be used."""
+        options = self._options
+        async with AsyncExitStack() as stack:
+            health, metrics = options.health_address, options.metrics_address
+            if health is not None:
+                app = health_app(self._alive, self._ready)
+                health = await self._listen(stack, "health", app, health, None)
+            if metrics is not None:
+                app = metrics_app(self._metrics, self._scrapers)
+                metrics = await self._listen(stack, "metrics", app, metrics, self._certificate)
+            self._listening = Listening(health, metrics)
+            self._bound.set()
+            await (self._certificate.run() if self._certificate else asyncio.Event().wait())
+
+    async def listening(self) -> Listening:
+        """Returns once `run` listens."""
+        await self._bound.wait()
+        return self._listening
+
+    async def _listen(
+        self,
+        stack: AsyncExitStack,
+        purpose: str,
+        app: web.Application,
+        address: Address,
+        certificate: ServingCertificate | None,
+    ) -> Address:
+        context = certificate.context() if certificate else None
+        try:
+            port = await stack.enter_async_context(_listening(app, address.host, address.port, context))
+        except OSError as error:
+            raise ConfigError(
+                f"expected to listen at {address} for {purpose}, got: {error.strerror or error}; stop whoever has "
+                f"that address, or choose another with Endpoints({purpose}=…)"
+            ) from error
+        bound = address._replace(port=port)
+        _log.info("listening", purpose=purpose, address=str(bound), tls=context is not None)
+        if purpose == "metrics" and context is None and not address.is_loopback:
+            _log.warning("tokens of scrapers cross the network unencrypted; give Endpoints a certificate and its key")
+        return bound
+
+
+def _certificate(options: Endpoints, clock: Clock) -> ServingCertificate | None:
+    if options.certificate is None or options.key is None:
+        return None
+    return ServingCertificate(options.certificate, options.key, clock)
+
+
 @asynccontextmanager
-async def listening(app: web.Application, host: str, port: int, context: ssl.SSLContext | None) -> AsyncIterator[int]:
+async def _listening(app: web.Application, host: str, port: int, context: ssl.SSLContext | None) -> AsyncIterator[int]:
     """Serves inside; gives the port. Answers that are under way at the end have a second."""
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=_SHUTDOWN_SECONDS)
     await runner.setup()

@@ -1,0 +1,157 @@
+"""`DeclaredOperator`: the controllers and the options of an operator, before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from inspect import iscoroutinefunction, isfunction
+from typing import Any, TypeVar, get_args
+
+from navarch.api import Object
+from navarch.api.names import DNS_SUBDOMAIN
+from navarch.cache import Cached, Namespaces
+from navarch.client import Client
+from navarch.controller.context import Context
+from navarch.controller.contract import Result
+from navarch.controller.declaration import ControllerOptions, Declared, Watchable
+from navarch.controller.election import ElectionOptions
+from navarch.controller.triggers import Mapper, Predicate, wanted_change
+from navarch.errors import DefinitionError
+from navarch.operator.endpoints import Endpoints
+from navarch.operator.roles import CrdPolicy, Uses
+
+P = TypeVar("P", bound=Object)
+R = TypeVar("R", bound=Awaitable[Result | None] | Result | None)
+
+"""Something that runs beside the controllers, for example to ask another system and `trigger` what it concerns."""
+
+
+Background = Callable[[Client], Awaitable[None]]
+"""Runs beside the controllers, for example to poll another system and `trigger` the objects that it concerns."""
+
+
+class DeclaredOperator:
+    """The controllers, background functions and options that `Operator` runs."""
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        namespaces: tuple[str, ...] = (),
+        crds: CrdPolicy = "install",
+        election: ElectionOptions | bool = True,
+        endpoints: Endpoints | None = None,
+        uses: tuple[Uses, ...] = (),
+        check_permissions: bool = True,
+        drain_seconds: float = 30.0,
+    ) -> None:
+        DNS_SUBDOMAIN.check(name, where="the name of an operator")
+        _refuse_text(namespaces)
+        _refuse_unknown(crds)
+        _refuse_single(uses)
+        self.name = name
+        self.namespaces = Namespaces(*namespaces)
+        self.crds: CrdPolicy = crds
+        self.election = ElectionOptions(name=name) if election is True else election or None
+        self.endpoints = endpoints
+        self.uses = uses
+        self.check_permissions = check_permissions
+        self.drain_seconds = drain_seconds
+        self.controllers: list[Declared[Any, Any]] = []
+        self.backgrounds: list[Background] = []
+        self.reporters: dict[str, str] = {}
+        """By the name of a controller, who its events are from, where that is not this operator."""
+
+    def __repr__(self) -> str:
+        return (
+            f"<Operator {self.name}: {', '.join(declared.name for declared in self.controllers) or 'no controllers'}>"
+        )
+
+    def controller(
+        self,
+        primary: type[P] | Cached[P],
+        *,
+        owns: tuple[Watchable, ...] = (),
+        watches: Mapping[Watchable, Mapper] | None = None,
+        reads: tuple[Watchable, ...] = (),
+        when: Predicate = wanted_change,
+        until_gone: bool = False,
+        concurrency: int = 16,
+        timeout: float = 300.0,
+        name: str = "",
+    ) -> Callable[[Callable[[P, Context], R]], Declared[P, R]]:
+        """Declares that the decorated function reconciles objects of that class.
+
+        A change of an object in `owns` triggers the object that controls it, one in `watches` those that the mapping names,
+        one in `reads` those whose last reconcile got or listed it. All that is declared is kept in the cache. See `ControllerOptions` for the rest.
+        """
+        _refuse_function(primary)
+        options = ControllerOptions(
+            owns=owns,
+            watches=watches or {},
+            reads=reads,
+            when=when,
+            until_gone=until_gone,
+            concurrency=concurrency,
+            timeout=timeout,
+            name=name,
+        )
+
+        def declare(function: Callable[[P, Context], R]) -> Declared[P, R]:
+            declared = Declared(primary, function, options)
+            declared.everything()
+            self._refuse_second(declared.name)
+            self.controllers.append(declared)
+            return declared
+
+        return declare
+
+    def background(self, function: Background) -> Background:
+        """Runs the function beside the controllers while this process leads; it is restarted if it fails.
+
+        Raises `DefinitionError` for a function that is no coroutine: it would block all others.
+        """
+        _refuse_plain(function)
+        self.backgrounds.append(function)
+        return function
+
+    def _refuse_second(self, name: str) -> None:
+        if any(known.name == name for known in self.controllers):
+            raise DefinitionError(
+                f"operator {self.name}: expected one controller {name!r}, got a second; give it a name="
+            )
+
+
+def _refuse_text(namespaces: object) -> None:
+    """One text where several are expected would be taken letter by letter."""
+    if isinstance(namespaces, str):
+        raise DefinitionError(
+            f"expected a tuple of names and patterns for namespaces, got {namespaces!r}; write "
+            f"namespaces=({namespaces!r},)"
+        )
+
+
+def _refuse_unknown(crds: object) -> None:
+    if crds not in get_args(CrdPolicy):
+        raise DefinitionError(f"expected crds to be one of {', '.join(get_args(CrdPolicy))}, got {crds!r}")
+
+
+def _refuse_single(uses: object) -> None:
+    if isinstance(uses, Uses):
+        raise DefinitionError(f"expected a tuple of uses, got {uses!r}; write uses=(Uses(...),)")
+
+
+def _refuse_plain(background: object) -> None:
+    if isfunction(background) and not iscoroutinefunction(background):
+        name = background.__name__
+        raise DefinitionError(
+            f"expected a coroutine to run in the background, got the function {name}; write async def"
+        )
+
+
+def _refuse_function(primary: object) -> None:
+    """Without parentheses the decorator would be given the reconciler, and declare nothing."""
+    if isfunction(primary):
+        raise DefinitionError(
+            f"expected a class to reconcile, got the function {primary.__name__}; write "
+            f"@operator.controller(Memcached) above it, with your class"
+        )
