@@ -149,7 +149,7 @@ def _given(source: Json, *names: str) -> list[str]:
 
 
 def _check_measured(source: Json, path: str) -> Iterator[Cause]:
-    """What has the name of a metric, and a target."""
+    """Checks a source with a metric name and a target."""
     name, field = (source.get("metric") or {}).get("name", ""), f"{path}.metric.name"
     if not name:
         yield required(field, "must specify a metric name")
@@ -245,7 +245,7 @@ def autoscaler_cells(value: Json, ages: Ages) -> list[Any]:
 
 
 def autoscaler_v1_cells(value: Json, ages: Ages) -> list[Any]:
-    """The same for the first version, which knows no metric but the processor."""
+    """Returns the row of `autoscaling/v1`, whose only metric is CPU."""
     target, current = (
         value["spec"].get("targetCPUUtilizationPercentage"),
         value.get("status", {}).get("currentCPUUtilizationPercentage"),

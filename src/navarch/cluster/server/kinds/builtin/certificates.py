@@ -142,7 +142,7 @@ class SigningStrategy(ApprovalStrategy):
                     now[index] = each
 
     def validate_update(self, value: Json, old: Json) -> list[Cause]:
-        """The same; nothing is decided here, and what was issued stays."""
+        """Checks the conditions; refuses new decisions and changes of an issued certificate."""
         return [*super().validate_update(value, old), *_issue_faults(value, old)]
 
 

@@ -89,7 +89,7 @@ def _check_taints(taints: list[Json]) -> Iterator[Cause]:
 
 
 def check_node_update(value: Json, old: Json) -> Iterator[Cause]:
-    """Where a node is, and the addresses of its pods, are given once; it has each of its own once."""
+    """Refuses a changed provider ID or pod CIDR, and duplicate addresses."""
     spec, before, seen = value["spec"], old["spec"], list[Json]()
     for index, address in enumerate((value.get("status") or {}).get("addresses") or ()):
         if address in seen:
@@ -200,13 +200,13 @@ def begin_generation(value: Json, _: Operation) -> None:
 
 
 def create_lease(value: Json, _: Operation) -> None:
-    """Nobody else decides who holds a lease: that is switched off."""
+    """Drops the fields of coordinated leader election, whose feature gate is off."""
     for name in _COORDINATED:
         value["spec"].pop(name, None)
 
 
 def update_lease(value: Json, _old: Json, operation: Operation) -> None:
-    """Nobody else decides who holds a lease: that is switched off."""
+    """Drops the fields of coordinated leader election, whose feature gate is off."""
     create_lease(value, operation)
 
 

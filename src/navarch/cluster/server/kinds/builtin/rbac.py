@@ -99,7 +99,7 @@ def _check_subject(subject: Json, path: str, *, namespaced: bool) -> Iterator[Ca
 
 
 def check_binding_update(value: Json, old: Json) -> Iterator[Cause]:
-    """Which role is bound never changes."""
+    """Refuses a changed roleRef."""
     role = value["roleRef"]
     if role != old["roleRef"]:
         shown = {"APIGroup": role.get("apiGroup", ""), "Kind": role.get("kind", ""), "Name": role.get("name", "")}

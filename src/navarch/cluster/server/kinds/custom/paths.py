@@ -21,7 +21,7 @@ _MOST_VISITS: Final = 20_000
 
 
 class Visits:
-    """How many items of lists and maps may still be looked at, by one path or by several together."""
+    """The number of list and map items that one path, or several together, may still visit."""
 
     def __init__(self) -> None:
         self._left = _MOST_VISITS
@@ -60,7 +60,7 @@ _OPERATORS: Final[dict[str, Callable[[Any, Any], bool]]] = {
 _MOST_DIGITS: Final = 20
 _LONGEST: Final = 4096
 _DEEPEST: Final = 8
-"""How deep filters may stand in filters."""
+"""The limit of nested filters."""
 _WORDS: Final = {"true": True, "false": False}
 
 
@@ -208,18 +208,18 @@ class AccessError(Exception):
 
 
 class ScalePaths(msgspec.Struct, frozen=True):
-    """Where the wanted and the actual number of replicas are, and the selector (empty: nowhere)."""
+    """The paths of the desired and actual replicas and of the selector (empty: none)."""
 
     spec: str
     status: str
     selector: str = ""
 
     def spec_faults(self, value: Json) -> list[Cause]:
-        """What is wrong with the wanted replicas."""
+        """Returns the faults of the desired replicas."""
         return _replicas_faults(value, self.spec)
 
     def status_faults(self, value: Json) -> list[Cause]:
-        """What is wrong with the actual replicas and the selector."""
+        """Returns the faults of the actual replicas and the selector."""
         faults = _replicas_faults(value, self.status)
         if self.selector:
             try:
@@ -242,7 +242,7 @@ def _replicas_faults(value: Json, path: str) -> list[Cause]:
 
 
 def value_at(value: Json, path: str) -> Any:
-    """What is at a path of plain names; None if nothing is. Raises `AccessError`."""
+    """Returns the value at a path of plain names; None if there is none. Raises `AccessError`."""
     found: Any = value
     walked = ""
     for name in path.removeprefix(".").split("."):
@@ -256,7 +256,7 @@ def value_at(value: Json, path: str) -> Any:
 
 
 def integer_at(value: Json, path: str) -> int | None:
-    """The integer at a path."""
+    """Returns the integer at a path."""
     found = value_at(value, path)
     if found is not None and type(found) is not int:
         raise _access_error(path, found, "int64")
@@ -264,7 +264,7 @@ def integer_at(value: Json, path: str) -> int | None:
 
 
 def text_at(value: Json, path: str) -> str | None:
-    """The text at a path."""
+    """Returns the text at a path."""
     found = value_at(value, path)
     if found is not None and not isinstance(found, str):
         raise _access_error(path, found, "string")

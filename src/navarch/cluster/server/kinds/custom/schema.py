@@ -29,12 +29,12 @@ Knows = Callable[[Any], bool]
 
 
 class _SchemaChild(NamedTuple):
-    """What becomes of a null, and of what is inside."""
+    """The treatment of a null value and of nested values."""
 
     keeps_null: bool
     default: Any
     size: int
-    """How many values the default has."""
+    """The number of values in the default."""
     fill: Fill | None
 
     def copied_default(self) -> Any:
@@ -203,7 +203,7 @@ class CustomSchema:
         return not isinstance(metadata, dict) or self._metadata.fields.keys() >= metadata.keys()
 
     def faults(self, value: Json) -> list[Cause]:
-        """What a Go server could not decode: of a custom object that is the metadata alone."""
+        """Returns the decode errors of a Go server: in a custom object, those of the metadata."""
         metadata = value.get("metadata")
         if metadata is None or self._metadata.fits(metadata):
             return []
@@ -237,7 +237,7 @@ class CustomSchema:
         return [_placed(each) for each in causes(self._check(value, MISSING if old is None else old))]
 
     def status_shape_faults(self, value: Json, old: Json) -> list[Cause]:
-        """The same for the status alone, which is checked on its own: messages name paths inside of it."""
+        """Returns the faults of the status alone, with paths relative to it."""
         if self._check_status is None or "status" not in value:
             return []
         found = causes(self._check_status(value["status"], old.get("status", MISSING)))
@@ -278,7 +278,7 @@ def _order(path: str) -> int:
 
 
 def _is_plain(metadata: Json) -> bool:
-    """Whether Go would write the metadata as it read it: nothing null or empty, and nothing with a form of its own."""
+    """Tells whether Go writes the metadata as it reads it: no nulls, no empty values, no canonical forms."""
     if not all(metadata.values()) or "ownerReferences" in metadata or "managedFields" in metadata:
         return False
     return all(None not in metadata[name].values() for name in ("labels", "annotations") if name in metadata)

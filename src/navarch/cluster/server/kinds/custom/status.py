@@ -13,23 +13,23 @@ TERMINATING = "Terminating"
 
 
 def condition(kind: str, status: bool, reason: str, message: str) -> Json:
-    """A condition without its time."""
+    """Returns a condition without its transition time."""
     return {"type": kind, "status": "True" if status else "False", "reason": reason, "message": message}
 
 
 def find_condition(status: Json, kind: str) -> Json | None:
-    """The condition of that type."""
+    """Returns the condition of a type."""
     return next((known for known in status.get("conditions") or () if known["type"] == kind), None)
 
 
 def is_true(status: Json, kind: str) -> bool:
-    """Whether the condition of that type is there and true."""
+    """Tells whether the condition of a type exists and is True."""
     found = find_condition(status, kind)
     return found is not None and found["status"] == "True"
 
 
 def with_condition(status: Json, wanted: Json, now: str) -> Json:
-    """The status with a condition; its time is that of the last change of its status."""
+    """Returns the status with a condition; the transition time changes with the condition's status."""
     known = find_condition(status, wanted["type"])
     time = known["lastTransitionTime"] if known and known["status"] == wanted["status"] else now
     head = {"type": wanted["type"], "status": wanted["status"], "lastTransitionTime": time}
@@ -52,7 +52,7 @@ _INSTALLING: Final = condition(ESTABLISHED, False, "Installing", "the initial na
 
 
 def named_status(definition: Json, others: Iterable[Json], now: str) -> Json:
-    """The status of a CRD after its names were held against those of the others of its group."""
+    """Returns the status of a CRD after a comparison of its names with the other CRDs of its group."""
     status = definition["status"]
     accepted, fault = _accepted(definition["spec"]["names"], status.get("acceptedNames") or {}, others)
     status = {**status, "acceptedNames": accepted}
@@ -66,7 +66,7 @@ def named_status(definition: Json, others: Iterable[Json], now: str) -> Json:
 
 
 def _accepted(wanted: Json, known: Json, others: Iterable[Json]) -> tuple[Json, Json | None]:
-    """The names that are accepted now, and the last conflict."""
+    """Returns the accepted names and the last conflict."""
     resources, kinds = _in_use(others)
     accepted: Json = {"plural": known.get("plural", ""), "kind": known.get("kind", ""), **known}
     fault: Json | None = None

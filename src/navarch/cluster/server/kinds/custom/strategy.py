@@ -104,7 +104,7 @@ _KNOWN_FINALIZERS: Final = frozenset({"orphan", "foregroundDeletion", "kubernete
 
 
 class CustomForm:
-    """What the strategies of one version share. `is_terminating` is set when the CRD is being deleted."""
+    """The parts that the strategies of one version share. `is_terminating` is set when the CRD is being deleted."""
 
     def __init__(
         self,
@@ -131,7 +131,7 @@ class CustomForm:
 
 
 class CustomStrategy:
-    """What depends on a custom kind."""
+    """The strategy of a custom kind."""
 
     def __init__(self, form: CustomForm) -> None:
         self.form = form
@@ -166,7 +166,7 @@ class CustomStrategy:
         return self._checked(value, None, faults)
 
     def validate_update(self, value: Json, old: Json) -> list[Cause]:
-        """The same, with what was there before: unchanged faults are forgiven, transition rules asked."""
+        """Checks an update: unchanged faults are tolerated, transition rules evaluated."""
         return self._checked(value, old, metadata_update_faults(value, old))
 
     def _checked(self, value: Json, old: Json | None, faults: list[Cause]) -> list[Cause]:
@@ -193,16 +193,16 @@ class CustomStrategy:
         return 0
 
     def selectable_fields(self, value: Json) -> Mapping[str, str]:
-        """What the CRD says can be selected by."""
+        """Returns the selectable fields that the CRD declares."""
         return {name: _selected(find(value)) for name, find in self.form.selectable.items()}
 
     def cells(self, value: Json) -> list[Any]:
-        """The cells of its row."""
+        """Returns the cells of the object's row."""
         return self.form.cells(value)
 
 
 class CustomStatusStrategy(CustomStrategy):
-    """The same kind through its `status`: takes the status and nothing else."""
+    """The strategy of `status` of a custom kind: takes the status and nothing else."""
 
     def prepare_update(self, value: Json, old: Json, operation: Operation) -> None:  # noqa: ARG002 - the contract's
         """Everything but the status stays as it was; managed fields are those of this write."""

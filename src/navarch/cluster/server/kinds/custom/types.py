@@ -25,16 +25,16 @@ from navarch.cluster.server.wire.status_errors import StatusError
 
 Converter = Callable[[Sequence[Json], str], Awaitable[list[Json]]]
 CallWebhook = Callable[[Json, Json, Sequence[Json], str], Awaitable[list[Json]]]
-"""Asks the webhook of a CRD (its `spec.conversion.webhook`) to bring objects into a version."""
+"""Calls the webhook of a CRD (its `spec.conversion.webhook`) to convert objects to a version."""
 
 
 class Conversion(msgspec.Struct, frozen=True):
-    """How versions are converted. Without `ask`, CRDs with a webhook cannot be read in another version."""
+    """Converts objects between versions. Without `ask`, CRDs with a webhook cannot be read in another version."""
 
     ask: CallWebhook | None = None
 
     def converter(self, definition: Json, schemas: Mapping[str, CustomSchema]) -> Converter:
-        """The converter of one CRD: what comes out has the shape of its new version where that is the stored one."""
+        """Returns the converter of one CRD; objects in the stored version get the shape of its schema."""
         spec = definition["spec"]
         stored = next(version["name"] for version in spec["versions"] if version.get("storage"))
 
@@ -69,7 +69,7 @@ _VERBS: Final = ("delete", "deletecollection", "get", "list", "patch", "create",
 
 
 def custom_types(definition: Json, revision: int, ages: Ages, conversion: Conversion | None) -> list[ResourceType]:
-    """A resource for each version that is served. `revision` is that of the CRD: older objects may have another shape."""
+    """Returns a resource type for each served version. `revision` is the CRD's: older objects may have another shape."""
     spec = definition["spec"]
     schemas = {version["name"]: CustomSchema(version["schema"]["openAPIV3Schema"]) for version in spec["versions"]}
     shaped_at = revision if definition["metadata"].get("generation", 1) > 1 else 0
@@ -91,7 +91,7 @@ def custom_types(definition: Json, revision: int, ages: Ages, conversion: Conver
 
 
 def _introduce(resources: list[ResourceType]) -> None:
-    """Fields that were written in one version are still owned when an object is seen in another."""
+    """Links the shapes of all versions, so that managed fields of one version hold in another."""
     shapes = {resource.api_version: shape_of(resource) for resource in resources}
     for shape in shapes.values():
         shape.versions = shapes
@@ -159,7 +159,7 @@ def _subresources(form: CustomForm, kind: str) -> dict[str, Subresource]:
 
 
 def _deprecation(spec: Json, version: Json) -> str:
-    """What clients are told when they use a deprecated version."""
+    """Returns the warning for clients of a deprecated version; empty for other versions."""
     if not version.get("deprecated"):
         return ""
     if version.get("deprecationWarning"):
@@ -171,7 +171,7 @@ def _deprecation(spec: Json, version: Json) -> str:
 
 
 def _newest(spec: Json, name: str) -> str:
-    """The best version that is served, not deprecated, and newer than this one."""
+    """Returns the newest version that is served, not deprecated, and newer than this one."""
     ahead = [
         each["name"]
         for each in spec["versions"]

@@ -53,7 +53,7 @@ from navarch.cluster.server.wire.webhook_client import ResolveService, WebhookCl
 
 
 class AdmissionDeps(msgspec.Struct, frozen=True, kw_only=True):
-    """What admission needs of the server around it. `resolve_service` finds webhooks behind services; by default they are
+    """The parts of the server that admission needs. `resolve_service` finds webhooks behind services; by default they are
     where kube-apiserver looks for them: at the cluster IP, or at the name of an ExternalName service.
     """
 

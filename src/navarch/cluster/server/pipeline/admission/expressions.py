@@ -30,7 +30,7 @@ def review_of(attributes: Attributes, shown: Shown, uid: str) -> Json:
 
 
 def described(attributes: Attributes, resource: ResourceType) -> Json:
-    """What is said about a request, shown as one for `resource`, beside its objects."""
+    """Returns the AdmissionRequest without its objects, for a request converted to `resource`."""
     subresource = attributes.subresource
     said: Json = {
         "kind": _kind(attributes, resource),
@@ -51,7 +51,7 @@ def described(attributes: Attributes, resource: ResourceType) -> Json:
 
 
 def _kind(attributes: Attributes, resource: ResourceType) -> Json:
-    """What a subresource takes is of a kind of its own, which its objects tell."""
+    """Returns the kind of the request's object: a subresource has its own kind."""
     value = attributes.value or attributes.old
     if attributes.subresource and value and value.get("kind") not in {None, resource.kind}:
         group, _, version = str(value.get("apiVersion", "")).rpartition("/")
@@ -90,7 +90,7 @@ def variables_of(attributes: Attributes, shown: Shown, authorizer: RbacAuthorize
 
 
 def _authorizer(attributes: Attributes, authorizer: RbacAuthorizer) -> object:
-    """What may be asked is about who makes the request, unless an expression names a ServiceAccount."""
+    """Returns CEL's `authorizer`, for the user of the request or for a ServiceAccount that the expression names."""
     from navarch.schema.cel.library import authorization  # noqa: PLC0415 - most servers have no expressions
 
     def ask(question: Question) -> authorization.Answer:
@@ -162,7 +162,7 @@ class Expression:
         return budget.evaluate(self._program, variables)
 
     def error_text(self, error: cel.CelEvaluationError) -> str:
-        """What is said of its failure."""
+        """Returns the text of its failure."""
         return f"expression '{self.text}' resulted in error: {error}"
 
 
@@ -174,7 +174,7 @@ class ConditionResult(NamedTuple):
 
 
 def judged(expression: Expression, variables: Mapping[str, object], budget: cel.CostBudget) -> ConditionResult:
-    """Whether the expression is true. Raises `CelBudgetError`."""
+    """Evaluates the expression to a boolean. Raises `CelBudgetError`."""
     try:
         value = expression.evaluate(variables, budget)
     except cel.CelEvaluationError as error:
@@ -185,7 +185,7 @@ def judged(expression: Expression, variables: Mapping[str, object], budget: cel.
 
 
 class ConditionsVerdict(NamedTuple):
-    """Whether all conditions hold; with an error if that is not known."""
+    """The result of all conditions, with an error if one failed."""
 
     holds: bool
     error: str = ""
@@ -200,11 +200,11 @@ class Conditions:
         self._expressions = tuple(Expression(each["expression"], environment, cel.BOOL) for each in documents)
 
     def __bool__(self) -> bool:
-        """Whether there are any."""
+        """Tells whether there are any conditions."""
         return bool(self._expressions)
 
     def verdict(self, variables: Mapping[str, object]) -> ConditionsVerdict:
-        """Whether they hold for a request."""
+        """Evaluates the conditions for a request."""
         if not self._expressions:
             return ConditionsVerdict(holds=True)
         try:

@@ -37,7 +37,7 @@ class ObjectReader:
 
 
 class ObjectLister:
-    """Every object of one kind that has no namespace, as far as it was told: `changed` is what a `StorageReflector` calls.
+    """Lists every object of one cluster-scoped kind; a `StorageReflector` calls `changed`.
 
     `revision` grows with each change, so that what is made from the objects is made anew only then.
     """
@@ -57,12 +57,12 @@ class ObjectLister:
         self.revision += 1
 
     def in_order(self) -> list[Json]:
-        """The objects, by name."""
+        """Returns the objects, sorted by name."""
         return [self._objects[name] for name in sorted(self._objects)]
 
 
 class CompiledObjects(Generic[_T]):
-    """What is made of each of some objects: once, as long as the object does not change."""
+    """Compiles each object once, as long as the object does not change."""
 
     __slots__ = ("_known", "_make")
 
@@ -78,7 +78,7 @@ class CompiledObjects(Generic[_T]):
 
 
 class LatestCompiled(Generic[_T]):
-    """What is made of the objects of some kinds: once for each of their revisions."""
+    """Compiles the objects of some listers once for each revision of the listers."""
 
     __slots__ = ("_kept", "_make", "_revision", "_value")
 
@@ -89,7 +89,7 @@ class LatestCompiled(Generic[_T]):
         self._value: _T
 
     def current(self) -> _T:
-        """As of now."""
+        """Returns the compiled value of the current revision."""
         revision = 0
         for kept in self._kept:
             revision += kept.revision

@@ -30,7 +30,7 @@ _WRITES: Final = frozenset({"CREATE", "UPDATE"})
 
 
 def is_exempt(attributes: Attributes) -> bool:
-    """Whether nobody is asked, since whoever locked themselves out could never mend it."""
+    """Tells whether a request bypasses webhooks and policies, so that a bad one can always be removed."""
     return attributes.resource.group == "admissionregistration.k8s.io" and attributes.resource.plural in _EXEMPT
 
 
@@ -72,7 +72,7 @@ class _MatchRule(msgspec.Struct, frozen=True):
     names: frozenset[str]
 
     def covers(self, attributes: Attributes, resource: ResourceType) -> bool:
-        """Whether the request, taken to be for `resource`, is one of these."""
+        """Tells whether the rule covers the request, converted to `resource`."""
         return (
             _among(resource.group, self.groups)
             and _among(resource.version, self.versions)

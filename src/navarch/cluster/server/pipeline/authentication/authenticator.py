@@ -73,7 +73,7 @@ _INVALID: Final = "invalid bearer token"
 
 
 class RequestAuthenticator:
-    """Finds out who asks. `tokens` are fixed bearer tokens; what is kept of them is their digests.
+    """Authenticates requests. `tokens` are fixed bearer tokens, of which only digests are kept.
 
     Who shows no credential is `system:anonymous`, unless `anonymous` is off; who shows a bad one is nobody.
     """
@@ -94,12 +94,12 @@ class RequestAuthenticator:
             self.believe(token, user)
 
     def believe(self, token: str, user: User) -> None:
-        """From now on this token proves this user."""
+        """Adds a fixed token of a user."""
         digest = _digest(token)
         self._fixed[digest] = (digest, authenticated(user))
 
     async def authenticate(self, request: ApiRequest) -> User | None:
-        """The user, with the groups that every such user has; None: answer 401."""
+        """Returns the user with the groups of every authenticated user; None if the request gets 401."""
         refused = False
         if request.certificate is not None:
             try:
@@ -118,7 +118,7 @@ class RequestAuthenticator:
         return ANONYMOUS if self._anonymous and not refused else None
 
     async def prove(self, token: str, audiences: Sequence[str]) -> Proof:
-        """Whom a token proves, for which of the audiences; raises `InvalidTokenError`."""
+        """Returns the user and audiences of a token; raises `InvalidTokenError`."""
         fixed = self._fixed_user(token)
         if fixed is not None:
             meant = tuple(audience for audience in self._accounts.audiences if audience in audiences)
@@ -134,7 +134,7 @@ class RequestAuthenticator:
         return Proof(authenticated(proof.user), proof.audiences)
 
     async def review(self, token: str, audiences: Sequence[str]) -> Proof:
-        """The same as for a header `Bearer <token>`, which is what a TokenReview asks; raises `InvalidTokenError`."""
+        """Authenticates a token of a TokenReview like a header `Bearer <token>`; raises `InvalidTokenError`."""
         found = _bearer_token(f"Bearer {token}")
         if found:
             return await self.prove(found, audiences or self._accounts.audiences)
@@ -149,7 +149,7 @@ class RequestAuthenticator:
 
 
 def _digest(token: str) -> bytes:
-    """What tokens are compared by: how long that takes says nothing about them."""
+    """Returns the digest by which tokens are compared, in constant time."""
     return hashlib.sha256(token.encode(errors="surrogateescape")).digest()
 
 

@@ -19,7 +19,7 @@ _HOUR: Final = 3600
 _LEAST: Final = 600
 _MOST: Final = 2**32
 _OF_PROJECTED_VOLUMES: Final = 3607
-"""What kubelets ask for: such tokens of pods live a year, so that programs that do not read them again go on."""
+"""The lifetime that kubelets request: such pod tokens live a year, for programs that never re-read them."""
 _YEAR: Final = 365 * 24 * 3600
 _RESOURCES: Final = {"Pod": "pods", "Node": "nodes", "Secret": "secrets"}
 

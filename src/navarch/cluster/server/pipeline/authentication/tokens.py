@@ -24,7 +24,7 @@ from navarch.cluster.server.wire.request import Json, User
 from navarch.schema.values.violations import go_quoted
 
 ISSUER: Final = "https://kubernetes.default.svc"
-"""Who Kubernetes' tokens are from and, unless asked otherwise, for."""
+"""The issuer and default audience of service account tokens."""
 _LEGACY_ISSUER: Final = "kubernetes/serviceaccount"
 _LEGACY: Final = "kubernetes.io/serviceaccount/"
 _INVALID_SINCE: Final = "kubernetes.io/legacy-token-invalid-since"
@@ -35,7 +35,7 @@ _INVALIDATED: Final = "service account token has been invalidated"
 
 
 class TokenObjects(Protocol):
-    """Where ServiceAccounts, pods, Secrets and nodes are looked up."""
+    """Reads ServiceAccounts, pods, Secrets and nodes."""
 
     async def get(self, group: str, resource: str, namespace: str, name: str) -> Json | None:
         """The object as it is now; None if there is none."""
@@ -43,14 +43,14 @@ class TokenObjects(Protocol):
 
 
 class Proof(NamedTuple):
-    """Who a token is of, and for which of the audiences that were asked for."""
+    """The user of a token, and the requested audiences that it is valid for."""
 
     user: User
     audiences: tuple[str, ...]
 
 
 class Bound(NamedTuple):
-    """What a token is bound to: any of a pod, its node (without a uid if it is not there), a Secret."""
+    """The objects that a token is bound to: a pod, its node (without a uid if it does not exist), a Secret."""
 
     pod: Json | None = None
     node: Json | None = None
@@ -110,7 +110,7 @@ class ServiceAccountTokens:
         return self.key.sign(claims)
 
     async def prove(self, token: str, audiences: Sequence[str]) -> Proof | None:
-        """Whom the token proves; None if it is not one of ours at all. Raises `InvalidTokenError`."""
+        """Returns the user of a token; None if another issuer signed it. Raises `InvalidTokenError`."""
         claims = self._verified(token)
         if claims is None:
             return None
@@ -182,7 +182,7 @@ class ServiceAccountTokens:
             raise InvalidTokenError(_INVALIDATED)
 
     def _is_gone(self, value: Json) -> bool:
-        """Whether it was deleted long enough ago that its tokens end, even if a finalizer keeps it."""
+        """Tells whether an object was deleted long enough ago to invalidate its tokens, even if a finalizer keeps it."""
         deleted: datetime | None = None
         if text := value["metadata"].get("deletionTimestamp"):
             deleted = parse_time(text)
@@ -212,7 +212,7 @@ class ServiceAccountTokens:
 
 
 def _unverified(token: str) -> dict[str, Any] | None:
-    """What a token claims: not to be believed before the signature is checked. None if it is no web token."""
+    """Returns the unverified claims of a token; None if it is no JSON Web Token."""
     parts = token.split(".")
     if len(parts) != 3:
         return None

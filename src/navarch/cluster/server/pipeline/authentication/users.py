@@ -54,7 +54,7 @@ def node_of(user_name: str) -> str | None:
 
 
 def with_group(user: User, group: str) -> User:
-    """The same user, in this group too."""
+    """Returns the user with one more group."""
     return user if group in user.groups else User(user.name, user.uid, (*user.groups, group), user.extra)
 
 

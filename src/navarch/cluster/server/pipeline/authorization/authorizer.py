@@ -19,7 +19,7 @@ _NO_NAMES: Final = frozenset({"", ".", ".."})
 
 
 def attributes_of(request: ApiRequest, info: RequestInfo) -> RequestInfo:
-    """What the authorizer is to be asked: a list or watch of one object by its name is about that name, and whatever comes
+    """Returns the attributes to authorize: a list or watch of one object by its name is about that name, and whatever comes
     after a subresource does not count.
 
     >>> request = ApiRequest(method="GET", path="/api/v1/pods", query={"fieldSelector": ["metadata.name=a"]})
@@ -48,7 +48,7 @@ _AS_TEXT: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
 
 class AuthorizationDecision(NamedTuple):
-    """Whether a request is allowed, and why, as Kubernetes says it."""
+    """The decision about a request, with Kubernetes' reason."""
 
     allowed: bool
     reason: str = ""
@@ -79,16 +79,16 @@ class RbacAuthorizer:
         self.policy.changed(kind, old, new)
 
     def allows(self, user: User, info: RequestInfo) -> AuthorizationDecision:
-        """Whether the user may make this request."""
+        """Decides whether the user may make this request."""
         return self.allows_resource(user, info) if info.resource else self.allows_path(user, info)
 
     def why_not(self, user: User, info: RequestInfo) -> str | None:
-        """None if the user may make this request, else the sentence that says that they may not."""
+        """Returns None if the user may make this request, else Kubernetes' sentence that forbids it."""
         decision = self.allows(user, info)
         return None if decision.allowed else _sentence(user, info, decision.reason)
 
     def allows_resource(self, user: User, info: RequestInfo) -> AuthorizationDecision:
-        """The same for what is about a resource, even one without a name."""
+        """Decides about a resource, even one without a name."""
         if MASTERS in user.groups:
             return _ALLOWED
         everywhere = self._compiled(user, "")
@@ -98,7 +98,7 @@ class RbacAuthorizer:
         return found or self._denied(user, info.namespace)
 
     def allows_path(self, user: User, info: RequestInfo) -> AuthorizationDecision:
-        """The same for what is not about a resource."""
+        """Decides about a non-resource path."""
         if MASTERS in user.groups:
             return _ALLOWED
         return self._compiled(user, "").path(info.verb, info.path) or self._denied(user, "")
@@ -137,7 +137,7 @@ class RbacAuthorizer:
 
 
 class _UserGrants:
-    """What one user may do in one scope; each question is worked out once, but for the names of objects."""
+    """The grants of one user in one scope; each question is answered once, except for object names."""
 
     __slots__ = ("_paths", "_resources", "granted")
 
@@ -147,7 +147,7 @@ class _UserGrants:
         self._paths: dict[tuple[str, str], AuthorizationDecision | None] = {}
 
     def resource(self, info: RequestInfo) -> AuthorizationDecision | None:
-        """None if nothing allows it."""
+        """Returns None if no grant allows it."""
         key = (info.verb, info.group, info.resource, info.subresource)
         candidates = self._resources.get(key)
         if candidates is None:
@@ -158,7 +158,7 @@ class _UserGrants:
         return None
 
     def path(self, verb: str, path: str) -> AuthorizationDecision | None:
-        """None if nothing allows it."""
+        """Returns None if no grant allows it."""
         key = (verb, path)
         if key not in self._paths:
             if len(self._paths) >= _MOST_REMEMBERED:

@@ -16,7 +16,7 @@ from navarch.cluster.server.wire.status_errors import StatusError, forbidden, no
 from navarch.schema.values.violations import go_quoted
 
 _COMPARED_PER_NODE = 10
-"""How many comparisons of two rules cost as much as a value of a body."""
+"""The number of rule comparisons that cost as much as a value of a body."""
 
 
 def lacking_parts(rules: Iterable[RbacRule], owned: Iterable[RbacRule]) -> Iterator[RbacRule]:
@@ -49,11 +49,11 @@ class _Covering:
 
     @property
     def cost(self) -> int:
-        """What it costs to compare another rule with this one."""
+        """Returns the cost of a comparison with another rule."""
         return 1 + len(self._prefixes)
 
     def covers(self, rule: RbacRule) -> bool:
-        """Whether it covers each part of the rule."""
+        """Tells whether it covers each part of the rule."""
         return (
             ("*" in self._verbs or self._verbs.issuperset(rule.verbs))
             and ("*" in self._groups or self._groups.issuperset(rule.groups))
@@ -99,7 +99,7 @@ class _EscalationCheck:
         self._name = name
 
     def role(self, value: Json, old: Json | None) -> None:
-        """What a role grants, its writer must have, or may `escalate`. One that gathers others' rules may grant anything."""
+        """Requires that the writer of a role has its rights or may `escalate`; aggregated roles are exempt."""
         if self._authorizer.allows(self._user, replace(self._info, verb="escalate", subresource="")).allowed:
             return
         self._require(RbacRule.of(rule) for rule in value.get("rules") or ())
@@ -107,7 +107,7 @@ class _EscalationCheck:
             raise self._forbidden("must have cluster-admin privileges to use the aggregationRule")
 
     def binding(self, value: Json) -> None:
-        """What the bound role grants, whoever binds it must have, or may `bind` it."""
+        """Requires that the writer of a binding has the rights of the role or may `bind` it."""
         reference = value.get("roleRef") or {}
         resource = {"ClusterRole": "clusterroles", "Role": "roles"}.get(reference.get("kind", ""))
         if resource is None:
@@ -155,7 +155,7 @@ def _is_aggregated(role: Json | None) -> bool:
 
 
 def _is_for_the_collector(value: Json, old: Json) -> bool:
-    """Whether nothing differs but what the garbage collector writes."""
+    """Tells whether only fields differ that the garbage collector writes."""
     return _without_collector(value) == _without_collector(old)
 
 

@@ -42,7 +42,7 @@ _MOST_REMEMBERED: Final = 10_000
 
 
 class Impersonated(NamedTuple):
-    """Who the request acts as. `constraint` is the verb that allowed it, empty for the old way."""
+    """The user that a request acts as. `constraint` is the verb that allowed it, empty in the old mode."""
 
     user: User
     constraint: str
@@ -76,7 +76,7 @@ class Impersonator:
         return user if found is None else found.user
 
     def impersonated(self, request: ApiRequest, user: User) -> Impersonated | None:
-        """Whom the request acts as; None if it wishes nothing of the kind. Raises `StatusError`."""
+        """Returns the impersonated user; None if the request impersonates nobody. Raises `StatusError`."""
         if not any(name.startswith(_PREFIX) for name in request.headers):
             return None
         wanted = _wanted(request.headers)

@@ -32,7 +32,7 @@ class RbacRule(msgspec.Struct, frozen=True):
         return cls(*(tuple(rule.get(field) or ()) for field in fields))
 
     def allows_resource(self, verb: str, group: str, resource: str, subresource: str) -> bool:
-        """Whether it covers a resource, as far as names do not matter.
+        """Tells whether the rule covers a resource, regardless of object names.
 
         >>> RbacRule(("get",), ("apps",), ("*/scale",)).allows_resource("get", "apps", "deployments", "scale")
         True
@@ -51,7 +51,7 @@ class RbacRule(msgspec.Struct, frozen=True):
         return f"{resource}/{subresource}" in self.resources or f"*/{subresource}" in self.resources
 
     def allows_path(self, verb: str, path: str) -> bool:
-        """Whether it covers a path that is no resource.
+        """Tells whether the rule covers a non-resource path.
 
         >>> RbacRule(("get",), urls=("/healthz/*",)).allows_path("get", "/healthz/etcd")
         True
@@ -60,17 +60,17 @@ class RbacRule(msgspec.Struct, frozen=True):
 
     @property
     def entry_count(self) -> int:
-        """How many verbs, groups, resources, names and paths it lists."""
+        """Returns the number of verbs, groups, resources, names and paths."""
         return len(self.verbs) + len(self.groups) + len(self.resources) + len(self.names) + len(self.urls)
 
     @property
     def part_count(self) -> int:
-        """How many `parts` it has: a small rule may have millions."""
+        """Returns the number of `parts`: a small rule may have millions."""
         resources = len(self.groups) * len(self.resources) * max(1, len(self.names))
         return len(self.verbs) * (resources + len(self.urls))
 
     def parts(self) -> Iterator[Self]:
-        """The same as rules of one verb, one resource, one name each, in the order in which Kubernetes lists them."""
+        """Yields rules of one verb, one resource and one name each, in Kubernetes' order."""
         kind = type(self)
         names: tuple[tuple[str, ...], ...] = tuple((name,) for name in self.names) or ((),)
         for group, resource, verb, name in product(self.groups, self.resources, self.verbs, names):
@@ -119,7 +119,7 @@ def stale_aggregates(cluster_roles: Mapping[str, Json]) -> list[Json]:
 
 
 def _members(name: str, role: Json, cluster_roles: Mapping[str, Json]) -> list[str] | None:
-    """Whose rules a role gathers; None if it has rules of its own."""
+    """Returns the roles that a ClusterRole aggregates; None if it has its own rules."""
     aggregation = role.get("aggregationRule")
     if aggregation is None:
         return None
@@ -164,7 +164,7 @@ class Grant(msgspec.Struct, frozen=True):
 
 
 class Granted(msgspec.Struct):
-    """What bindings give somebody, and the roles that they name but that are not there."""
+    """The grants of a user's bindings, and the missing roles that they name."""
 
     grants: list[Grant] = msgspec.field(default_factory=list)
     missing: list[MissingRoleError] = msgspec.field(default_factory=list)
@@ -224,7 +224,7 @@ class RbacPolicy:
         return role.get("rules") or []
 
     def granted(self, user: User, namespace: str) -> Granted:
-        """What the bindings of one namespace give a user; "" for those of the whole cluster."""
+        """Returns a user's grants in one namespace; "" for those of the cluster."""
         granted = Granted()
         for binding, why in self._bindings_of(user, namespace):
             try:

@@ -161,7 +161,7 @@ def _values_faults(requirement: Json, path: str) -> Iterator[Cause]:
 
 
 def ignored_selectors(attributes: Json) -> str:
-    """What Kubernetes says of selectors that it could not make sense of; they do not count for RBAC anyway."""
+    """Returns Kubernetes' errors for selectors that do not parse; RBAC ignores selectors."""
     said = [
         _ignored(attributes.get("fieldSelector"), f"{_RESOURCE}.fieldSelector", Fields, _is_field_requirement),
         _ignored(attributes.get("labelSelector"), f"{_RESOURCE}.labelSelector", Labels, _is_label_requirement),

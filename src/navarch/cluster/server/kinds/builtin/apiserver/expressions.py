@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def condition_faults(conditions: Iterable[Json], path: str) -> Iterator[Cause]:
-    """`matchConditions` of a webhook."""
+    """Checks the `matchConditions` of a webhook."""
     if given := [*conditions]:
         from navarch.schema.cel.admission_types import REQUEST_VARIABLES  # noqa: PLC0415 - few have them
 
@@ -23,7 +23,7 @@ def condition_faults(conditions: Iterable[Json], path: str) -> Iterator[Cause]:
 
 
 def validating_policy_faults(spec: Json) -> Iterator[Cause]:
-    """All expressions of a ValidatingAdmissionPolicy."""
+    """Checks all expressions of a ValidatingAdmissionPolicy."""
     from navarch.schema import cel  # noqa: PLC0415 - few have policies
     from navarch.schema.cel.types import NULL  # noqa: PLC0415
 
@@ -39,7 +39,7 @@ def validating_policy_faults(spec: Json) -> Iterator[Cause]:
 
 
 def mutating_policy_faults(spec: Json) -> Iterator[Cause]:
-    """All expressions of a MutatingAdmissionPolicy."""
+    """Checks all expressions of a MutatingAdmissionPolicy."""
     from navarch.schema.cel.types import list_of, opaque  # noqa: PLC0415 - few have policies
 
     environment, faults = _variables(spec, builds=True)
@@ -59,7 +59,7 @@ def _conditions(conditions: Iterable[Json], path: str, environment: Mapping[str,
 
 
 def _variables(spec: Json, *, builds: bool) -> tuple[Mapping[str, CelType], list[Cause]]:
-    """What the expressions of a policy can speak of, and what is wrong with its conditions and variables."""
+    """Returns the environment of a policy's expressions, and the faults of its conditions and variables."""
     from navarch.schema import cel  # noqa: PLC0415 - few have policies
     from navarch.schema.cel.admission_types import NAMESPACE, policy_environment, with_variables  # noqa: PLC0415
 
@@ -79,7 +79,7 @@ def _variables(spec: Json, *, builds: bool) -> tuple[Mapping[str, CelType], list
 def _faults(
     text: str | None, field: str, environment: Mapping[str, CelType], *results: CelType, builds: bool = False
 ) -> Iterator[Cause]:
-    """That there is none is told elsewhere."""
+    """Reports an expression that does not compile or has the wrong type; another check reports a missing one."""
     from navarch.schema import cel  # noqa: PLC0415 - few have expressions
 
     if not text or not text.strip():

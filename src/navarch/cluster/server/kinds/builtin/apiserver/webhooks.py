@@ -87,7 +87,7 @@ def _check_versions(versions: list[str], field: str) -> Iterator[Cause]:
 
 
 def check_rule(rule: Json, path: str) -> Iterator[Cause]:
-    """Which requests are meant."""
+    """Checks a rule that selects requests."""
     operations = rule.get("operations") or []
     if not operations:
         yield required(f"{path}.operations")
@@ -113,7 +113,7 @@ def _check_listed(values: list[str], field: str, what: str) -> Iterator[Cause]:
 
 
 def _check_resources(resources: list[str], path: str) -> Iterator[Cause]:
-    """What one of them means already must not be said again."""
+    """Reports resources that another entry already covers."""
     if not resources:
         yield required(path)
     whole, named = set[str](), set[str]()

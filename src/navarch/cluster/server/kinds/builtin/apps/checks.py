@@ -134,7 +134,7 @@ def check_replication_controller(value: Json) -> Iterator[Cause]:
 
 
 def check_selector_update(value: Json, old: Json) -> list[Cause]:
-    """What is selected never changes."""
+    """Refuses a changed selector."""
     return immutable_faults(value["spec"].get("selector"), old["spec"].get("selector"), "spec.selector")
 
 

@@ -122,7 +122,7 @@ def default_stateful_set(value: Json) -> None:
 
 
 def _default_stateful_update(strategy: Json) -> None:
-    """How many pods may be away at once is a feature that is off."""
+    """Drops `maxUnavailable`, whose feature gate is off."""
     if "type" not in strategy:
         strategy["type"] = _ROLLING
         strategy.setdefault("rollingUpdate", {})
@@ -164,7 +164,7 @@ def replica_set_cells(value: Json, ages: Ages) -> list[Any]:
 
 
 def replication_controller_cells(value: Json, ages: Ages) -> list[Any]:
-    """The same for a ReplicationController."""
+    """Returns the row of a ReplicationController."""
     return [*_replicas(value, ages), labels(value["spec"].get("selector"))]
 
 

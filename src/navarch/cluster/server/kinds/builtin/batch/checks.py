@@ -21,7 +21,7 @@ _DURATION: Final = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|ms|s
 
 
 def schedule_fault(schedule: str) -> str:
-    """What is wrong with it; empty if nothing is.
+    """Returns the fault of a cron schedule; empty if there is none.
 
     >>> schedule_fault("*/5 9-17 * * mon-fri"), schedule_fault("61 * * * *")
     ('', 'end of range (61) above maximum (59): 61')
@@ -192,7 +192,7 @@ def _check_job_spec(spec: Json, path: str) -> Iterator[Cause]:
 
 
 def check_job_update(value: Json, old: Json) -> Iterator[Cause]:
-    """What a job does never changes."""
+    """Refuses changes of a job's immutable fields."""
     spec, before = value["spec"], old["spec"]
     yield from immutable_faults(_in_order(spec.get("selector")), _in_order(before.get("selector")), "spec.selector")
     for name in _IMMUTABLE:

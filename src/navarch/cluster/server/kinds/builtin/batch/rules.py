@@ -151,7 +151,7 @@ def create_job(value: Json, _: Operation) -> None:
 
 
 def job_fields(value: Json) -> Mapping[str, str]:
-    """How many of its pods have succeeded."""
+    """Returns the selectable fields of a Job: the number of succeeded pods."""
     return {"status.successful": str((value.get("status") or {}).get("succeeded", 0))}
 
 

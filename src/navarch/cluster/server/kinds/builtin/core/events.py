@@ -159,7 +159,7 @@ _OLD_NAMES: Final = {
 
 
 def events_v1_cells(value: Json, ages: Ages) -> list[Any]:
-    """The same for an event of `events.k8s.io`."""
+    """Does the same for an event of `events.k8s.io`."""
     return event_cells({_OLD_NAMES.get(key, key): part for key, part in value.items()}, ages)
 
 
@@ -167,7 +167,7 @@ _ABOUT: Final = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVers
 
 
 def event_fields(value: Json) -> Mapping[str, str]:
-    """What an event is about, and what happened; it may be stored in the other group's shape."""
+    """Returns the selectable fields of an Event, which may be stored in the other group's shape."""
     about = value.get("involvedObject") or value.get("regarding") or {}
     component = value.get("reportingComponent") or value.get("reportingController") or ""
     source = value.get("source") or value.get("deprecatedSource") or {}
@@ -181,7 +181,7 @@ def event_fields(value: Json) -> Mapping[str, str]:
 
 
 def events_v1_fields(value: Json) -> Mapping[str, str]:
-    """The same for an event of `events.k8s.io`."""
+    """Does the same for an event of `events.k8s.io`."""
     about = value.get("regarding") or value.get("involvedObject") or {}
     return {
         **{f"regarding.{name}": about.get(name) or "" for name in _ABOUT},
@@ -215,7 +215,7 @@ _NEW_ALWAYS: Final[Json] = {"eventTime": None, "regarding": {}, "deprecatedSourc
 _LEFT_OUT_EMPTY: Final = frozenset(
     {"deprecatedFirstTimestamp", "deprecatedLastTimestamp", "reportingController", "reportingInstance"}
 )
-"""What Go writes in one shape though it is empty, and not in the other."""
+"""Empty fields that Go writes in one shape and omits in the other."""
 
 
 async def convert_events(objects: Sequence[Json], api_version: str) -> list[Json]:

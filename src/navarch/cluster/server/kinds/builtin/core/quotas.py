@@ -75,7 +75,7 @@ _ORDER: Final = (
     ("min", "default", "default", "min", "min value {} is greater than default value {}"),
     ("default", "max", "default", "max", "default value {} is greater than max value {}"),
 )
-"""Which bound is at most which other; where it is told if it is not, with whose amount, and how."""
+"""Pairs of bounds of which the first is at most the second, with field, amount and text of the fault."""
 
 
 def check_quota(value: Json) -> Iterator[Cause]:
@@ -88,14 +88,14 @@ def check_quota(value: Json) -> Iterator[Cause]:
 
 
 def check_quota_update(value: Json, old: Json) -> Iterator[Cause]:
-    """What a quota is about never changes."""
+    """Refuses changed scopes of a quota."""
     scopes, before = value["spec"].get("scopes"), old["spec"].get("scopes")
     if {*(scopes or ())} != {*(before or ())}:
         yield invalid("spec.scopes", scopes, FIELD_IS_IMMUTABLE)
 
 
 def check_quota_status(value: Json, _old: Json) -> Iterator[Cause]:
-    """What is counted is named as in the quota itself."""
+    """Checks the names and amounts in the status like those in the spec."""
     for name in ("hard", "used"):
         yield from _check_amounts((value.get("status") or {}).get(name) or {}, f"status.{name}")
 
@@ -130,7 +130,7 @@ def _is_for_quotas(name: str) -> bool:
 
 
 def _is_whole(name: str) -> bool:
-    """Whether it comes in whole pieces: what is counted, and what others have named."""
+    """Tells whether a resource needs whole numbers: counted objects and qualified names do."""
     is_foreign = "/" in name and "kubernetes.io/" not in name and not name.startswith("requests.")
     return name in _COUNTED or (is_foreign and not key_faults(f"requests.{name}"))
 

@@ -61,7 +61,7 @@ def check_config_map(value: Json) -> Iterator[Cause]:
 
 
 def _is_over(texts: Sequence[str], encoded: Sequence[str]) -> bool:
-    """Whether texts and bytes in base64 together are more than may be stored; most are so few that nobody has to count."""
+    """Tells whether texts and base64 bytes exceed the size limit; small ones are not decoded."""
     if 4 * sum(map(len, (*texts, *encoded))) <= _MOST_DATA:
         return False
     sizes = (*(len(text.encode()) for text in texts), *(len(base64.b64decode(each)) for each in encoded))
@@ -69,7 +69,7 @@ def _is_over(texts: Sequence[str], encoded: Sequence[str]) -> bool:
 
 
 def check_immutable(value: Json, old: Json) -> Iterator[Cause]:
-    """A ConfigMap or Secret that was declared immutable stays as it is, and immutable."""
+    """Refuses changes of an immutable ConfigMap or Secret."""
     if not old.get("immutable"):
         return
     if not value.get("immutable"):
@@ -111,13 +111,13 @@ def _check_docker(encoded: str, field: str) -> Iterator[Cause]:
 
 
 def check_secret_update(value: Json, old: Json) -> Iterator[Cause]:
-    """A secret keeps its type."""
+    """Refuses a changed type, and changes of an immutable Secret."""
     yield from immutable_faults(value.get("type"), old.get("type"), "type")
     yield from check_immutable(value, old)
 
 
 def secret_warnings(value: Json, _: Json | None) -> list[str]:
-    """A pair of certificate and key that is none."""
+    """Warns of a TLS certificate that is not PEM."""
     if value.get("type") != "kubernetes.io/tls":
         return []
     certificate = base64.b64decode((value.get("data") or {}).get("tls.crt", ""))
@@ -131,7 +131,7 @@ def check_namespace(value: Json) -> Iterator[Cause]:
 
 
 def service_account_warnings(value: Json, old: Json | None) -> list[str]:
-    """An annotation is on its way out."""
+    """Warns of a deprecated annotation."""
     had = (old or {}).get("metadata", {}).get("annotations") or {}
     if _MOUNTABLE in had or _MOUNTABLE not in (value["metadata"].get("annotations") or {}):
         return []
@@ -140,7 +140,7 @@ def service_account_warnings(value: Json, old: Json | None) -> list[str]:
 
 
 def create_namespace(value: Json, _: Operation) -> None:
-    """A namespace is active, and stays until the server has emptied it."""
+    """Sets the phase Active and the finalizer `kubernetes`, which the namespace controller removes."""
     value["status"] = {"phase": "Active"}
     finalizers = value["spec"].get("finalizers") or []
     if "kubernetes" not in finalizers:
@@ -148,17 +148,17 @@ def create_namespace(value: Json, _: Operation) -> None:
 
 
 def mark_namespace_deleted(value: Json) -> None:
-    """A namespace that is to go takes nothing new."""
+    """Sets the phase of a deleted Namespace to Terminating."""
     value["status"] = {**value.get("status", {}), "phase": "Terminating"}
 
 
 def create_service_account(value: Json, _: Operation) -> None:
-    """Of its secrets, only the names are kept."""
+    """Drops every field but the name of the referenced secrets."""
     _keep_names_of_secrets(value)
 
 
 def update_service_account(value: Json, _old: Json, _: Operation) -> None:
-    """Of its secrets, only the names are kept."""
+    """Drops every field but the name of the referenced secrets."""
     _keep_names_of_secrets(value)
 
 
@@ -169,7 +169,7 @@ def _keep_names_of_secrets(value: Json) -> None:
 
 
 def default_secret(value: Json) -> None:
-    """A Secret: what was given as text becomes data."""
+    """Sets the type Opaque, and encodes `stringData` into `data`."""
     value.setdefault("type", "Opaque")
     texts = value.pop("stringData", None)
     if texts:
@@ -178,7 +178,7 @@ def default_secret(value: Json) -> None:
 
 
 def default_namespace(value: Json) -> None:
-    """A Namespace: a label with its name, so that selectors can name it."""
+    """Labels a Namespace with its name, and sets the phase Active."""
     name = value["metadata"].get("name")
     if name:
         labels = value["metadata"].get("labels") or {}

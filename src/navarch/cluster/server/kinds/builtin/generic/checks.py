@@ -99,7 +99,7 @@ def node_port_or_name(port: Any, field: str) -> Iterator[Cause]:
 
 
 def is_percent(value: Any) -> bool:
-    """Whether it is written as a percentage."""
+    """Tells whether a value is written as a percentage."""
     return isinstance(value, str) and _PERCENT.fullmatch(value) is not None
 
 
@@ -179,7 +179,7 @@ _STANDARD: Final = frozenset(
 
 
 def standard_resource(name: str) -> bool:
-    """Whether a resource that is not qualified is one that Kubernetes knows."""
+    """Tells whether an unqualified resource name is one of Kubernetes' own."""
     return name in _STANDARD or name.startswith(("hugepages-", "requests.hugepages-"))
 
 
@@ -193,7 +193,7 @@ def resource_name(name: str, field: str) -> Iterator[Cause]:
 
 
 def selects(selector: Json, labels: Mapping[str, str]) -> bool:
-    """Whether a LabelSelector matches labels; false for one that makes no sense."""
+    """Tells whether a LabelSelector matches labels; an invalid selector matches none."""
     equal = all(labels.get(key) == value for key, value in (selector.get("matchLabels") or {}).items())
     return equal and all(_meets(each, labels) for each in selector.get("matchExpressions") or ())
 
@@ -251,7 +251,7 @@ _REASON_SENTENCE: Final = (
 
 
 def check_conditions(conditions: Sequence[Json], path: str) -> Iterator[Cause]:
-    """What each has to say, and no type twice."""
+    """Checks metav1 conditions: required fields, and no type twice."""
     yield from unique((each.get("type", ""), f"{path}[{index}].type") for index, each in enumerate(conditions))
     for index, each in enumerate(conditions):
         yield from _check_condition(each, f"{path}[{index}]")

@@ -41,22 +41,22 @@ def _in(seconds: int, unit: int, letter: str, finer: int, finer_letter: str, *, 
 
 
 class Ages:
-    """How long ago things were, by a clock."""
+    """Formats ages by a clock."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
 
     def since(self, moment: str | None) -> str:
-        """How long ago a time was; `<unknown>` if there is none."""
+        """Returns the age of a timestamp; `<unknown>` without one."""
         then = readable_time(moment) if moment else None
         return UNKNOWN if then is None else human_duration(wire_time(self._clock.now()).since(then))
 
     def of(self, value: Json) -> str:
-        """How long ago an object was created."""
+        """Returns the age of an object."""
         return self.since(value.get("metadata", {}).get("creationTimestamp"))
 
     def now(self) -> datetime:
-        """The time now."""
+        """Returns the current time."""
         return self._clock.now().astimezone(UTC)
 
 
@@ -66,7 +66,7 @@ _SHOWN: Final = 3
 
 
 def name_of(value: Json) -> str:
-    """The object's name."""
+    """Returns the name of an object."""
     found: str = value.get("metadata", {}).get("name", "")
     return found
 
@@ -163,7 +163,7 @@ class Rows:
         self._ages = ages
 
     def of(self, value: Json) -> list[Any]:
-        """The cells, one for each column."""
+        """Returns the cells, one for each column."""
         if self._cells is not None:
             return self._cells(value, self._ages)
         return [self._plain(column.name, value) for column in self._columns]

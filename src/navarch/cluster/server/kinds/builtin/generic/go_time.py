@@ -48,7 +48,7 @@ def time_fault(text: str) -> str:
 
 
 def micro_time_fault(text: str) -> str:
-    """The same for a time with exactly six fractional digits."""
+    """Returns the error for a MicroTime, which has exactly six fractional digits."""
     if "." in text and _USUAL.fullmatch(text):
         return ""
     return _fault(text, _MICRO_LAYOUT, (*_ELEMENTS, _MICRO_FRACTION, _ZONE))

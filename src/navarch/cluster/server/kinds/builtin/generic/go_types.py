@@ -40,11 +40,11 @@ class GoType(Protocol):
         ...
 
     def fits(self, value: Any) -> bool:
-        """Whether Go could decode all of it."""
+        """Tells whether Go can decode the value."""
         ...
 
     def fault(self, value: Any, where: DecodePath) -> str:
-        """What the decoder says about the first value that does not fit; empty if all do."""
+        """Returns the decoder's error for the first value that does not fit; empty if all do."""
         ...
 
     def normal(self, value: Any) -> Any:
@@ -52,7 +52,7 @@ class GoType(Protocol):
         ...
 
     def zero(self) -> Any:
-        """What Go writes for a value that was never set."""
+        """Returns the value that Go writes for an unset value."""
         ...
 
 
@@ -60,7 +60,7 @@ class Scalar(msgspec.Struct, frozen=True):
     """A type without parts."""
 
     fits: Callable[[Any], bool]
-    """Whether Go could decode a value."""
+    """Tells whether Go can decode a value."""
     say: Callable[[Any, DecodePath], str]
     """The decoder's sentence about a value that does not fit."""
     unset: Any = None
@@ -156,7 +156,7 @@ def _is_quantity(value: Any) -> bool:
 
 
 def _is_like_quantity(text: str) -> bool:
-    """Whether a text is as `_QUANTITY_SENTENCE` says: a number, and something like a suffix."""
+    """Tells whether a text matches the pattern of `_QUANTITY_SENTENCE`."""
     number = text[1:] if text[:1] in {"+", "-"} else text
     suffix = number.lstrip("0123456789.")
     exponent = suffix.lstrip("eEinumkKMGTP")
@@ -284,13 +284,13 @@ class GoField(msgspec.Struct, frozen=True):
     """Written even if it was never set."""
 
     def left_out(self, written: Any) -> bool:
-        """Whether Go leaves out a field that holds this."""
+        """Tells whether Go omits a field with this value."""
         if self.omits_empty:
             return not written
         return self.omits_zero and written == self.shape.zero()
 
     def unset(self) -> Any:
-        """What Go writes if it was never set."""
+        """Returns the value that Go writes for an unset field."""
         return None if self.is_pointer else self.shape.zero()
 
 

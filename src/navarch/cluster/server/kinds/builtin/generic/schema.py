@@ -63,7 +63,7 @@ class BuiltinSchema:
         return resolved(self._name)
 
     def zero(self) -> Json:
-        """What Go writes of an object in which nothing is set."""
+        """Returns the object that Go writes if no field is set."""
         found: Json = struct_of(self._name).zero()
         return found
 
@@ -92,7 +92,7 @@ class BuiltinSchema:
 
 @cache
 def schema_of(name: str) -> BuiltinSchema:
-    """The schema of that published name."""
+    """Returns the schema with this published name."""
     return BuiltinSchema(name)
 
 
@@ -106,7 +106,7 @@ _STRUCTS: dict[str, Struct] = {}
 
 
 def struct_of(name: str) -> Struct:
-    """The Go struct behind a published schema."""
+    """Returns the Go struct of a published schema."""
     known = _STRUCTS.get(name)
     if known is None:
         package, _, short = name.rpartition(".")

@@ -25,22 +25,22 @@ def nothing(*_: Any) -> None:
 
 
 def no_causes(*_: Any) -> list[Cause]:
-    """Finds no fault."""
+    """Returns no faults."""
     return []
 
 
 def no_warnings(*_: Any) -> list[str]:
-    """Has nothing to say."""
+    """Returns no warnings."""
     return []
 
 
 def no_fields(_: Json) -> Mapping[str, str]:
-    """Nothing that a field selector could name."""
+    """Returns no selectable fields."""
     return {}
 
 
 def no_grace(_value: Json, _asked: int | None) -> int:
-    """Deleted at once."""
+    """Returns 0: the object is deleted at once."""
     return 0
 
 
@@ -52,48 +52,48 @@ def path_segment_faults(name: str) -> Sequence[str]:
 
 
 class Rules(msgspec.Struct, frozen=True, kw_only=True):
-    """The rules of a kind; what is not given is what most kinds do."""
+    """The rules of one kind; the defaults are the behaviour of most kinds."""
 
     default: Callable[[Json], None] = nothing
     create: Callable[[Json, Operation], None] = nothing
     update: Callable[[Json, Json, Operation], None] = nothing
     update_status: Callable[[Json, Json, Operation], None] = nothing
-    """What the server itself notes in a status that is written as a subresource."""
+    """Completes a status that is written as a subresource."""
     check: Callable[[Json], Iterable[Cause]] = no_causes
     check_new: Callable[[Json], Iterable[Cause]] = no_causes
-    """What is looked for in a new object only."""
+    """Checks new objects only."""
     check_update: Callable[[Json, Json], Iterable[Cause]] = no_causes
     check_status: Callable[[Json, Json], Iterable[Cause]] = no_causes
-    """What is wrong with a status that is written as a subresource."""
+    """Checks a status that is written as a subresource."""
     warnings: Callable[[Json, Json | None], Iterable[str]] = no_warnings
     name_faults: Callable[[str], Sequence[str]] = DNS_SUBDOMAIN.faults
-    """The server's sentences about the name of an object."""
+    """Returns the faults of an object's name."""
     counts_generation: bool = False
-    """Whether `metadata.generation` counts the changes of everything but metadata and status."""
+    """`metadata.generation` counts changes of everything but metadata and status."""
     grace_seconds: Callable[[Json, int | None], int] = no_grace
     fields: Callable[[Json], Mapping[str, str]] = no_fields
     allows_unconditional_update: bool = True
-    """Whether an update may leave out the version that it replaces."""
+    """An update may omit the resourceVersion."""
     never_empty: tuple[str, ...] = ()
-    """The way to a map that is refused when nothing is in it: what is said then is that it is empty, not that it is not there."""
+    """The path of a map that an empty value leaves in place, so that the fault names an empty map and not a missing one."""
     empty_lists: tuple[tuple[str, ...], ...] = ()
-    """The ways to lists that Go writes if nothing is in them: who sends an empty one owns it, though it is stored as none."""
+    """The paths of lists that Go writes even if empty: the sender of an empty list owns it, though none is stored."""
     counts_labels: bool = False
-    """Whether the generation counts the changes of labels, too."""
+    """The generation also counts changes of labels."""
     checks_metadata: bool = True
-    """Whether faults of the metadata are told beside others; else they are told only if there are no others."""
+    """Faults of the metadata are reported beside others; if False, only when there are no others."""
     counts_annotations: bool = False
-    """Whether the generation counts the changes of annotations, too."""
+    """The generation also counts changes of annotations."""
     qualifies_finalizers: bool = True
-    """Whether a finalizer that is not Kubernetes' own has to say whose it is."""
+    """Finalizers other than Kubernetes' own need a domain."""
     cells: Cells | None = None
     """The row of an object in a table; None shows its name and age."""
     subresources: Mapping[str, type[BuiltinStrategy]] = {}
     """Strategies of subresources that are a part of the object; any other `status` has a `BuiltinStatusStrategy`."""
     creates_on_update: bool = False
-    """Whether an update of an object that does not exist creates it."""
+    """An update of an object that does not exist creates it."""
     returns_deleted: bool = False
-    """Whether a deletion returns the object instead of a Status."""
+    """A deletion returns the object instead of a Status."""
     mark_deleted: Callable[[Json], None] | None = None
     """Changes an object that is marked for deletion."""
     convert: Callable[[Sequence[Json], str], Awaitable[list[Json]]] | None = None
@@ -106,11 +106,11 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
 
 _NOT_COUNTED = frozenset({"metadata", "status", "apiVersion", "kind"})
 _MOST_WARNINGS = 100
-"""No more are looked for: a reply has room for about eighty."""
+"""The limit of warnings: a reply has room for about eighty."""
 
 
 class BuiltinStrategy:
-    """What depends on a built-in kind."""
+    """The strategy of a built-in kind: the behaviour of all kinds, with the rules of this one."""
 
     def __init__(
         self,
@@ -142,7 +142,7 @@ class BuiltinStrategy:
         self._rules.default(value)
 
     def prepare_create(self, value: Json, operation: Operation) -> None:
-        """Drops what a client may not set, and starts the generation where the kind has one."""
+        """Drops the fields that clients cannot set, and starts the generation if the kind has one."""
         self._forget_empty_lists(value)
         for name in self._reset_fields.create:
             value.pop(name, None)
@@ -152,7 +152,7 @@ class BuiltinStrategy:
         self._rules.create(value, operation)
 
     def prepare_update(self, value: Json, old: Json, operation: Operation) -> None:
-        """Puts back what the object's own path does not take, and counts the generation where the kind has one."""
+        """Restores the fields that the object's own path does not accept, and counts the generation if the kind has one."""
         self._forget_empty_lists(value)
         self._written.reset(value, old)
         self._rules.update(value, old, operation)
@@ -160,7 +160,7 @@ class BuiltinStrategy:
             count_generation(value, old, labels=self._rules.counts_labels, annotations=self._rules.counts_annotations)
 
     def validate_create(self, value: Json) -> list[Cause]:
-        """Every fault, or the first of very many."""
+        """Returns the faults, at most `MOST_CAUSES`."""
         rules = self._rules
         metadata = [
             *metadata_faults(value, namespaced=self._namespaced, name_faults=rules.name_faults),
@@ -170,7 +170,7 @@ class BuiltinStrategy:
         return [*metadata, *others] if rules.checks_metadata or not others else others
 
     def validate_update(self, value: Json, old: Json) -> list[Cause]:
-        """Every fault, immutable fields included."""
+        """Returns the faults, changed immutable fields included."""
         return [
             *metadata_update_faults(value, old),
             *self._finalizer_faults(value),
@@ -184,19 +184,19 @@ class BuiltinStrategy:
         yield from self._rules.check_update(value, old)
 
     def warnings(self, value: Json, old: Json | None) -> list[str]:
-        """What the client should know."""
+        """Returns the warnings for the client."""
         return list(islice(self._rules.warnings(value, old), _MOST_WARNINGS))
 
     def grace_seconds(self, value: Json, asked: int | None) -> int:
-        """How long a deletion waits."""
+        """Returns the grace period of a deletion."""
         return self._rules.grace_seconds(value, asked)
 
     def selectable_fields(self, value: Json) -> Mapping[str, str]:
-        """What field selectors may name."""
+        """Returns the fields that field selectors can name."""
         return self._rules.fields(value)
 
     def cells(self, value: Json) -> list[Any]:
-        """The cells of its row."""
+        """Returns the cells of the object's row."""
         return self._rows.of(value)
 
     def _finalizer_faults(self, value: Json) -> list[Cause]:
@@ -214,22 +214,22 @@ class BuiltinStrategy:
 
 
 class BuiltinStatusStrategy(BuiltinStrategy):
-    """The same kind through its `status`."""
+    """The strategy of the `status` subresource of a built-in kind."""
 
     def prepare_create(self, value: Json, operation: Operation) -> None:
-        """A status is never created on its own."""
+        """Does nothing: a status is never created on its own."""
 
     def prepare_update(self, value: Json, old: Json, operation: Operation) -> None:
-        """Takes the status, and of the metadata what the kind lets through."""
+        """Takes the status, and the metadata that the kind accepts."""
         self._written.reset(value, old)
         self._rules.update_status(value, old, operation)
 
     def warnings(self, value: Json, old: Json | None) -> list[str]:  # noqa: ARG002 - the contract's
-        """Who writes a status does not answer for the rest."""
+        """Returns none: a writer of the status is not warned about the spec."""
         return []
 
     def validate_update(self, value: Json, old: Json) -> list[Cause]:
-        """Metadata, and what Kubernetes knows of the status: most of it is the business of whoever writes it."""
+        """Checks the metadata, and the fields of the status that Kubernetes checks."""
         return [*metadata_update_faults(value, old), *self._rules.check_status(value, old)]
 
 
@@ -238,7 +238,7 @@ def _immutable(path: str, sent: Any, stored: Any) -> list[Cause]:
 
 
 def _holder(value: Json, way: tuple[str, ...]) -> tuple[Json | None, str]:
-    """What holds the last part of the way, if it is there."""
+    """Returns the object that holds the last element of the path, if there is one."""
     if not way:
         return None, ""
     found: Any = value

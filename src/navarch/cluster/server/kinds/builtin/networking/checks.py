@@ -157,7 +157,7 @@ def _check_slice_ports(ports: Any) -> Iterator[Cause]:
 
 
 def check_slice_update(value: Json, old: Json) -> Iterator[Cause]:
-    """What its addresses are never changes; endpoints that were taken once are not looked at again."""
+    """Refuses a changed address type; checks endpoints only if they changed."""
     if (value.get("endpoints") or []) != (old.get("endpoints") or []):
         yield from check_new_slice(value)
     yield from immutable_faults(value.get("addressType"), old.get("addressType"), "addressType")

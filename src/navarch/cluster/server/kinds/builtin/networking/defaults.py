@@ -33,7 +33,7 @@ def default_service(value: Json) -> None:
 
 
 def needs_health_port(spec: Json) -> bool:
-    """Whether a load balancer has to know which nodes have a pod of the Service."""
+    """Tells whether a Service needs a health check port: a load balancer that routes to nodes with local endpoints."""
     return spec.get("type") == "LoadBalancer" and spec.get("externalTrafficPolicy") == "Local"
 
 

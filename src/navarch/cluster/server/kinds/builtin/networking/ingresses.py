@@ -47,7 +47,7 @@ def check_ingress(value: Json) -> Iterator[Cause]:
 
 
 def check_new_ingress(value: Json) -> Iterator[Cause]:
-    """What a new Ingress may say in two ways, it says alike."""
+    """Refuses a new Ingress whose annotation and field name different classes."""
     noted, chosen = (value["metadata"].get("annotations") or {}).get(_CLASS), value["spec"].get("ingressClassName")
     if noted is not None and chosen is not None and noted != chosen:
         yield invalid(f"annotations.{_CLASS}", noted, "must match `ingressClassName` when both are specified")
@@ -62,7 +62,7 @@ def ingress_warnings(value: Json, old: Json | None) -> list[str]:
 
 
 def check_ingress_status(value: Json, _old: Json) -> Iterator[Cause]:
-    """Where its traffic comes in."""
+    """Checks the load balancer status of an Ingress."""
     balancer = (value.get("status") or {}).get("loadBalancer") or {}
     for index, each in enumerate(balancer.get("ingress") or ()):
         place = f"status.loadBalancer.ingress[{index}]"

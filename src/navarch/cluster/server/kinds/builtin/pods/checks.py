@@ -32,7 +32,7 @@ def check_pod(pod: Json) -> Iterator[Cause]:
 
 
 def _check_images(spec: Json) -> Iterator[Cause]:
-    """What templates may have, and no pod."""
+    """Refuses image names with surrounding spaces, which templates may have."""
     for name in (*_CONTAINER_LISTS, "ephemeralContainers"):
         for index, container in enumerate(spec.get(name) or ()):
             image = container.get("image", "")
@@ -100,12 +100,12 @@ def _toleration(toleration: Json) -> bytes:
 
 
 def _canonical(value: Json) -> bytes:
-    """The same bytes for equal values, to look them up by: a pod may have thousands."""
+    """Returns equal bytes for equal values, as a key: a pod may have thousands of tolerations."""
     return msgspec.json.encode(value, order="deterministic")
 
 
 def _fixed(spec: Json, before: Json) -> Json:
-    """What may not change of a spec: the rest is taken from the old one."""
+    """Returns the spec with all mutable fields set to their old values."""
     fixed: Json = {**spec}
     for name in _CONTAINER_LISTS:
         fixed[name] = [{**each, "image": ""} for each in spec.get(name) or ()]

@@ -25,7 +25,7 @@ _ENDED = frozenset({"Succeeded", "Failed"})
 
 
 class _Summary(msgspec.Struct):
-    """What a pod's containers say together."""
+    """The summary of a pod's containers."""
 
     reason: str
     ready: int = 0
@@ -73,7 +73,7 @@ def _summary(spec: Json, status: Json) -> _Summary:
 
 
 def _add_init_containers(summary: _Summary, spec: Json, status: Json) -> bool:
-    """Whether the pod is still waiting for one of them."""
+    """Adds the init containers; returns True while the pod waits for one of them."""
     inits = spec.get("initContainers") or ()
     restartable = _restartable(spec)
     for index, each in enumerate(status.get("initContainerStatuses") or ()):

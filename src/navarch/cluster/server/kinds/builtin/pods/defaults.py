@@ -36,7 +36,7 @@ def default_pod(pod: Json) -> None:
 
 
 def default_pod_spec(spec: Json) -> None:
-    """What pods and templates have in common."""
+    """Sets the defaults that pods and pod templates share."""
     spec.setdefault("dnsPolicy", "ClusterFirst")
     spec.setdefault("restartPolicy", "Always")
     spec.setdefault("securityContext", {})

@@ -45,7 +45,7 @@ def _grace(spec: Json) -> int:
 
 
 def qos_class(spec: Json) -> str:
-    """How well a pod is treated when a node runs out of something."""
+    """Returns the QoS class: Guaranteed, Burstable or BestEffort."""
     if (spec.get("resources") or {}).get("limits") or (spec.get("resources") or {}).get("requests"):
         return _qos_of([spec["resources"]])
     return _qos_of([container.get("resources") or {} for container in containers_of(spec)])
@@ -75,7 +75,7 @@ _GRACE_SECONDS: Final = 30
 
 
 def pod_fields(value: Json) -> Mapping[str, str]:
-    """Where a pod runs, how, and how it does."""
+    """Returns the selectable fields of a pod."""
     spec, status = value.get("spec") or {}, value.get("status") or {}
     addresses = [each.get("ip", "") for each in status.get("podIPs") or ()]
     return {
@@ -89,7 +89,7 @@ def pod_fields(value: Json) -> Mapping[str, str]:
 
 
 def pod_grace_seconds(value: Json, asked: int | None) -> int:
-    """What was asked for, else what the pod says; nothing if no node has to stop it."""
+    """Returns the requested grace period or the pod's own; 0 if no node runs the pod."""
     spec = value.get("spec") or {}
     if not spec.get("nodeName") or (value.get("status") or {}).get("phase") in _ENDED:
         return 0

@@ -40,7 +40,7 @@ _SIGNALS: Final[dict[str, list[str]]] = {
     ),
     "windows": ["SIGKILL", "SIGTERM"],
 }
-"""Which there are depends on the system; a node knows no others."""
+"""The stop signals of each operating system."""
 
 
 def check_os(system: Json | None, path: str) -> Iterator[Cause]:
@@ -143,7 +143,7 @@ def _check_security(context: Json, path: str) -> Iterator[Cause]:
 
 
 def check_tolerations(tolerations: Any, path: str) -> Iterator[Cause]:
-    """What taints a pod bears."""
+    """Checks tolerations."""
     for index, each in enumerate(tolerations):
         place = f"{path}[{index}]"
         operator, effect = each.get("operator"), each.get("effect")

@@ -24,7 +24,7 @@ _HUGE_PAGES: Final = ("limits.hugepages-", "requests.hugepages-")
 
 
 def check_mode(source: Json, field: str, path: str) -> Iterator[Cause]:
-    """Who may read a file, or all of them."""
+    """Checks a file mode."""
     mode = source.get(field)
     if mode is not None and not 0 <= mode <= _HIGHEST_MODE:
         yield invalid(f"{path}.{field}", mode, "must be a number between 0 and 0777 (octal), both inclusive")
@@ -107,7 +107,7 @@ def check_projected(projected: Json, path: str) -> Iterator[Cause]:
 
 
 def _paths(kind: str, part: Json) -> list[str]:
-    """Where a source says that its files are; the server does not compare those of tokens."""
+    """Returns the paths of the files of a source; paths of tokens are not compared."""
     if kind in {*_OF_KEYS, "downwardAPI"}:
         return [item["path"] for item in part.get("items") or () if item.get("path")]
     if kind == "podCertificate":

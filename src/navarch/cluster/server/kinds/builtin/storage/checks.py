@@ -52,7 +52,7 @@ def check_claim(value: Json) -> Iterator[Cause]:
 
 
 def _check_source(source: Json, path: str) -> Iterator[Cause]:
-    """What a claim begins with."""
+    """Checks the data source of a claim."""
     for name in ("name", "kind"):
         if not source.get(name):
             yield required(f"{path}.{name}")
@@ -84,7 +84,7 @@ def claim_warnings(value: Json, _: Json | None) -> list[str]:
 
 
 def check_claim_status(value: Json, _old: Json) -> Iterator[Cause]:
-    """How much was given."""
+    """Checks the capacity in the status of a claim."""
     for name, amount in ((value.get("status") or {}).get("capacity") or {}).items():
         if (found := Quantity(amount).value) < 0:
             yield invalid(f"status.capacity[{name}]", found, "must be a valid resource quantity")
@@ -182,7 +182,7 @@ def _check_volume_source(spec: Json) -> Iterator[Cause]:
 
 
 def check_volume_update(value: Json, old: Json) -> Iterator[Cause]:
-    """Where a volume comes from never changes."""
+    """Refuses a changed volume source."""
     spec, before = value["spec"], old["spec"]
     sources = (spec.keys() | before.keys()) - _VOLUME_FIELDS
     if any(spec.get(name) != before.get(name) for name in sources):
@@ -225,6 +225,6 @@ def _check_topologies(terms: list[Json]) -> Iterator[Cause]:
 
 
 def check_storage_class_update(value: Json, old: Json) -> Iterator[Cause]:
-    """What a class makes never changes."""
+    """Refuses changes of a StorageClass' immutable fields."""
     for name in ("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"):
         yield from immutable_faults(value.get(name), old.get(name), name)

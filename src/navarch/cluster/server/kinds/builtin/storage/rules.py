@@ -30,7 +30,7 @@ from navarch.cluster.server.objects.types import Operation
 from navarch.cluster.server.wire.request import Json
 
 _SOURCES: Final = frozenset({("PersistentVolumeClaim", ""), ("VolumeSnapshot", "snapshot.storage.k8s.io")})
-"""What the older of the two ways may name."""
+"""The kinds that `dataSource` can name."""
 
 
 def create_claim(value: Json, _: Operation) -> None:

@@ -142,7 +142,7 @@ def _amounts(given: Json) -> dict[str, Quantity]:
 
 
 def _placed(attributes: Attributes, spec: Json, scheduling: Json) -> Json:
-    """Where the pod may go: it must not ask for something else than its class does."""
+    """Merges the node selector of the class into the pod's; refuses a contradiction."""
     selector = dict(spec.get("nodeSelector") or {})
     for key, wanted in (scheduling.get("nodeSelector") or {}).items():
         if (own := selector.get(key, wanted)) != wanted:

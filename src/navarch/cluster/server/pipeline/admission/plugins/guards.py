@@ -21,7 +21,7 @@ _IMMORTAL: Final = frozenset({"default", "kube-system", "kube-public"})
 
 
 class NamespaceLifecycle:
-    """Refuses what needs a namespace that is not there, and the deletion of those that Kubernetes cannot do without."""
+    """Refuses writes to missing and terminating namespaces, and the deletion of Kubernetes' own namespaces."""
 
     def __init__(self, find: FindNamespace) -> None:
         self._find = find
@@ -107,7 +107,7 @@ class CertificatePlugin:
 
 
 def _issues(value: Json, old: Json) -> bool:
-    """Whether a certificate is given out, or it is said that none will be."""
+    """Tells whether an update issues a certificate or fails the request."""
     now, before = value.get("status") or {}, old.get("status") or {}
     return now.get("certificate") != before.get("certificate") or _failures(now) != _failures(before)
 
@@ -117,7 +117,7 @@ def _failures(status: Json) -> list[Json]:
 
 
 def _check_subject(attributes: Attributes, value: Json) -> None:
-    """Nobody becomes one of those who may do everything by a certificate."""
+    """Refuses a client certificate for the group system:masters."""
     if value["spec"]["signerName"] != _CLIENT_SIGNER:
         return
     from cryptography import x509  # noqa: PLC0415 - few ask for certificates

@@ -155,7 +155,7 @@ def _claim_faults(limits: list[Json], claim: Json) -> Iterator[str]:
 
 
 class _LimitBounds:
-    """What one limit says, read once for all containers."""
+    """The bounds of one limit, parsed once for all containers."""
 
     def __init__(self, limit: Json) -> None:
         self._kind = limit["type"]

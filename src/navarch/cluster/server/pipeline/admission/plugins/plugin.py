@@ -17,11 +17,11 @@ Resources = frozenset[tuple[str, str]]
 
 
 class MutatingPlugin(Protocol):
-    """A part that may change objects of some resources, in place."""
+    """A plug-in that changes objects of some resources, in place."""
 
     @property
     def resources(self) -> Resources:
-        """Those it looks at."""
+        """The resources that the plug-in sees."""
         ...
 
     async def change(self, attributes: Attributes, value: Json) -> None:
@@ -30,11 +30,11 @@ class MutatingPlugin(Protocol):
 
 
 class ValidatingPlugin(Protocol):
-    """A part that may refuse what happens to objects of some resources."""
+    """A plug-in that refuses writes of some resources."""
 
     @property
     def resources(self) -> Resources:
-        """Those it looks at."""
+        """The resources that the plug-in sees."""
         ...
 
     async def check(self, attributes: Attributes) -> None:
@@ -43,7 +43,7 @@ class ValidatingPlugin(Protocol):
 
 
 class ObjectReadingPlugin:
-    """What a part begins with that looks at stored objects before it decides."""
+    """The base of plug-ins that read stored objects."""
 
     def __init__(self, objects: ObjectReader) -> None:
         self._objects = objects
@@ -53,7 +53,7 @@ _Part = TypeVar("_Part", MutatingPlugin, ValidatingPlugin)
 
 
 class PluginTable:
-    """Asks those parts that look at the resource of a request, in their order; creations and updates only."""
+    """Calls the plug-ins of a request's resource, in their order; only for creations and updates."""
 
     def __init__(self, mutating: Sequence[MutatingPlugin], validating: Sequence[ValidatingPlugin]) -> None:
         self._mutating = _by_resource(mutating)

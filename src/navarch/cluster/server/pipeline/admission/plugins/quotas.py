@@ -16,7 +16,7 @@ from navarch.errors import InvalidValueError
 
 _PODS: Final = ("", "pods")
 _GROWING: Final = frozenset({("", "services"), ("", "persistentvolumeclaims")})
-"""What can come to use more while it is there."""
+"""Resources whose updates can use more."""
 _ATTEMPTS: Final = 20
 
 
@@ -77,7 +77,7 @@ class ResourceQuotas:
 
 
 def _wanted(attributes: Attributes) -> Amounts:
-    """What the object uses more than it did."""
+    """Returns the additional usage of the object."""
     resource, value = attributes.resource, attributes.value or {}
     kind = (resource.group, resource.plural)
     if attributes.operation == "CREATE":
@@ -94,12 +94,12 @@ def _wanted(attributes: Attributes) -> Amounts:
 
 
 def _is_limited(pod: Json) -> bool:
-    """Whether it is to end some day: that decides to which scope it belongs."""
+    """Tells whether the pod has a deadline, which puts it into the scope Terminating."""
     return (pod.get("spec") or {}).get("activeDeadlineSeconds") is not None
 
 
 def _charged(attributes: Attributes, quota: Found, wanted: Amounts) -> dict[str, str]:
-    """What the quota says is used afterwards; refuses what is more than it has."""
+    """Returns the new `status.used`; refuses usage over the hard limit."""
     spec, status = quota.value.get("spec") or {}, quota.value.get("status") or {}
     resource, value = attributes.resource, attributes.value or {}
     name, hard = quota.value["metadata"]["name"], spec.get("hard") or {}

@@ -61,7 +61,7 @@ class ExistingPods:
         self._clock = clock
 
     async def warnings(self, namespace: str, enforced: LevelVersion) -> list[str]:
-        """What is to be told to who makes the namespace enforce that level; pods with the same violations are one line."""
+        """Returns the warnings for a newly enforced level; pods with the same violations share one line."""
         pods = self._catalog.find("", "v1", "pods")
         assert pods is not None, "expected the server to serve pods"
         stored = _prioritized((await self._registry.storage.page(pods.prefix(namespace))).items)
@@ -131,7 +131,7 @@ _TEMPLATES: Final[dict[tuple[str, str], Callable[[Json], Json | None]]] = {
     ("batch", "jobs"): _spec_template,
     ("batch", "cronjobs"): lambda value: _spec_template((value.get("spec") or {}).get("jobTemplate") or {}),
 }
-"""Where workloads have the template of their pods."""
+"""The pod template of each workload kind."""
 
 
 class PodSecurity:
@@ -197,14 +197,14 @@ class PodSecurity:
 
 
 def _is_stricter(wanted: LevelVersion, before: LevelVersion) -> bool:
-    """Whether pods that were admitted may violate what is enforced from now on."""
+    """Tells whether admitted pods may violate the newly enforced level."""
     if wanted.level == Level.PRIVILEGED or wanted == before:
         return False
     return wanted.minor != before.minor or wanted.level > before.level
 
 
 def _is_significant(spec: Json, old: Json) -> bool:
-    """Whether an update of a pod runs something that was not checked before: another image, or another container."""
+    """Tells whether an update of a pod adds an image or a container that was not checked."""
     for field in ("containers", "initContainers"):
         images, before = ([each.get("image") for each in pod.get(field) or ()] for pod in (spec, old))
         if images != before:

@@ -64,7 +64,7 @@ def named(what: str, names: list[str]) -> str:
 
 
 class Setters:
-    """Whose security context has a forbidden value: the pod's own, and those of its containers, with these values."""
+    """Collects the security contexts with a forbidden value: the pod's and its containers', with the values."""
 
     def __init__(self) -> None:
         self.has_pod = False
@@ -122,7 +122,7 @@ def unless_in_user_namespace(check: Check) -> Check:
 
 
 def bad_profile_types(pod: Json, field: str) -> Setters:
-    """Who has a seccomp or AppArmor profile of another type than `PROFILE_TYPES`."""
+    """Collects the security contexts whose seccomp or AppArmor profile has a type outside `PROFILE_TYPES`."""
     found = Setters()
     for container, context in security_contexts(pod):
         profile = context.get(field)

@@ -25,7 +25,7 @@ _LARGEST_INT: Final = 2**63 - 1
 
 
 class Level(IntEnum):
-    """How much a policy forbids; a greater level forbids all that a lesser one does."""
+    """A level; a greater level forbids everything that a lesser one forbids."""
 
     PRIVILEGED = 0
     BASELINE = 1
@@ -53,7 +53,7 @@ PRIVILEGED: Final = LevelVersion(Level.PRIVILEGED)
 
 
 class LevelPolicy(NamedTuple):
-    """What a namespace demands of its pods: `enforce` refuses, `audit` records, `warn` warns."""
+    """The levels of a namespace: `enforce` refuses, `audit` records, `warn` warns."""
 
     enforce: LevelVersion = PRIVILEGED
     audit: LevelVersion = PRIVILEGED
@@ -61,7 +61,7 @@ class LevelPolicy(NamedTuple):
 
     @property
     def is_privileged(self) -> bool:
-        """Whether it demands nothing."""
+        """Tells whether every level is privileged."""
         return all(each.level == Level.PRIVILEGED for each in self)
 
 
@@ -219,7 +219,7 @@ _NEWEST: Final = max(first for control in CONTROLS for first, _ in control.revis
 
 
 def violations(wanted: LevelVersion, pod: Json) -> list[ControlViolation]:
-    """What a pod, or a pod template, violates of a level."""
+    """Returns the violations of a level by a pod or pod template."""
     minor = _NEWEST if wanted.minor is None else min(wanted.minor, _NEWEST)
     found = [check(pod) for check in _checks(wanted.level, minor)]
     return [each for each in found if each is not None]

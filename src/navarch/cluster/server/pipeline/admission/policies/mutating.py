@@ -132,7 +132,7 @@ def _mutation(document: Json, environment: Mapping[str, cel.CelType]) -> _Applic
 
 
 def _evaluated(expression: Expression, variables: Mapping[str, object], budget: cel.CostBudget) -> object:
-    """What the expression builds. What occurs in it more than once counts as often, since a copy is made of each."""
+    """Returns the value that the expression builds; each repeated value is charged, since it is copied."""
     try:
         built = expression.evaluate(variables, budget)
         budget.charge(nodes_of(built))
@@ -152,7 +152,7 @@ def _operation(built: object) -> Json:
 
 
 def _plain(value: Any) -> Any:
-    """What was built, as JSON has it."""
+    """Returns the built value as JSON."""
     if isinstance(value, dict):
         return {str(name): _plain(each) for name, each in value.items()}
     return [_plain(each) for each in value] if isinstance(value, list) else value
@@ -177,7 +177,7 @@ def _misnamed(value: object, expected: str) -> Iterator[str]:
 
 
 def _atomics(value: Any, shape: Shape, path: str) -> Iterator[str]:
-    """Where something would be replaced as a whole, which is seldom meant."""
+    """Finds atomic lists and maps, which an apply would replace as a whole."""
     if isinstance(value, dict):
         if not shape.by_member:
             yield path
@@ -196,7 +196,7 @@ _CONFIGURATION: Final = "failed to configure"
 
 
 class MutatingPolicies:
-    """All policies that are bound; `policies` and `bindings` are kept."""
+    """Applies all bound MutatingAdmissionPolicies."""
 
     def __init__(self, policies: ObjectLister, bindings: ObjectLister, judging: PolicyDeps) -> None:
         made = CompiledObjects(MutatingPolicy)
@@ -284,7 +284,7 @@ class MutatingPolicies:
 
 
 def _fit(value: Json, resource: ResourceType) -> None:
-    """What a policy made is taken as what a client sends: its types must fit, and it gets its defaults."""
+    """Checks and defaults the object of a policy like one from a client."""
     faults = resource.schema.faults(value)
     if faults:
         raise MutationError(f"error applying patch: {faults[0].message}")

@@ -44,7 +44,7 @@ class _Validation(NamedTuple):
         return None if condition.holds else PolicyFailure(self._said(variables, budget), self.reason)
 
     def _said(self, variables: Mapping[str, object], budget: cel.CostBudget) -> str:
-        """What its message expression makes, if that is one line of text; else its message, or itself."""
+        """Returns the result of the message expression if it is one line, else the message or the expression."""
         made = self._made(variables, budget)
         return made or self.message or f"failed expression: {self.expression.text.strip()}"
 
@@ -164,7 +164,7 @@ def _validation(document: Json, environment: Mapping[str, cel.CelType]) -> _Vali
 
 
 def matcher_of(document: Json, *, is_required: bool) -> Matcher:
-    """Which requests a policy, or one of its bindings, is about. A binding without rules takes all of its policy's."""
+    """Returns the matcher of a policy or binding. A binding without rules matches all requests of its policy."""
     rules = document.get("resourceRules")
     if not rules and not is_required:
         rules = None
@@ -191,7 +191,7 @@ def param_type(kind: Json, catalog: Catalog) -> ResourceType:
 async def params_of(
     reference: Json | None, resource: ResourceType, attributes: Attributes, objects: ObjectReader
 ) -> list[Json | None]:
-    """What `params` is, one after the other: null if the binding names none. Raises `NoParamsError`."""
+    """Returns the values of `params`: null if the binding names none. Raises `NoParamsError`."""
     if not reference:
         return [None]
     namespace = _namespace(reference, resource, attributes)
@@ -232,7 +232,7 @@ _T = TypeVar("_T")
 
 
 class PolicyDeps(msgspec.Struct, frozen=True):
-    """What it takes to judge by policies."""
+    """The parts of the server that policies need."""
 
     objects: ObjectReader
     equivalents: Equivalents
@@ -240,12 +240,12 @@ class PolicyDeps(msgspec.Struct, frozen=True):
     authorizer: RbacAuthorizer
 
     async def namespace_of(self, attributes: Attributes) -> Json | None:
-        """What `namespaceObject` is."""
+        """Returns the value of `namespaceObject`."""
         return await self.find_namespace(attributes.namespace) if attributes.namespace else None
 
 
 class PolicyBinding(NamedTuple):
-    """Where a policy holds; `actions` are those of a validating one."""
+    """A binding of a policy; `actions` are those of a validating policy."""
 
     name: str
     matcher: Matcher
@@ -278,7 +278,7 @@ def _binding(document: Json) -> PolicyBinding:
 async def params_for(
     param_kind: Json | None, binding: PolicyBinding, attributes: Attributes, judging: PolicyDeps
 ) -> list[Json | None]:
-    """What `params` is, one after the other. Raises `UnknownParamKindError` and `NoParamsError`."""
+    """Returns the values of `params`. Raises `UnknownParamKindError` and `NoParamsError`."""
     if param_kind is None:
         return [None]
     resource = param_type(param_kind, judging.objects.catalog)

@@ -107,7 +107,7 @@ class ValidatingPolicies:
 
 
 def is_never_judged(attributes: Attributes) -> bool:
-    """Whether policies have nothing to say, since judging would ask the same question again."""
+    """Tells whether policies skip the resource, because a CEL authorizer check would recurse."""
     return (attributes.resource.group, attributes.resource.plural) in _NEVER_JUDGED
 
 

@@ -49,7 +49,7 @@ _HARMLESS: Final = frozenset({"None", "NoneOnDryRun"})
 
 
 class WebhookDeps(msgspec.Struct, frozen=True):
-    """What it takes to ask webhooks."""
+    """The parts of the server that webhooks need."""
 
     caller: WebhookClient
     equivalents: Equivalents
@@ -68,9 +68,9 @@ class AdmissionWebhook(NamedTuple):
     authority: str
     seconds: int
     fails: bool
-    """Whether a request is refused if the webhook gives no answer."""
+    """A failed call refuses the request."""
     is_harmless: bool
-    """Whether it may be asked about a dry run."""
+    """The webhook can be called for a dry run."""
     is_asked_again: bool
     is_mutating: bool
 
@@ -238,7 +238,7 @@ async def _patched(hook: AdmissionWebhook, attributes: Attributes, shown: Shown,
 
 
 def _fit(value: Json, resource: ResourceType) -> None:
-    """What a webhook made is read as what a client sends: types must fit, and unknown fields are gone."""
+    """Checks the patched object like one from a client: types must fit, and unknown fields are dropped."""
     if value.get("apiVersion") != resource.api_version or value.get("kind") != resource.kind:
         said = f"{value.get('apiVersion')}, Kind={value.get('kind')}"
         raise internal_error(f"expected {resource.api_version}, Kind={resource.kind}, got {said}")
