@@ -10,8 +10,6 @@ import msgspec
 from navarch.cluster.server.wire.request import Json, User
 from navarch.errors import Cause
 
-__all__ = ["Catalog", "Column", "Operation", "ResourceType", "Schema", "Strategy", "Subresource"]
-
 
 class Operation(msgspec.Struct, frozen=True, kw_only=True):
     """What a strategy may want to know about the request it is called for."""
@@ -118,6 +116,13 @@ class Subresource(msgspec.Struct, frozen=True, kw_only=True):
     strategy: Strategy | None = None
 
 
+class FieldReset(msgspec.Struct, frozen=True):
+    """Fields that a write leaves as they were, as trees of FieldsV1: those `excluded`, or all but `only` some."""
+
+    excluded: Mapping[str, Any]
+    only: Mapping[str, Any] | None = None
+
+
 class ResourceType(msgspec.Struct, frozen=True, kw_only=True):
     """One resource in one version."""
 
@@ -153,6 +158,8 @@ class ResourceType(msgspec.Struct, frozen=True, kw_only=True):
     """The revision since which objects are stored in the shape of today's schema."""
     mark_deleted: Callable[[Json], None] | None = None
     """Adds to an object that is marked for deletion what its kind adds: a finalizer, a condition."""
+    reset_fields: Mapping[str, FieldReset] = msgspec.field(default_factory=dict)
+    """By subresource ("" is the object itself) of a built-in kind: the fields that the manager of a write does not own."""
     deprecation: str = ""
     """What clients of a deprecated version are warned of."""
 

@@ -16,10 +16,10 @@ from navarch.cluster.server.kinds.builtin.creating import mark_namespace_deleted
 from navarch.cluster.server.kinds.builtin.kinds import rules_of
 from navarch.cluster.server.kinds.builtin.parts import PARTS
 from navarch.cluster.server.kinds.builtin.prefixes import storage_prefix
+from navarch.cluster.server.kinds.builtin.reset_fields import RESET_FIELDS, ResetFields, field_resets
 from navarch.cluster.server.kinds.builtin.schema import schema_of
 from navarch.cluster.server.kinds.builtin.strategy import BuiltinStrategy, StatusStrategy
 from navarch.cluster.server.objects.types import Column, ResourceType, Subresource
-from navarch.cluster.server.reset_fields import RESET_FIELDS, ResetFields
 from navarch.cluster.server.wire.request import Json
 from navarch.k8s.published import published
 
@@ -157,6 +157,7 @@ def _resource_type(found: _Found, ages: Ages, addresses: ServiceAddresses) -> Re
         create_on_update=plural in _CREATED_BY_UPDATES,
         returns_deleted=plural in _RETURNED,
         convert=converter_of(group, plural),
+        reset_fields=field_resets(group, kind),
         mark_deleted=mark_namespace_deleted if plural == "namespaces" else None,
     )
 

@@ -8,11 +8,11 @@ from typing import Any
 
 from navarch.cluster.server.kinds.builtin.cells.rows import Rows
 from navarch.cluster.server.kinds.builtin.checks.common import finalizer_name
+from navarch.cluster.server.kinds.builtin.reset_fields import ResetFields
 from navarch.cluster.server.kinds.builtin.rules import Rules
 from navarch.cluster.server.kinds.builtin.schema import BuiltinSchema
 from navarch.cluster.server.objects.metadata import immutable_faults, metadata_faults, metadata_update_faults
 from navarch.cluster.server.objects.types import Operation
-from navarch.cluster.server.reset_fields import ResetFields
 from navarch.cluster.server.wire.request import Json
 from navarch.cluster.server.wire.status_errors import MOST_CAUSES
 from navarch.errors import Cause

@@ -9,7 +9,7 @@ from typing import Any, Final, Protocol
 import msgspec
 from msgspec.structs import replace
 
-from navarch.cluster.server.objects.fields.resets import Reset, reset_of
+from navarch.cluster.server.objects.fields.resets import NO_RESET, Reset, compiled_resets, custom_resets
 from navarch.cluster.server.objects.fields.shapes import META, REFERENCE, Shape, Shapes
 from navarch.cluster.server.objects.types import Catalog, ResourceType
 from navarch.cluster.server.wire.request import Json
@@ -45,10 +45,9 @@ class KindShape(msgspec.Struct, kw_only=True):
     zero: Json = msgspec.field(default_factory=dict)
     """An object in which nothing is set, as the server sees it: some members are there nevertheless."""
     is_custom: bool = False
-    has_status: bool = True
     versions: Versions | None = None
     convert: Callable[[Json, str], Json] | None = None
-    resets: dict[str, Reset] = msgspec.field(default_factory=dict)
+    resets: Mapping[str, Reset] = msgspec.field(default_factory=dict)
 
     @property
     def api_version(self) -> str:
@@ -65,12 +64,7 @@ class KindShape(msgspec.Struct, kw_only=True):
 
     def reset(self, subresource: str) -> Reset:
         """The fields that a writer of the subresource ("" for the object itself) cannot own."""
-        found = self.resets.get(subresource)
-        if found is None:
-            found = self.resets[subresource] = reset_of(
-                self.group, self.kind, subresource, is_custom=self.is_custom, has_status=self.has_status
-            )
-        return found
+        return self.resets.get(subresource, NO_RESET)
 
 
 @cache
@@ -98,7 +92,7 @@ def custom_shape(
         root=root,
         zero={"metadata": {}},
         is_custom=True,
-        has_status=has_status,
+        resets=custom_resets(has_status=has_status),
     )
 
 
@@ -162,4 +156,6 @@ def _compiled(resource: ResourceType, document: Mapping[str, Any]) -> KindShape:
     names = (resource.group, resource.version, resource.kind)
     if resource.is_custom:
         return custom_shape(*names, document, has_status="status" in resource.subresources)
-    return replace(builtin_shape(*names, document), zero=resource.schema.zero())
+    return replace(
+        builtin_shape(*names, document), zero=resource.schema.zero(), resets=compiled_resets(resource.reset_fields)
+    )

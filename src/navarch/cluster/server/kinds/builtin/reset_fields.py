@@ -13,9 +13,8 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
+from navarch.cluster.server.objects.types import FieldReset
 from navarch.cluster.server.wire.request import Json
-
-__all__ = ["RESET_FIELDS", "ResetFields", "Written", "custom_reset_fields"]
 
 Paths = tuple[str, ...]
 """Members of an object, and members of these: `spec`, `metadata.labels`."""
@@ -200,11 +199,59 @@ RESET_FIELDS: Final[Mapping[tuple[str, str], ResetFields]] = {
 }
 """By group and kind: every built-in kind that is stored."""
 
-_CUSTOM_WITH_STATUS: Final = ResetFields(
-    create=("status",), paths={"": Written(keeps=("status",)), "status": Written(only=("status",))}
-)
+_LEAF: Final[Json] = {}
+_SPEC_TREE: Final = "f:spec"
+_STATUS_TREE: Final = "f:status"
+_SIGNING_REQUEST: Final = ("certificates.k8s.io", "CertificateSigningRequest")
+_METADATA_AND_SPEC: Final[Mapping[str, Any]] = {"f:metadata": _LEAF, _SPEC_TREE: _LEAF}
+_DECLARED: Final[Mapping[tuple[str, str, str], Mapping[str, Any]]] = {
+    **{
+        (group, kind, "status"): _METADATA_AND_SPEC
+        for group, kind in (
+            ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"),
+            ("apiregistration.k8s.io", "APIService"),
+            ("flowcontrol.apiserver.k8s.io", "FlowSchema"),
+            ("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration"),
+            ("networking.k8s.io", "ServiceCIDR"),
+            ("resource.k8s.io", "ResourceClaim"),
+            ("storage.k8s.io", "VolumeAttachment"),
+        )
+    },
+    ("", "Namespace", ""): {_STATUS_TREE: _LEAF},
+    ("", "Pod", "status"): {
+        "f:metadata": {"f:deletionTimestamp": _LEAF, "f:ownerReferences": _LEAF},
+        _SPEC_TREE: _LEAF,
+    },
+    (*_SIGNING_REQUEST, "status"): {_SPEC_TREE: _LEAF, _STATUS_TREE: {"f:conditions": _LEAF}},
+    ("networking.k8s.io", "ServiceCIDR", ""): {},
+}
+"""What some kinds declare otherwise than they do it."""
+_RESIZED: Final[Mapping[str, Any]] = {"*": {"f:resizePolicy": _LEAF, "f:resources": _LEAF}}
+_ONLY: Final[Mapping[tuple[str, str, str], Mapping[str, Any]]] = {
+    ("", "Pod", "ephemeralcontainers"): {"f:spec": {"f:ephemeralContainers": _LEAF}},
+    ("", "Pod", "resize"): {"f:spec": {"f:containers": _RESIZED, "f:initContainers": _RESIZED}},
+}
 
 
-def custom_reset_fields(*, has_status: bool) -> ResetFields:
-    """The row of a custom kind."""
-    return _CUSTOM_WITH_STATUS if has_status else _PLAIN
+def field_resets(group: str, kind: str) -> dict[str, FieldReset]:
+    """Returns the fields of a kind that no manager owns, by subresource; "" is the object itself."""
+    row = RESET_FIELDS.get((group, kind), _PLAIN)
+    declared = [name for own_group, own_kind, name in (*_DECLARED, *_ONLY) if (own_group, own_kind) == (group, kind)]
+    return {
+        name: FieldReset(_DECLARED.get((group, kind, name), _tree(row.of(name).keeps)), _ONLY.get((group, kind, name)))
+        for name in {*row.paths, *declared}
+    }
+
+
+def _tree(paths: tuple[str, ...]) -> Json:
+    """Paths as a set of fields.
+
+    >>> _tree(("spec", "metadata.labels"))
+    {'f:spec': {}, 'f:metadata': {'f:labels': {}}}
+    """
+    tree: Json = {}
+    for path in paths:
+        name, _, rest = path.partition(".")
+        below = tree.get(f"f:{name}", {})
+        tree[f"f:{name}"] = {**below, **_tree((rest,))} if rest else _LEAF
+    return tree
