@@ -13,7 +13,7 @@ from cluster.admission.engines import APPLY, MERGE, Ours, ours
 from cluster.admission.hooks import HookServer, patching, saying, serving, silent
 from cluster.admission.webhook_cases import CONFIGMAPS, ROOT
 from navarch._base.clock import ManualClock
-from navarch.cluster.server.pipeline.admission.webhooks.places import Address
+from navarch.cluster.server.wire.webhook_client import ServiceEndpoint
 
 Json = dict[str, Any]
 
@@ -243,9 +243,9 @@ async def test_a_service_is_reached_where_the_embedder_says(tmp_path: Path) -> N
     """The certificate must still be the service's."""
     async with serving(tmp_path, host="hook.default.svc") as server:
 
-        async def resolve(namespace: str, name: str, port: int) -> Address:
+        async def resolve(namespace: str, name: str, port: int) -> ServiceEndpoint:
             assert (namespace, name, port) == ("default", "hook", 443)
-            return Address("127.0.0.1", server.port)
+            return ServiceEndpoint("127.0.0.1", server.port)
 
         async with ours(resolve=resolve) as engine:
             client = {"service": {"namespace": "default", "name": "hook", "path": "/v"}, "caBundle": server.bundle}

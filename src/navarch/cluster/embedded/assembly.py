@@ -14,7 +14,7 @@ from navarch.cluster.embedded.storage_probe import StorageProbe
 from navarch.cluster.server.kinds.builtin import builtin_types
 from navarch.cluster.server.kinds.builtin.addresses import ServiceAddresses
 from navarch.cluster.server.kinds.builtin.event_expiry import EventExpiry
-from navarch.cluster.server.kinds.custom import Conversion, ConversionWebhooks, CustomKinds, scale
+from navarch.cluster.server.kinds.custom import Conversion, ConversionWebhooks
 from navarch.cluster.server.objects.registry import Registry
 from navarch.cluster.server.objects.storage_reflector import Followers
 from navarch.cluster.server.objects.types import Catalog
@@ -29,10 +29,9 @@ from navarch.cluster.server.pipeline.access import (
 )
 from navarch.cluster.server.pipeline.admission.objects import Objects
 from navarch.cluster.server.pipeline.admission.standard import StandardAdmission, Surroundings
-from navarch.cluster.server.pipeline.admission.webhooks.calling import Caller
 from navarch.cluster.server.pipeline.admission.webhooks.places import service_addresses
 from navarch.cluster.server.pipeline.audit.log import AuditLog
-from navarch.cluster.server.pipeline.endpoints.access import access_endpoints
+from navarch.cluster.server.pipeline.crd_controller import CrdController
 from navarch.cluster.server.pipeline.endpoints.call import Kernel
 from navarch.cluster.server.pipeline.publishing.discovery import Discovery
 from navarch.cluster.server.pipeline.publishing.health import STORAGE, HealthReport
@@ -44,8 +43,11 @@ from navarch.cluster.server.pipeline.publishing.task_metrics import TaskMetrics
 from navarch.cluster.server.pipeline.streams.endpoints import stream_endpoints
 from navarch.cluster.server.pipeline.streams.nodes import NO_NODES, Nodes
 from navarch.cluster.server.pipeline.subresources import BUILTIN_ENDPOINTS
+from navarch.cluster.server.pipeline.subresources.custom_scale import scale_custom
+from navarch.cluster.server.pipeline.subresources.reviews import access_endpoints
 from navarch.cluster.server.server import ApiServer, Page, Parts
 from navarch.cluster.server.wire.request import ApiRequest, Json, User
+from navarch.cluster.server.wire.webhook_client import WebhookClient
 from navarch.cluster.storage import Storage, StorageError
 from navarch.k8s.published import published
 
@@ -108,8 +110,8 @@ class Assembled:
         own = {"/registry/namespaces/": self._namespace_changed, "/registry/services/specs/": addresses.changed}
         self._followers = Followers(storage, {**roles, **own, **self._admission.followed})
         kernel = Kernel(self._registry, self._catalog, self._watches, self._admission, self.authorizer, clock, rng)
-        self._converters = Caller(clock, service_addresses(Objects(self._registry, self._catalog)))
-        self._custom = CustomKinds(kernel, Conversion(ConversionWebhooks(self._converters, rng)))
+        self._converters = WebhookClient(clock, service_addresses(Objects(self._registry, self._catalog)))
+        self._custom = CrdController(kernel, Conversion(ConversionWebhooks(self._converters, rng)))
         self.server = ApiServer(self._parts(kernel))
 
     def _parts(self, kernel: Kernel) -> Parts:
@@ -129,7 +131,7 @@ class Assembled:
                 **access_endpoints(reviews, self.tokens),
                 **stream_endpoints(self._nodes, self.authorizer),
                 **BUILTIN_ENDPOINTS,
-                ("*", "*", "scale"): scale,
+                ("*", "*", "scale"): scale_custom,
             },
             pages=Pages(published(), Discovery(self._catalog, published()), openapi, self._health, others),
         )

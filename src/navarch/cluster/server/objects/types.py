@@ -215,3 +215,17 @@ class Catalog:
     def _tell(self) -> None:
         for listener in self._listeners:
             listener()
+
+
+def version_priority(version: str) -> tuple[int, int, int]:
+    """Kubernetes' order: v2 before v1 before v1beta2 before v1alpha1; other names come last.
+
+    >>> sorted(["v1", "v1alpha1", "v2beta1", "v2"], key=version_priority, reverse=True)
+    ['v2', 'v1', 'v2beta1', 'v1alpha1']
+    """
+    digits = version[1:]
+    for rank, word in ((1, "beta"), (0, "alpha")):
+        major, found, minor = digits.partition(word)
+        if found and major.isdecimal() and minor.isdecimal():
+            return rank, int(major), int(minor)
+    return (2, int(digits), 0) if version.startswith("v") and digits.isdecimal() else (-1, 0, 0)

@@ -15,8 +15,7 @@ from navarch.cluster.server.kinds.custom.scale_paths import ScalePaths
 from navarch.cluster.server.kinds.custom.schema import CustomSchema
 from navarch.cluster.server.kinds.custom.strategy import CustomStrategy, Form, StatusStrategy
 from navarch.cluster.server.objects.fields import shape_of
-from navarch.cluster.server.objects.types import ResourceType, Subresource
-from navarch.cluster.server.pipeline.publishing.discovery import version_priority
+from navarch.cluster.server.objects.types import ResourceType, Subresource, version_priority
 from navarch.cluster.server.wire.request import Json
 
 __all__ = ["custom_types"]

@@ -9,11 +9,9 @@ from typing import Any, Final
 
 import msgspec
 
-from navarch.cluster.server.pipeline.admission.webhooks.calling import Caller, HttpAnswer
-from navarch.cluster.server.pipeline.admission.webhooks.errors import CallError
-from navarch.cluster.server.pipeline.admission.webhooks.places import place_of
 from navarch.cluster.server.wire.request import Json
 from navarch.cluster.server.wire.status_errors import StatusError
+from navarch.cluster.server.wire.webhook_client import WebhookCallError, WebhookClient, WebhookResponse, target_of
 
 __all__ = ["ConversionWebhooks"]
 
@@ -25,7 +23,7 @@ _CONVERTED: Final = ("labels", "annotations")
 class ConversionWebhooks:
     """Asks the webhooks of CRDs; an instance is what `Conversion` wants. `caller` connects, and finds services."""
 
-    def __init__(self, caller: Caller, rng: random.Random) -> None:
+    def __init__(self, caller: WebhookClient, rng: random.Random) -> None:
         self._caller = caller
         self._rng = rng
 
@@ -36,9 +34,9 @@ class ConversionWebhooks:
         body = msgspec.json.encode(_review(webhook, uid, values, api_version))
         client = webhook["clientConfig"]
         try:
-            reply = await self._caller.post(place_of(client), client.get("caBundle") or "", body, _SECONDS)
+            reply = await self._caller.post(target_of(client), client.get("caBundle") or "", body, _SECONDS)
             found = _objects(_response(reply, uid))
-        except CallError as error:
+        except WebhookCallError as error:
             raise _refused(f"{who} failed: {str(error).removeprefix('failed to call webhook: ')}") from None
         if len(found) != len(values):
             raise _refused(f"{who} returned {len(found)} objects, expected {len(values)}")
@@ -65,18 +63,18 @@ def _sent(value: Json) -> Json:
     return {**value, "metadata": metadata}
 
 
-def _response(reply: HttpAnswer, uid: str) -> Json:
+def _response(reply: WebhookResponse, uid: str) -> Json:
     if not 200 <= reply.status <= 206:
-        raise CallError('an error on the server ("unknown") has prevented the request from succeeding')
+        raise WebhookCallError('an error on the server ("unknown") has prevented the request from succeeding')
     try:
         document: Any = msgspec.json.decode(reply.body)
     except (msgspec.DecodeError, RecursionError):
-        raise CallError("couldn't get version/kind; json parse error: the answer is no JSON object") from None
+        raise WebhookCallError("couldn't get version/kind; json parse error: the answer is no JSON object") from None
     response = document.get("response") if isinstance(document, dict) else None
     if not isinstance(response, dict):
-        raise CallError("no response provided")
+        raise WebhookCallError("no response provided")
     if response.get("uid", "") != uid:
-        raise CallError(f'expected response.uid="{uid}", got "{response.get("uid", "")}"')
+        raise WebhookCallError(f'expected response.uid="{uid}", got "{response.get("uid", "")}"')
     return response
 
 
@@ -84,7 +82,7 @@ def _objects(response: Json) -> list[Any]:
     result = response.get("result")
     status, said = (result.get("status", ""), result.get("message", "")) if isinstance(result, dict) else ("", "")
     if status != "Success":
-        raise CallError(said or f"response.result.status was '{status}', not 'Success'")
+        raise WebhookCallError(said or f"response.result.status was '{status}', not 'Success'")
     found = response.get("convertedObjects")
     return found if isinstance(found, list) else []
 

@@ -34,12 +34,12 @@ from navarch.cluster.server.pipeline.admission.pod_security.existing_pods import
 from navarch.cluster.server.pipeline.admission.policies.bound import Judging
 from navarch.cluster.server.pipeline.admission.policies.mutating import MutatingPolicies
 from navarch.cluster.server.pipeline.admission.policies.validating import ValidatingPolicies
-from navarch.cluster.server.pipeline.admission.webhooks.calling import Caller
 from navarch.cluster.server.pipeline.admission.webhooks.hook import Asking
 from navarch.cluster.server.pipeline.admission.webhooks.mutating import MutatingWebhooks
-from navarch.cluster.server.pipeline.admission.webhooks.places import ResolveService, service_addresses
+from navarch.cluster.server.pipeline.admission.webhooks.places import service_addresses
 from navarch.cluster.server.pipeline.admission.webhooks.validating import ValidatingWebhooks
 from navarch.cluster.server.wire.request import Json
+from navarch.cluster.server.wire.webhook_client import ResolveService, WebhookClient
 
 __all__ = ["StandardAdmission", "Surroundings"]
 
@@ -76,7 +76,7 @@ class StandardAdmission:
             "/registry/validatingadmissionpolicybindings/": bindings.changed,
             "/registry/resourcequotas/": self._quotas.changed,
         }
-        self._caller = Caller(around.clock, around.resolve_service or service_addresses(objects))
+        self._caller = WebhookClient(around.clock, around.resolve_service or service_addresses(objects))
         asking = Asking(self._caller, equivalents, around.find_namespace, around.authorizer, around.rng)
         judging = Judging(objects, equivalents, around.find_namespace, around.authorizer)
         self._lifecycle = NamespaceLifecycle(around.find_namespace)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from navarch.cluster.server.objects.types import Catalog, ResourceType, Subresource
+from navarch.cluster.server.objects.types import Catalog, ResourceType, Subresource, version_priority
 from navarch.cluster.server.wire.request import ApiRequest, Json, Reply
 from navarch.k8s.published import Published
 
@@ -118,20 +118,6 @@ class Discovery:
 def _wants_aggregated(request: ApiRequest) -> bool:
     clauses = request.headers.get("accept", "").replace(" ", "").split(",")
     return any(_AGGREGATED in clause and ";v=v2;" in f"{clause};" for clause in clauses)
-
-
-def version_priority(version: str) -> tuple[int, int, int]:
-    """Kubernetes' order: v2 before v1 before v1beta2 before v1alpha1; other names come last.
-
-    >>> sorted(["v1", "v1alpha1", "v2beta1", "v2"], key=version_priority, reverse=True)
-    ['v2', 'v1', 'v2beta1', 'v1alpha1']
-    """
-    digits = version[1:]
-    for rank, word in ((1, "beta"), (0, "alpha")):
-        major, found, minor = digits.partition(word)
-        if found and major.isdecimal() and minor.isdecimal():
-            return rank, int(major), int(minor)
-    return (2, int(digits), 0) if version.startswith("v") and digits.isdecimal() else (-1, 0, 0)
 
 
 def _version(version: str, resources: list[ResourceType]) -> Json:

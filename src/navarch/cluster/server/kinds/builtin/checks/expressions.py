@@ -19,7 +19,7 @@ __all__ = ["condition_faults", "mutating_policy_faults", "validating_policy_faul
 def condition_faults(conditions: Iterable[Json], path: str) -> Iterator[Cause]:
     """`matchConditions` of a webhook."""
     if given := [*conditions]:
-        from navarch.cluster.server.pipeline.admission.expressions import REQUEST_VARIABLES  # noqa: PLC0415 - few have them
+        from navarch.schema.cel.admission_types import REQUEST_VARIABLES  # noqa: PLC0415 - few have them
 
         yield from _conditions(given, path, REQUEST_VARIABLES)
 
@@ -62,21 +62,20 @@ def _conditions(conditions: Iterable[Json], path: str, environment: Mapping[str,
 
 def _variables(spec: Json, *, builds: bool) -> tuple[Mapping[str, CelType], list[Cause]]:
     """What the expressions of a policy can speak of, and what is wrong with its conditions and variables."""
-    from navarch.cluster.server.pipeline.admission.policies.policy import environment_of, knowing  # noqa: PLC0415 - as above
     from navarch.schema import cel  # noqa: PLC0415
-    from navarch.schema.cel.admission_types import NAMESPACE  # noqa: PLC0415
+    from navarch.schema.cel.admission_types import NAMESPACE, policy_environment, with_variables  # noqa: PLC0415
 
-    environment = {**environment_of(has_params=spec.get("paramKind") is not None), "namespaceObject": NAMESPACE}
+    environment = {**policy_environment(has_params=spec.get("paramKind") is not None), "namespaceObject": NAMESPACE}
     faults = [*_conditions(spec.get("matchConditions") or (), "spec.matchConditions", environment)]
     known: dict[str, CelType] = {}
     for index, each in enumerate(spec.get("variables") or ()):
-        text, so_far = each.get("expression") or "", knowing(environment, known)
+        text, so_far = each.get("expression") or "", with_variables(environment, known)
         faults += _faults(text, f"spec.variables[{index}].expression", so_far, builds=builds)
         try:
             known[each.get("name", "")] = cel.compile(text, so_far, builds=builds).result_type
         except cel.CelError:
             known[each.get("name", "")] = cel.DYN
-    return knowing(environment, known), faults
+    return with_variables(environment, known), faults
 
 
 def _faults(

@@ -12,11 +12,12 @@ from navarch.cluster.server.objects.fields.merging import merged
 from navarch.cluster.server.objects.fields.shapes import Shape
 from navarch.cluster.server.objects.types import ResourceType
 from navarch.cluster.server.pipeline.admission.expressions import Conditions, Expression
-from navarch.cluster.server.pipeline.admission.policies.policy import Variables, environment_of, knowing, matcher_of
+from navarch.cluster.server.pipeline.admission.policies.policy import Variables, matcher_of
 from navarch.cluster.server.wire.budget import cel_budget, current_budget
 from navarch.cluster.server.wire.request import Json
 from navarch.errors import PatchError
 from navarch.schema import cel
+from navarch.schema.cel.admission_types import policy_environment, with_variables
 from navarch.schema.cel.containers import nodes_of
 from navarch.schema.cel.types import list_of, opaque
 
@@ -42,15 +43,15 @@ class MutatingPolicy:
         self.fails = spec.get("failurePolicy") != "Ignore"
         self.is_asked_again = spec.get("reinvocationPolicy") == "IfNeeded"
         self.param_kind: Json | None = spec.get("paramKind")
-        environment = environment_of(has_params=self.param_kind is not None)
+        environment = policy_environment(has_params=self.param_kind is not None)
         self.conditions = Conditions(spec.get("matchConditions") or (), environment)
         self._variables: dict[str, Expression] = {}
         known: dict[str, cel.CelType] = {}
         for each in spec.get("variables") or ():
-            expression = Expression(each["expression"], knowing(environment, known), builds=True)
+            expression = Expression(each["expression"], with_variables(environment, known), builds=True)
             self._variables[each["name"]] = expression
             known[each["name"]] = expression.result_type
-        self._mutations = [_mutation(each, knowing(environment, known)) for each in spec.get("mutations") or ()]
+        self._mutations = [_mutation(each, with_variables(environment, known)) for each in spec.get("mutations") or ()]
 
     def mutated(self, value: Json, resource: ResourceType, variables: Mapping[str, object]) -> Json:
         """The object after all mutations: each sees what those before it made. Raises `MutationError`."""

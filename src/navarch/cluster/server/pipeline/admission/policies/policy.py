@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
-from navarch.cluster.server.pipeline.admission.expressions import REQUEST_VARIABLES, Conditions, Expression, judged
+from navarch.cluster.server.pipeline.admission.expressions import Conditions, Expression, judged
 from navarch.cluster.server.pipeline.admission.matching import Matcher
 from navarch.cluster.server.wire.budget import cel_budget
 from navarch.cluster.server.wire.request import Json
 from navarch.schema import cel
-from navarch.schema.cel.types import object_of
+from navarch.schema.cel.admission_types import policy_environment, with_variables
 
-__all__ = ["Fault", "Policy", "Variables", "environment_of", "knowing", "matcher_of"]
+__all__ = ["Fault", "Policy", "Variables", "matcher_of"]
 
 _LONGEST_MESSAGE: Final = 5 * 1024
 
@@ -86,7 +86,7 @@ class Policy:
         self.matcher = matcher_of(spec.get("matchConstraints") or {}, is_required=True)
         self.fails = spec.get("failurePolicy") != "Ignore"
         self.param_kind: Json | None = spec.get("paramKind")
-        environment = environment_of(has_params=self.param_kind is not None)
+        environment = policy_environment(has_params=self.param_kind is not None)
         self.conditions = Conditions(spec.get("matchConditions") or (), environment)
         self._variables: dict[str, Expression] = {}
         environment = self._with_variables(spec, environment)
@@ -99,10 +99,10 @@ class Policy:
         """The environment of validations; each variable knows those before it."""
         known: dict[str, cel.CelType] = {}
         for each in spec.get("variables") or ():
-            expression = Expression(each["expression"], knowing(environment, known))
+            expression = Expression(each["expression"], with_variables(environment, known))
             self._variables[each["name"]] = expression
             known[each["name"]] = expression.result_type
-        return knowing(environment, known)
+        return with_variables(environment, known)
 
     def faults(self, variables: Mapping[str, object]) -> Iterator[Fault]:
         """Everything that is wrong with a request that the policy is about."""
@@ -145,17 +145,6 @@ class Policy:
                 except cel.CelBudgetError as error:
                     yield Fault(str(error))
                     return
-
-
-def environment_of(*, has_params: bool) -> dict[str, cel.CelType]:
-    """What the expressions of a policy can speak of, besides its own variables."""
-    environment = {**REQUEST_VARIABLES, "namespaceObject": cel.DYN}
-    return {**environment, "params": cel.DYN} if has_params else environment
-
-
-def knowing(environment: dict[str, cel.CelType], known: Mapping[str, cel.CelType]) -> dict[str, cel.CelType]:
-    """The same with the policy's own variables."""
-    return {**environment, "variables": object_of("kubernetes.variables", dict(known))}
 
 
 def _validation(document: Json, environment: Mapping[str, cel.CelType]) -> _Validation:

@@ -9,12 +9,11 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from navarch.cluster.server.pipeline.admission.webhooks.calling import HttpAnswer
-from navarch.cluster.server.pipeline.admission.webhooks.errors import CallError
 from navarch.cluster.server.wire.budget import bounded_json
 from navarch.cluster.server.wire.go_text import go_kind
 from navarch.cluster.server.wire.json_errors import json_fault
 from navarch.cluster.server.wire.request import Json
+from navarch.cluster.server.wire.webhook_client import WebhookCallError, WebhookResponse
 from navarch.schema.values.violations import go_quoted
 
 __all__ = ["Answer", "read_answer"]
@@ -64,8 +63,8 @@ class Answer(NamedTuple):
     warnings: list[str]
 
 
-def read_answer(reply: HttpAnswer, uid: str, *, is_mutating: bool) -> Answer:
-    """The answer to the request with that uid. Raises `CallError`."""
+def read_answer(reply: WebhookResponse, uid: str, *, is_mutating: bool) -> Answer:
+    """The answer to the request with that uid. Raises `WebhookCallError`."""
     response = _response(_review(reply), uid)
     if not is_mutating:
         if response.get("patch") or response.get("patchType"):
@@ -81,15 +80,15 @@ def _answer(response: Json, patch: list[Any] | None) -> Answer:
     return Answer(bool(response.get("allowed")), response.get("status"), patch, warnings)
 
 
-def _failed(why: str) -> CallError:
-    return CallError(f"failed to call webhook: {why}")
+def _failed(why: str) -> WebhookCallError:
+    return WebhookCallError(f"failed to call webhook: {why}")
 
 
-def _invalid(why: str) -> CallError:
-    return CallError(f"received invalid webhook response: {why}")
+def _invalid(why: str) -> WebhookCallError:
+    return WebhookCallError(f"received invalid webhook response: {why}")
 
 
-def _review(reply: HttpAnswer) -> Json:
+def _review(reply: WebhookResponse) -> Json:
     if not 200 <= reply.status <= 206:
         raise _failed(_refusal_text(reply))
     if not reply.body:
@@ -116,7 +115,7 @@ def _no_kind(why: str) -> str:
     return f"couldn't get version/kind; json parse error: {why}"
 
 
-def _refusal_text(reply: HttpAnswer) -> str:
+def _refusal_text(reply: WebhookResponse) -> str:
     """As a client says it: in the words of a Status, if there is one, else by the code."""
     text = reply.body[:_LONGEST_SHOWN].decode(errors="replace").strip()
     try:
@@ -181,12 +180,12 @@ def _patch(response: Json) -> list[Any] | None:
     if operations is not None and not isinstance(operations, list):
         raise _undecodable(f"json: cannot unmarshal {go_kind(operations)} into Go value of type jsonpatch.Patch")
     if operations and response["patchType"] != "JSONPatch":
-        raise CallError(f"unsupported patch type {go_quoted(response['patchType'])}")
+        raise WebhookCallError(f"unsupported patch type {go_quoted(response['patchType'])}")
     return operations or None
 
 
-def _undecodable(why: str) -> CallError:
-    return CallError(f"received undecodable patch in webhook response: {why}")
+def _undecodable(why: str) -> WebhookCallError:
+    return WebhookCallError(f"received undecodable patch in webhook response: {why}")
 
 
 def _decoded(text: str) -> bytes:

@@ -22,11 +22,9 @@ from navarch.cluster.server.pipeline.admission.matching import (
 )
 from navarch.cluster.server.pipeline.admission.reviewing import review_of
 from navarch.cluster.server.pipeline.admission.webhooks.answers import Answer, read_answer
-from navarch.cluster.server.pipeline.admission.webhooks.calling import Caller
-from navarch.cluster.server.pipeline.admission.webhooks.errors import CallError
-from navarch.cluster.server.pipeline.admission.webhooks.places import Place, place_of
 from navarch.cluster.server.wire.request import Json
 from navarch.cluster.server.wire.status_errors import StatusError, bad_request, forbidden
+from navarch.cluster.server.wire.webhook_client import WebhookCallError, WebhookClient, WebhookTarget, target_of
 from navarch.schema.values.violations import go_quoted
 
 __all__ = ["Asking", "Hook", "compiled_hooks"]
@@ -38,7 +36,7 @@ _HARMLESS: Final = frozenset({"None", "NoneOnDryRun"})
 class Asking(msgspec.Struct, frozen=True):
     """What it takes to ask webhooks."""
 
-    caller: Caller
+    caller: WebhookClient
     equivalents: Equivalents
     find_namespace: FindNamespace
     authorizer: Authorizer
@@ -51,7 +49,7 @@ class Hook(NamedTuple):
     name: str
     matcher: Matcher
     conditions: Conditions
-    place: Place
+    place: WebhookTarget
     authority: str
     seconds: int
     fails: bool
@@ -80,14 +78,14 @@ class Hook(NamedTuple):
             raise bad_request(f"admission webhook {go_quoted(self.name)} does not support dry run")
         try:
             answer = await self._answer(attributes, shown, asking)
-        except CallError as error:
+        except WebhookCallError as error:
             return self.failed(error)
         warnings += [text for text in answer.warnings if text.isprintable()]
         if not answer.allowed:
             raise _denied(self.name, answer.status or {})
         return answer
 
-    def failed(self, error: CallError) -> None:
+    def failed(self, error: WebhookCallError) -> None:
         """Refuses the request, or does nothing, as the webhook's failure policy says."""
         if self.fails:
             raise internal_error(f"failed calling webhook {go_quoted(self.name)}: {error}") from None
@@ -111,7 +109,7 @@ def _hook(document: Json, is_mutating: bool) -> Hook:
         name=document["name"],
         matcher=Matcher(document, document.get("rules") or ()),
         conditions=Conditions(document.get("matchConditions") or (), REQUEST_VARIABLES),
-        place=place_of(client),
+        place=target_of(client),
         authority=client.get("caBundle") or "",
         seconds=document.get("timeoutSeconds") or _SECONDS,
         fails=document.get("failurePolicy") != "Ignore",

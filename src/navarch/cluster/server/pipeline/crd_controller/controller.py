@@ -1,4 +1,4 @@
-"""`CustomKinds`: CustomResourceDefinitions at work, from their creation until they are gone."""
+"""`CrdController`: CustomResourceDefinitions at work, from their creation until they are gone."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from navarch._base.supervisor import cause_of
 from navarch.api import format_time, truncate_to_seconds
 from navarch.cluster.server.kinds.builtin.cells.age import Ages
 from navarch.cluster.server.kinds.custom.building import custom_types
-from navarch.cluster.server.kinds.custom.cleanup import Cleanup
 from navarch.cluster.server.kinds.custom.conditions import (
     ESTABLISHED,
     NAMES_ACCEPTED,
@@ -23,22 +22,22 @@ from navarch.cluster.server.kinds.custom.conversion import Conversion
 from navarch.cluster.server.kinds.custom.definitions import FINALIZER, GROUP, PLURAL, definition_type
 from navarch.cluster.server.kinds.custom.documents import document_of
 from navarch.cluster.server.kinds.custom.naming import named_status
-from navarch.cluster.server.kinds.custom.statuses import Statuses
 from navarch.cluster.server.kinds.custom.strategy import CustomStrategy
 from navarch.cluster.server.objects.registry import decoded
 from navarch.cluster.server.objects.types import ResourceType
+from navarch.cluster.server.pipeline.crd_controller.finalizer import Cleanup, Statuses
 from navarch.cluster.server.pipeline.endpoints.call import Kernel
 from navarch.cluster.server.wire.request import Json
 from navarch.cluster.server.wire.status_errors import StatusError
 from navarch.cluster.storage import CompactedError, StorageError, Stored, Watcher
 
-__all__ = ["CustomKinds"]
+__all__ = ["CrdController"]
 
 _log = logging.getLogger("navarch.cluster.server")
 _ESTABLISHED: Final = condition(ESTABLISHED, True, "InitialNamesAccepted", "the initial names have been accepted")
 
 
-class CustomKinds:
+class CrdController:
     """Follows the CRDs in the store, and keeps the catalog and their statuses in step.
 
     The catalog must have the built-in resource of CRDs; it is replaced by one with a strategy of its own.

@@ -10,7 +10,8 @@ from navarch.cluster.server.kinds.custom.strategy import CustomStrategy
 from navarch.cluster.server.objects.registry import CHANGED
 from navarch.cluster.server.objects.request_bodies import decode_json
 from navarch.cluster.server.pipeline.endpoints.call import Call
-from navarch.cluster.server.pipeline.endpoints.scaling import (
+from navarch.cluster.server.pipeline.endpoints.write import check_name, check_version, metadata_of
+from navarch.cluster.server.pipeline.subresources.scaling import (
     API_VERSION,
     Scaled,
     scale_of,
@@ -20,16 +21,15 @@ from navarch.cluster.server.pipeline.endpoints.scaling import (
     store_scaled,
     warn_of_fields,
 )
-from navarch.cluster.server.pipeline.endpoints.write import check_name, check_version, metadata_of
 from navarch.cluster.server.wire.request import Json, Reply
 from navarch.cluster.server.wire.status_errors import StatusError, bad_request, conflict, not_found
 
-__all__ = ["scale"]
+__all__ = ["scale_custom"]
 
 _UNKNOWN: Final = 'no kind is registered for the type v1.Scale in scheme "pkg/runtime/scheme.go:111"'
 
 
-async def scale(call: Call) -> Reply:
+async def scale_custom(call: Call) -> Reply:
     """Reads or writes how many replicas a custom object wants."""
     strategy = call.resource.strategy
     if not isinstance(strategy, CustomStrategy) or strategy.form.scale is None:
