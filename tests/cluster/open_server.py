@@ -21,6 +21,8 @@ class Anybody:
     async def impersonated(self, _request: ApiRequest, user: User) -> User:
         return user
 
+    async def refresh(self) -> None: ...
+
     def why_not(self, *_: Any) -> None:
         return None
 

@@ -73,6 +73,7 @@ async def serving(storage: MemoryStorage | None = None, conversion: Conversion |
         audit=anybody,
         endpoints={("*", "*", "scale"): scale_custom},
         pages=pages,
+        refresh=anybody.refresh,
     )
     await kinds.start()
     background.start(kinds.run(), "custom kinds")

@@ -16,7 +16,7 @@ from navarch.cluster.server.kinds.builtin.addresses import ServiceAddresses
 from navarch.cluster.server.kinds.builtin.event_expiry import EventExpiry
 from navarch.cluster.server.kinds.custom import Conversion, ConversionWebhooks
 from navarch.cluster.server.objects.registry import Registry
-from navarch.cluster.server.objects.storage_reflector import Followers
+from navarch.cluster.server.objects.storage_reflector import StorageReflector
 from navarch.cluster.server.objects.types import Catalog
 from navarch.cluster.server.objects.watches import Watches
 from navarch.cluster.server.pipeline.access import (
@@ -46,7 +46,7 @@ from navarch.cluster.server.pipeline.subresources import BUILTIN_ENDPOINTS
 from navarch.cluster.server.pipeline.subresources.custom_scale import scale_custom
 from navarch.cluster.server.pipeline.subresources.reviews import access_endpoints
 from navarch.cluster.server.server import ApiServer, Page, Parts
-from navarch.cluster.server.wire.request import ApiRequest, Json, User
+from navarch.cluster.server.wire.request import Json, User
 from navarch.cluster.server.wire.webhook_client import WebhookClient
 from navarch.cluster.storage import Storage, StorageError
 from navarch.k8s.published import published
@@ -108,7 +108,7 @@ class Assembled:
         )
         roles = {f"/registry/{plural}/": partial(self.authorizer.changed, kind) for kind, plural in _ROLES.items()}
         own = {"/registry/namespaces/": self._namespace_changed, "/registry/services/specs/": addresses.changed}
-        self._followers = Followers(storage, {**roles, **own, **self._admission.followed})
+        self._reflector = StorageReflector(storage, {**roles, **own, **self._admission.followed})
         kernel = Kernel(self._registry, self._catalog, self._watches, self._admission, self.authorizer, clock, rng)
         self._converters = WebhookClient(clock, service_addresses(Objects(self._registry, self._catalog)))
         self._custom = CrdController(kernel, Conversion(ConversionWebhooks(self._converters, rng)))
@@ -125,7 +125,7 @@ class Assembled:
         others: dict[str, Page] = {"/metrics": metrics, CONFIGURATION: openid.configuration, KEYS: openid.keys}
         return Parts(
             kernel=kernel,
-            authenticator=_Doorkeeper(self.authenticator, self),
+            authenticator=self.authenticator,
             audit=counts,
             endpoints={
                 **access_endpoints(reviews, self.tokens),
@@ -134,11 +134,12 @@ class Assembled:
                 ("*", "*", "scale"): scale_custom,
             },
             pages=Pages(published(), Discovery(self._catalog, published()), openapi, self._health, others),
+            refresh=self.refresh,
         )
 
     async def start(self) -> None:
         """Reads what the server keeps in mind, and begins what goes on beside it."""
-        await self._followers.start()
+        await self._reflector.start()
         await self._custom.start()
         probe = StorageProbe(self._registry.storage, self._watches.clock)
         for task in (
@@ -159,12 +160,12 @@ class Assembled:
             await task.stop()
         await self._admission.close()
         await self._converters.close()
-        await self._followers.stop()
+        await self._reflector.stop()
 
-    async def catch_up(self) -> None:
-        """Takes note of what was written since: whoever is asked next knows it."""
+    async def refresh(self) -> None:
+        """Reads the changes of roles, namespaces, services and webhooks since the last request: the first step of each."""
         try:
-            await self._followers.catch_up()
+            await self._reflector.catch_up()
         except StorageError as error:
             self._failure = str(error)
         else:
@@ -188,18 +189,3 @@ class Assembled:
             self._namespaces.pop(name, None)
         else:
             self._namespaces[name] = new
-
-
-class _Doorkeeper:
-    """Who asks, as the authenticator finds out, after the server has taken note of everything before."""
-
-    def __init__(self, authenticator: Authenticator, assembled: Assembled) -> None:
-        self._authenticator = authenticator
-        self._assembled = assembled
-
-    async def authenticate(self, request: ApiRequest) -> User | None:
-        await self._assembled.catch_up()
-        return await self._authenticator.authenticate(request)
-
-    async def impersonated(self, request: ApiRequest, user: User) -> User:
-        return await self._authenticator.impersonated(request, user)

@@ -89,8 +89,11 @@ class Audit(Protocol):
 
 
 class Parts(msgspec.Struct, frozen=True, kw_only=True):
-    """What a server is put together from. `endpoints` are by group, resource and subresource: those of subresources,
-    and, with an empty one, those of resources that are never stored.
+    """The parts of a server. `endpoints` are by group, resource and subresource: those of subresources, and, with an
+    empty one, those of resources that are never stored.
+
+    `refresh` is the first step of every request: it brings the roles, namespaces and webhooks that the server keeps in
+    memory up to date with the storage.
     """
 
     kernel: Kernel
@@ -98,6 +101,7 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
     audit: Audit
     endpoints: Mapping[tuple[str, str, str], Endpoint]
     pages: Page
+    refresh: Callable[[], Awaitable[None]]
 
 
 _VERBS: dict[str, Endpoint] = {
@@ -160,6 +164,7 @@ class ApiServer:
 
     async def _answer(self, exchange: _Exchange) -> Reply:
         request, info, authenticator = exchange.request, exchange.info, self._parts.authenticator
+        await self._parts.refresh()
         refuse_malformed_timeout(request, info)
         asker = exchange.asker = await authenticator.authenticate(request)
         if asker is None:

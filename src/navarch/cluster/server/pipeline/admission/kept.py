@@ -13,7 +13,7 @@ _T = TypeVar("_T")
 
 
 class Kept:
-    """Every object of one kind that has no namespace, as far as it was told: `changed` is what a `Follower` calls.
+    """Every object of one kind that has no namespace, as far as it was told: `changed` is what a `StorageReflector` calls.
 
     `revision` grows with each change, so that what is made from the objects is made anew only then.
     """

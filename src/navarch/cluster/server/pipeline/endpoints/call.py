@@ -62,8 +62,6 @@ class Call(msgspec.Struct):
 
     def __post_init__(self) -> None:
         self.dry_run = "All" in self.request.query.get("dryRun", ())
-        if self.resource.deprecation:
-            self.warnings.append(self.resource.deprecation)
 
     @property
     def manager(self) -> str:
