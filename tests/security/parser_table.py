@@ -27,19 +27,19 @@ from navarch.cluster.server.kinds.builtin.checks.networking import address_name_
 from navarch.cluster.server.kinds.builtin.checks.schedules import schedule_fault
 from navarch.cluster.server.kinds.builtin.go_time import micro_time_fault, time_fault
 from navarch.cluster.server.kinds.custom.jsonpath import compile_path
-from navarch.cluster.server.objects.decoding import decode_json
 from navarch.cluster.server.objects.fields.elements import canonical_element
 from navarch.cluster.server.objects.list_pages import parsed_version
-from navarch.cluster.server.objects.selector_errors import field_selector_fault, label_selector_fault
+from navarch.cluster.server.objects.selectors import field_selector_fault, label_selector_fault
 from navarch.cluster.server.pipeline.access.signing import InvalidTokenError, decode_part
-from navarch.cluster.server.pipeline.proxying.links import Links
-from navarch.cluster.server.pipeline.streams.spdy.frames import Decoder, SpdyError
+from navarch.cluster.server.pipeline.endpoints.options import duration_fault
+from navarch.cluster.server.pipeline.proxy.links import Links
+from navarch.cluster.server.wire.bodies import decode_json
 from navarch.cluster.server.wire.budget import RequestBudget, opened
-from navarch.cluster.server.wire.deadlines import duration_fault
 from navarch.cluster.server.wire.duplicate_fields import duplicate_paths
+from navarch.cluster.server.wire.request import bounded_warnings
+from navarch.cluster.server.wire.spdy.frames import Decoder, SpdyError
 from navarch.cluster.server.wire.status_errors import StatusError
 from navarch.cluster.server.wire.times import read_time
-from navarch.cluster.server.wire.warnings import bounded_warnings
 from navarch.errors import InvalidValueError, NavarchError
 from navarch.schema import cel
 from navarch.schema.cel.spans import counted_units

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import navarch
-from navarch.cluster.server.objects.decoding import decode_json
+from navarch.cluster.server.wire.bodies import decode_json
 from navarch.cluster.server.wire.budget import RequestBudget, opened
 from navarch.cluster.server.wire.status_errors import StatusError
 from security.parser_table import BODIES, PARSERS, YAML, Parser

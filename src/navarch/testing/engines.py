@@ -14,7 +14,7 @@ from navarch.cluster.embedded import machinery  # noqa: F401 - clusters import i
 from navarch.cluster.embedded.cluster import EmbeddedCluster
 from navarch.cluster.embedded.equipment import Equipment
 from navarch.cluster.embedded.served import ThreadedCluster
-from navarch.cluster.server.pipeline.audit.log import AuditLog
+from navarch.cluster.server.pipeline.audit_log import AuditLog
 from navarch.testing.cluster import Cluster
 
 __all__ = ["in_process", "over_https"]

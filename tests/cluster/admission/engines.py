@@ -20,7 +20,7 @@ from navarch.cluster.server.objects.types import Catalog
 from navarch.cluster.server.objects.watches import Watches
 from navarch.cluster.server.pipeline.access import Authorizer
 from navarch.cluster.server.pipeline.admission.standard import StandardAdmission, Surroundings
-from navarch.cluster.server.pipeline.audit.log import AuditLog
+from navarch.cluster.server.pipeline.audit_log import AuditLog
 from navarch.cluster.server.pipeline.endpoints.call import Kernel
 from navarch.cluster.server.server import ApiServer, Parts
 from navarch.cluster.server.wire.request import ApiRequest, Reply, User

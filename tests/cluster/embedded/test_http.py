@@ -22,7 +22,7 @@ from navarch._base.clock import SystemClock
 from navarch.cluster.embedded.certificates import Authority, Pair
 from navarch.cluster.embedded.kubeconfig import Access
 from navarch.cluster.embedded.served import ThreadedCluster
-from navarch.cluster.server.objects.request_bodies import LIMIT_BYTES
+from navarch.cluster.server.wire.bodies import LIMIT_BYTES
 from navarch.cluster.server.wire.request import User
 from wire import Wire
 

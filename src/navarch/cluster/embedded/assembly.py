@@ -30,18 +30,16 @@ from navarch.cluster.server.pipeline.access import (
 from navarch.cluster.server.pipeline.admission.objects import Objects
 from navarch.cluster.server.pipeline.admission.standard import StandardAdmission, Surroundings
 from navarch.cluster.server.pipeline.admission.webhooks.places import service_addresses
-from navarch.cluster.server.pipeline.audit.log import AuditLog
+from navarch.cluster.server.pipeline.audit_log import AuditLog
 from navarch.cluster.server.pipeline.crd_controller import CrdController
 from navarch.cluster.server.pipeline.endpoints.call import Kernel
-from navarch.cluster.server.pipeline.publishing.discovery import Discovery
-from navarch.cluster.server.pipeline.publishing.health import STORAGE, HealthReport
-from navarch.cluster.server.pipeline.publishing.metrics import RequestCounts, metrics_page
-from navarch.cluster.server.pipeline.publishing.openapi import OpenApi
-from navarch.cluster.server.pipeline.publishing.openid import CONFIGURATION, KEYS, OpenId
-from navarch.cluster.server.pipeline.publishing.pages import Pages
-from navarch.cluster.server.pipeline.publishing.task_metrics import TaskMetrics
-from navarch.cluster.server.pipeline.streams.endpoints import stream_endpoints
-from navarch.cluster.server.pipeline.streams.nodes import NO_NODES, Nodes
+from navarch.cluster.server.pipeline.node_endpoints import stream_endpoints
+from navarch.cluster.server.pipeline.nonresource.discovery import Discovery
+from navarch.cluster.server.pipeline.nonresource.health import STORAGE, HealthReport
+from navarch.cluster.server.pipeline.nonresource.metrics import RequestCounts, TaskMetrics, metrics_page
+from navarch.cluster.server.pipeline.nonresource.openapi import OpenApi
+from navarch.cluster.server.pipeline.nonresource.pages import CONFIGURATION, KEYS, OpenId, Pages
+from navarch.cluster.server.pipeline.streams.node_access import NO_NODES, Nodes
 from navarch.cluster.server.pipeline.subresources import BUILTIN_ENDPOINTS
 from navarch.cluster.server.pipeline.subresources.custom_scale import scale_custom
 from navarch.cluster.server.pipeline.subresources.reviews import access_endpoints

@@ -40,8 +40,8 @@ from navarch.cluster.embedded.wire import (
     listening,
     plain_answer,
 )
-from navarch.cluster.server.objects.request_bodies import LIMIT_BYTES
 from navarch.cluster.server.server import ApiServer, RecordedStream
+from navarch.cluster.server.wire.bodies import LIMIT_BYTES
 from navarch.cluster.server.wire.request import ApiRequest, Reply, is_passed_on, request_info
 from navarch.cluster.server.wire.status_errors import UNEXPECTED, StatusError
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from navarch.cluster.server.pipeline.streams.nodes import ClusterNode
+from navarch.cluster.server.pipeline.streams.node_access import ClusterNode
 
 if TYPE_CHECKING:
     from navarch.cluster.nodes.node import Node

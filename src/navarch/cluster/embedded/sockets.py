@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from navarch._base.background import Background
-from navarch.cluster.server.pipeline.streams.lane import Lane
+from navarch.cluster.server.wire.byte_pipe import BytePipe
 from navarch.cluster.server.wire.request import Upgrade
 from navarch.errors import ConnectionLostError
 
@@ -13,7 +13,7 @@ __all__ = ["InProcessWebSocket"]
 class _ServerEnd:
     """See `Socket`."""
 
-    def __init__(self, coming: Lane, going: Lane) -> None:
+    def __init__(self, coming: BytePipe, going: BytePipe) -> None:
         self._coming = coming
         self._going = going
 
@@ -30,7 +30,7 @@ class InProcessWebSocket:
 
     def __init__(self, upgrade: Upgrade) -> None:
         self.protocol = upgrade.protocol
-        self._up, self._down = Lane(), Lane()
+        self._up, self._down = BytePipe(), BytePipe()
         self._serving = Background()
         self._serving.start(self._serve(upgrade), f"WebSocket for {upgrade.protocol}")
 

@@ -15,20 +15,24 @@ from msgspec.structs import replace
 from navarch._base.clock import Clock
 from navarch.cluster.server.pipeline.access.attributes import attributes_of
 from navarch.cluster.server.pipeline.endpoints import read, removal, write
-from navarch.cluster.server.pipeline.endpoints.call import Call, Kernel
+from navarch.cluster.server.pipeline.endpoints.call import Call, Kernel, random_uuid
+from navarch.cluster.server.pipeline.endpoints.options import refuse_malformed_timeout
 from navarch.cluster.server.pipeline.endpoints.patch import patch
-from navarch.cluster.server.pipeline.publishing.layout import laid_out
+from navarch.cluster.server.pipeline.nonresource.pages import laid_out
 from navarch.cluster.server.pipeline.routing import check_route, has_route, refuse_unknown_part
 from navarch.cluster.server.wire.budget import RequestBudget, close_budget, open_budget
-from navarch.cluster.server.wire.deadlines import refuse_malformed_timeout
-from navarch.cluster.server.wire.random_ids import random_uuid
-from navarch.cluster.server.wire.request import ApiRequest, Reply, RequestInfo, Socket, User, request_info
+from navarch.cluster.server.wire.request import (
+    ApiRequest,
+    Reply,
+    RequestInfo,
+    Socket,
+    User,
+    as_watch,
+    bounded_warnings,
+    request_info,
+)
 from navarch.cluster.server.wire.status_errors import UNEXPECTED, StatusError, forbidden, unauthorized
-from navarch.cluster.server.wire.warnings import bounded_warnings
-from navarch.cluster.server.wire.watch_paths import as_watch
 from navarch.cluster.storage import StorageError, TooLargeError, WriteError
-
-__all__ = ["ApiServer", "Endpoint", "Page", "Parts", "RecordedStream"]
 
 _log = logging.getLogger("navarch.cluster.server")
 _LARGE_BODY = 128 * 1024
@@ -40,6 +44,16 @@ Endpoint = Callable[[Call], Awaitable[Reply]]
 
 Page = Callable[[ApiRequest], Awaitable[Reply]]
 """Serves a path that is no resource: discovery, OpenAPI, version, health."""
+_VERBS: dict[str, Endpoint] = {
+    "get": read.get,
+    "list": read.list_all,
+    "watch": read.watch,
+    "create": write.create,
+    "update": write.update,
+    "patch": patch,
+    "delete": removal.delete,
+    "deletecollection": removal.delete_all,
+}
 
 
 class Authenticator(Protocol):
@@ -102,18 +116,6 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
     endpoints: Mapping[tuple[str, str, str], Endpoint]
     pages: Page
     refresh: Callable[[], Awaitable[None]]
-
-
-_VERBS: dict[str, Endpoint] = {
-    "get": read.get,
-    "list": read.list_all,
-    "watch": read.watch,
-    "create": write.create,
-    "update": write.update,
-    "patch": patch,
-    "delete": removal.delete,
-    "deletecollection": removal.delete_all,
-}
 
 
 class ApiServer:

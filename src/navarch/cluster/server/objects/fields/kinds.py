@@ -9,17 +9,67 @@ from typing import Any, Final, Protocol
 import msgspec
 from msgspec.structs import replace
 
-from navarch.cluster.server.objects.fields.resets import NO_RESET, Reset, compiled_resets, custom_resets
+from navarch.cluster.server.objects.fields.sets import LEAF, Tree, recursive_difference
 from navarch.cluster.server.objects.fields.shapes import META, REFERENCE, Shape, Shapes
-from navarch.cluster.server.objects.types import Catalog, ResourceType
+from navarch.cluster.server.objects.types import Catalog, FieldReset, ResourceType
 from navarch.cluster.server.wire.request import Json
 from navarch.k8s.published import published
 
-__all__ = ["KindShape", "builtin_shape", "custom_shape", "shape_of"]
-
+_STATUS_OF_CUSTOM: Final = FieldReset({"f:metadata": LEAF, "f:spec": LEAF})
+_CUSTOM_WITH_STATUS: Final = {"": FieldReset({"f:status": LEAF}), "status": _STATUS_OF_CUSTOM}
+_CUSTOM: Final = {"status": _STATUS_OF_CUSTOM}
 _TEXT: Final = {"type": "string"}
 _ZEROS: Final = (0, "", False)
 _TIMES: Final = frozenset({f"{META}.Time", f"{META}.MicroTime"})
+_MOST_SHAPES: Final = 4096
+
+
+class Reset(msgspec.Struct, frozen=True):
+    """The fields that a manager cannot own. `dropped` are members of the object that need not be compared at all."""
+
+    dropped: frozenset[str]
+    excluded: Tree
+    only: Tree | None = None
+
+    def kept(self, tree: Tree) -> Tree:
+        """Returns the fields of the set that can be owned."""
+        if self.only is not None:
+            tree = _matching(tree, self.only)
+        return recursive_difference(tree, self.excluded) if self.excluded else tree
+
+
+NO_RESET: Final = Reset(frozenset(), {})
+"""Every field can be owned."""
+
+
+def compiled_resets(declared: Mapping[str, FieldReset]) -> dict[str, Reset]:
+    """Returns the resets of a kind by subresource; "" is the object itself."""
+    return {subresource: _compiled_reset(reset) for subresource, reset in declared.items()}
+
+
+def custom_resets(*, has_status: bool) -> dict[str, Reset]:
+    """Returns the resets of a custom kind."""
+    return compiled_resets(_CUSTOM_WITH_STATUS if has_status else _CUSTOM)
+
+
+def _compiled_reset(reset: FieldReset) -> Reset:
+    dropped = frozenset(element[2:] for element, node in reset.excluded.items() if not node)
+    return Reset(dropped, dict(reset.excluded), None if reset.only is None else dict(reset.only))
+
+
+def _matching(tree: Tree, pattern: Tree) -> Tree:
+    """The members on the way of a pattern, and everything behind its ends; "*" stands for any element."""
+    found: Tree = {}
+    for element, node in tree.items():
+        further: Any = pattern.get(element, pattern.get("*"))
+        if element == "." or further is None:
+            continue
+        kept = _matching(node, further) if node and further else node
+        if kept or not node:
+            found[element] = {".": LEAF, **kept} if "." in node and further else kept
+        elif "." in node:
+            found[element] = LEAF
+    return found
 
 
 class Versions(Protocol):
@@ -121,7 +171,6 @@ def _reference(member: Mapping[str, Any]) -> str:
     return reference.removeprefix(REFERENCE)
 
 
-_MOST_SHAPES: Final = 4096
 _known: dict[int, tuple[Mapping[str, Any], KindShape]] = {}
 
 

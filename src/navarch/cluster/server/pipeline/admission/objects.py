@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from navarch.cluster.server.objects.registry import Registry
+from navarch.cluster.server.objects.registry import Registry, value_of
 from navarch.cluster.server.objects.types import Catalog, ResourceType
-from navarch.cluster.server.objects.views import value_of
 from navarch.cluster.server.wire.request import Json
 
 __all__ = ["Objects"]

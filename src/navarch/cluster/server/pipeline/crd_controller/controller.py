@@ -31,8 +31,6 @@ from navarch.cluster.server.wire.request import Json
 from navarch.cluster.server.wire.status_errors import StatusError
 from navarch.cluster.storage import CompactedError, StorageError, Stored, Watcher
 
-__all__ = ["CrdController"]
-
 _log = logging.getLogger("navarch.cluster.server")
 _ESTABLISHED: Final = condition(ESTABLISHED, True, "InitialNamesAccepted", "the initial names have been accepted")
 

@@ -19,11 +19,13 @@ from navarch.cluster.server.wire.request import ApiRequest, Json, RequestInfo, U
 from navarch.cluster.server.wire.status_errors import StatusError
 from navarch.cluster.storage import StorageError
 
-__all__ = ["Cleanup", "Statuses"]
-
-
 _SERVER: Final = User("system:apiserver", groups=("system:masters", "system:authenticated"))
 _HEADERS: Final = {"user-agent": "kube-apiserver", "content-type": "application/json"}
+_AGAIN_SECONDS: Final = 1.0
+_IN_PROGRESS: Final = condition(
+    TERMINATING, True, "InstanceDeletionInProgress", "CustomResource deletion is in progress"
+)
+_COMPLETED: Final = condition(TERMINATING, False, "InstanceDeletionCompleted", "removed all instances")
 
 
 class Statuses:
@@ -53,12 +55,6 @@ class Statuses:
 
 
 _log = logging.getLogger("navarch.cluster.server")
-
-_AGAIN_SECONDS: Final = 1.0
-_IN_PROGRESS: Final = condition(
-    TERMINATING, True, "InstanceDeletionInProgress", "CustomResource deletion is in progress"
-)
-_COMPLETED: Final = condition(TERMINATING, False, "InstanceDeletionCompleted", "removed all instances")
 
 
 class Cleanup:

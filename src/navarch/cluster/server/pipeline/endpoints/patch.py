@@ -15,10 +15,9 @@ from navarch.cluster.server.objects.fields import (
     unknown_in_operations,
     unsupported,
 )
-from navarch.cluster.server.objects.registry import CHANGED, Found, WriteConflictError
-from navarch.cluster.server.objects.request_bodies import decode_json, duplicate_faults, refuse_too_large, strict_faults
+from navarch.cluster.server.objects.registry import CHANGED, Found, WriteConflictError, value_of
+from navarch.cluster.server.objects.request_bodies import duplicate_faults, strict_faults
 from navarch.cluster.server.objects.types import ResourceType, Schema
-from navarch.cluster.server.objects.views import value_of
 from navarch.cluster.server.pipeline.endpoints.call import Call
 from navarch.cluster.server.pipeline.endpoints.options import create_options, patch_options
 from navarch.cluster.server.pipeline.endpoints.write import (
@@ -29,10 +28,9 @@ from navarch.cluster.server.pipeline.endpoints.write import (
     store_new,
     store_update,
 )
+from navarch.cluster.server.wire.bodies import decode_json, refuse_too_large
 from navarch.cluster.server.wire.request import Json, Reply
 from navarch.cluster.server.wire.status_errors import StatusError, bad_request, conflict, not_found
-
-__all__ = ["patch", "patched_value", "repeated_keys"]
 
 _APPLY = "application/apply-patch+yaml"
 _JSON_PATCH = "application/json-patch+json"

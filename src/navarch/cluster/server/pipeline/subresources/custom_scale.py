@@ -8,7 +8,6 @@ from typing import Any, Final
 from navarch.cluster.server.kinds.custom.scale_paths import AccessError, ScalePaths, integer_at, put_at, text_at
 from navarch.cluster.server.kinds.custom.strategy import CustomStrategy
 from navarch.cluster.server.objects.registry import CHANGED
-from navarch.cluster.server.objects.request_bodies import decode_json
 from navarch.cluster.server.pipeline.endpoints.call import Call
 from navarch.cluster.server.pipeline.endpoints.write import check_name, check_version, metadata_of
 from navarch.cluster.server.pipeline.subresources.scaling import (
@@ -21,10 +20,9 @@ from navarch.cluster.server.pipeline.subresources.scaling import (
     store_scaled,
     warn_of_fields,
 )
+from navarch.cluster.server.wire.bodies import decode_json
 from navarch.cluster.server.wire.request import Json, Reply
 from navarch.cluster.server.wire.status_errors import StatusError, bad_request, conflict, not_found
-
-__all__ = ["scale_custom"]
 
 _UNKNOWN: Final = 'no kind is registered for the type v1.Scale in scheme "pkg/runtime/scheme.go:111"'
 

@@ -17,8 +17,6 @@ from navarch.cluster.server.pipeline.subresources.bodies import sent
 from navarch.cluster.server.wire.request import Json, Reply
 from navarch.k8s.published import published
 
-__all__ = ["access_endpoints"]
-
 _TOKEN_REQUEST: Final = "io.k8s.api.authentication.v1.TokenRequest"  # noqa: S105 - the name of a schema
 
 _AUTHENTICATION: Final = "authentication.k8s.io"

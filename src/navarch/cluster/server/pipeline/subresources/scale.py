@@ -23,8 +23,6 @@ from navarch.cluster.server.wire.causes import invalid as invalid_cause
 from navarch.cluster.server.wire.request import Json, Reply
 from navarch.cluster.server.wire.status_errors import bad_request, conflict, invalid
 
-__all__ = ["scale"]
-
 _REPLICAS: Final = ("f:spec", "f:replicas")
 
 

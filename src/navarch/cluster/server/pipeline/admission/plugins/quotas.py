@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from navarch.api import Quantity
-from navarch.cluster.server.objects.registry import Found, Registry
+from navarch.cluster.server.objects.registry import Found, Registry, stored_form
 from navarch.cluster.server.objects.types import Catalog
-from navarch.cluster.server.objects.views import stored_form
 from navarch.cluster.server.pipeline.admission.attributes import Attributes
 from navarch.cluster.server.pipeline.admission.plugins.pods import forbid
 from navarch.cluster.server.wire.request import Json

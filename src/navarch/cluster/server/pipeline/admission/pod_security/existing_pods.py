@@ -8,9 +8,8 @@ from typing import Final
 import msgspec
 
 from navarch._base.clock import Clock
-from navarch.cluster.server.objects.registry import Registry
+from navarch.cluster.server.objects.registry import Registry, value_of
 from navarch.cluster.server.objects.types import Catalog
-from navarch.cluster.server.objects.views import value_of
 from navarch.cluster.server.pipeline.admission.pod_security.controls import violations
 from navarch.cluster.server.pipeline.admission.pod_security.levels import LevelVersion
 from navarch.cluster.storage import Stored
