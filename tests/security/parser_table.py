@@ -315,14 +315,12 @@ def _texts(
 
 
 PARSERS: tuple[Parser, ...] = (
-    Parser(
-        "JSON bodies", _decoded("application/json"), ("cluster/server/objects/decoding.py",), BODIES, (StatusError,)
-    ),
+    Parser("JSON bodies", _decoded("application/json"), ("cluster/server/wire/bodies.py",), BODIES, (StatusError,)),
     Parser(
         "YAML bodies",
         _decoded("application/yaml"),
         (
-            "cluster/server/objects/decoding.py",
+            "cluster/server/wire/bodies.py",
             "cluster/server/wire/yaml_bodies.py",
             "cluster/server/wire/json_errors.py",
         ),
@@ -342,12 +340,12 @@ PARSERS: tuple[Parser, ...] = (
     _texts("integers", parse_int64, "api/integers.py"),
     _texts("times", parse_time, "api/times.py"),
     _texts("times of stored objects", read_time, "cluster/server/wire/times.py"),
-    _texts("warnings", lambda text: bounded_warnings([text]), "cluster/server/wire/warnings.py"),
+    _texts("warnings", lambda text: bounded_warnings([text]), "cluster/server/wire/request.py"),
     _texts("label selectors", Labels, "api/selectors.py", "api/label_grammar.py"),
     _texts("label terms", parse_label_terms, "api/label_grammar.py"),
     _texts("field selectors", Fields, "api/selectors.py"),
-    _texts("faults of label selectors", label_selector_fault, "cluster/server/objects/selector_errors.py"),
-    _texts("faults of field selectors", field_selector_fault, "cluster/server/objects/selector_errors.py"),
+    _texts("faults of label selectors", label_selector_fault, "cluster/server/objects/selectors.py"),
+    _texts("faults of field selectors", field_selector_fault, "cluster/server/objects/selectors.py"),
     _texts("schedules", schedule_of, "api/schedules.py"),
     _texts("faults of schedules", schedule_fault, "cluster/server/kinds/builtin/checks/schedules.py"),
     *(
@@ -360,7 +358,7 @@ PARSERS: tuple[Parser, ...] = (
         }.items()
     ),
     _texts("JSON pointers", parse_pointer, "api/json_patch.py", errors=(NavarchError,)),
-    _texts("timeouts", duration_fault, "cluster/server/wire/deadlines.py"),
+    _texts("timeouts", duration_fault, "cluster/server/pipeline/endpoints/options.py"),
     _texts("faults of times", time_fault, "cluster/server/kinds/builtin/go_time.py"),
     _texts("faults of micro times", micro_time_fault, "cluster/server/kinds/builtin/go_time.py"),
     _texts("resource versions", parsed_version, "cluster/server/objects/list_pages.py", errors=(StatusError,)),
@@ -377,8 +375,8 @@ PARSERS: tuple[Parser, ...] = (
         "cluster/server/objects/fields/elements.py",
         errors=(ValueError,),
     ),
-    _texts("proxied pages", _links, "cluster/server/pipeline/proxying/links.py"),
-    _texts("SPDY frames", _frames, "cluster/server/pipeline/streams/spdy/frames.py", errors=(SpdyError,)),
+    _texts("proxied pages", _links, "cluster/server/pipeline/proxy/links.py"),
+    _texts("SPDY frames", _frames, "cluster/server/wire/spdy/frames.py", errors=(SpdyError,)),
     _texts("parts of tokens", _token_part, "cluster/server/pipeline/access/signing.py", errors=(InvalidTokenError,)),
     _texts("references in commands", lambda text: expanded(text, {}), "cluster/nodes/pods/expansion.py"),
     _texts("parts of a number", lambda text: part_of(text, 10, up=True), "cluster/controllers/workloads/fractions.py"),
