@@ -23,7 +23,7 @@ PODS: Json = {"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}
 
 
 def test_a_new_binding_counts_at_once() -> None:
-    """A decision that was remembered does not outlive a change of a role or a binding."""
+    """A cached decision does not outlive a change of a role or a binding."""
     reader, bound = role("reader", [PODS]), binding("reader", "reader", person("ann"))
     authorizer = RbacAuthorizer([reader])
     assert not authorizer.allows(ANN, GET_PODS).allowed
@@ -78,14 +78,14 @@ def test_many_paths_and_users_do_not_fill_the_memory() -> None:
 
 
 def test_a_refusal_escapes_what_a_browser_could_take_for_html() -> None:
-    """As the real server's does."""
+    """A 403 message escapes HTML, as the real server's does."""
     refusal = forbidden_error(User("<b>"), RequestInfo("get", "/a&b"))
     assert refusal.message == 'forbidden: User "&lt;b&gt;" cannot get path "/a&amp;b"'
     assert refusal.details == {}
 
 
 def test_why_not_is_the_sentence_of_the_refusal() -> None:
-    """None for what is allowed."""
+    """`why_not` is the sentence of the 403, and None for allowed requests."""
     authorizer = RbacAuthorizer([role("reader", [PODS]), binding("reader", "reader", person("ann"))])
     assert authorizer.why_not(ANN, GET_PODS) is None
     sentence = authorizer.why_not(User("bob"), GET_PODS)
@@ -125,7 +125,7 @@ def test_roles_that_gather_each_other_end() -> None:
 
 
 def test_bootstrap_roles_are_a_new_copy_each_time() -> None:
-    """Whoever changes them changes nobody else's."""
+    """A change of one copy does not affect another."""
     first = bootstrap_roles()
     first[0]["metadata"]["name"] = "changed"
     assert bootstrap_roles()[0]["metadata"]["name"] != "changed"
@@ -161,7 +161,7 @@ def test_whoever_has_a_rule_that_covers_another_may_all_that_it_allows(
 
 @given(_rules)
 def test_a_rule_covers_itself(rule: RbacRule) -> None:
-    """Nobody is kept from granting exactly what they have."""
+    """A user can grant exactly the rule that the user has."""
     assert not [*lacking_parts([rule], [rule])]
 
 

@@ -1,4 +1,4 @@
-"""What a write may change: for each built-in kind and each path that takes writes, the fields that stay as they are
+"""Reset fields: for each built-in kind and each path that accepts writes, the fields that stay as they are
 stored, whatever the client sends.
 
 Kubernetes' strategies call these reset fields. The table holds for every way to write (update, every sort of patch, apply);
@@ -25,14 +25,14 @@ _SERVED: Final = (
     "metadata.labels",
     "metadata.ownerReferences",
 )
-"""What clients say of an object beside its spec and status."""
+"""The metadata that clients set."""
 _METADATA: Final = ("metadata.deletionTimestamp", *_SERVED)
 """The same, where a deletion that is sent is passed over; what else there is in the metadata may not differ in any write."""
 _ALL_METADATA: Final = ("metadata.deletionGracePeriodSeconds", "metadata.generateName", "metadata.uid", *_METADATA)
 
 
 class Written(msgspec.Struct, frozen=True):
-    """What one path takes: everything but what it `keeps`, or, if it is not None, `only` some fields.
+    """The fields that one path accepts: all but those that it `keeps`, or, if it is not None, `only` some.
 
     The metadata that the server itself writes (`resourceVersion`, `generation`, …) is none of its business.
     """
@@ -66,7 +66,7 @@ class ResetFields(msgspec.Struct, frozen=True):
     paths: Mapping[str, Written] = msgspec.field(default_factory=dict)
 
     def of(self, subresource: str) -> Written:
-        """What the path of a subresource takes; "" is the object's own."""
+        """Returns the fields that the path of a subresource accepts; "" is the object's own path."""
         return self.paths.get(subresource, _EVERYTHING)
 
     def fixed(self, value: Json, old: Json) -> list[tuple[str, Any, Any]]:
@@ -225,7 +225,7 @@ _DECLARED: Final[Mapping[tuple[str, str, str], Mapping[str, Any]]] = {
     (*_SIGNING_REQUEST, "status"): {_SPEC_TREE: _LEAF, _STATUS_TREE: {"f:conditions": _LEAF}},
     ("networking.k8s.io", "ServiceCIDR", ""): {},
 }
-"""What some kinds declare otherwise than they do it."""
+"""Kinds whose declared reset fields differ from the fields that their writes keep."""
 _RESIZED: Final[Mapping[str, Any]] = {"*": {"f:resizePolicy": _LEAF, "f:resources": _LEAF}}
 _ONLY: Final[Mapping[tuple[str, str, str], Mapping[str, Any]]] = {
     ("", "Pod", "ephemeralcontainers"): {"f:spec": {"f:ephemeralContainers": _LEAF}},

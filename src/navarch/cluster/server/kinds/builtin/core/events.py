@@ -46,7 +46,7 @@ class EventExpiry:
             try:
                 await self._forget_old()
             except StorageError as error:
-                _log.debug("events are not forgotten now: %s", error)
+                _log.debug("the expiry of Events failed: %s; retried in 60 s", error)
 
     async def _forget_old(self) -> None:
         now, page = self._clock.monotonic(), await self._storage.page(_PREFIX)
