@@ -31,7 +31,7 @@ _METADATA: Final = ("metadata.deletionTimestamp", *_SERVED)
 _ALL_METADATA: Final = ("metadata.deletionGracePeriodSeconds", "metadata.generateName", "metadata.uid", *_METADATA)
 
 
-class Written(msgspec.Struct, frozen=True):
+class WritableFields(msgspec.Struct, frozen=True):
     """The fields that one path accepts: all but those that it `keeps`, or, if it is not None, `only` some.
 
     The metadata that the server itself writes (`resourceVersion`, `generation`, …) is none of its business.
@@ -63,9 +63,9 @@ class ResetFields(msgspec.Struct, frozen=True):
 
     create: Paths = ()
     immutable: Paths = ()
-    paths: Mapping[str, Written] = msgspec.field(default_factory=dict)
+    paths: Mapping[str, WritableFields] = msgspec.field(default_factory=dict)
 
-    def of(self, subresource: str) -> Written:
+    def of(self, subresource: str) -> WritableFields:
         """Returns the fields that the path of a subresource accepts; "" is the object's own path."""
         return self.paths.get(subresource, _EVERYTHING)
 
@@ -92,12 +92,12 @@ def _copy(source: Json, target: Json, path: str) -> None:
         target.pop(name, None)
 
 
-_EVERYTHING: Final = Written()
+_EVERYTHING: Final = WritableFields()
 
 
-def _with_status(*status_keeps: str, **others: Written) -> ResetFields:
+def _with_status(*status_keeps: str, **others: WritableFields) -> ResetFields:
     """A kind with a `status`: neither a creation nor an update of the object changes it, and it changes nothing else."""
-    own = {"": Written(keeps=("status",)), "status": Written(keeps=("spec", *status_keeps))}
+    own = {"": WritableFields(keeps=("status",)), "status": WritableFields(keeps=("spec", *status_keeps))}
     return ResetFields(create=("status",), paths={**own, **others})
 
 
@@ -120,15 +120,15 @@ RESET_FIELDS: Final[Mapping[tuple[str, str], ResetFields]] = {
     ("", "Namespace"): ResetFields(
         create=("status",),
         paths={
-            "": Written(keeps=("spec.finalizers", "status")),
-            "status": Written(keeps=("spec",)),
-            "finalize": Written(keeps=("status",)),
+            "": WritableFields(keeps=("spec.finalizers", "status")),
+            "status": WritableFields(keeps=("spec",)),
+            "finalize": WritableFields(keeps=("status",)),
         },
     ),
     ("", "Node"): ResetFields(
         paths={
-            "": Written(keeps=("status",)),
-            "status": Written(keeps=("spec",)),
+            "": WritableFields(keeps=("status",)),
+            "status": WritableFields(keeps=("spec",)),
         }  # a kubelet registers with its status
     ),
     ("", "PersistentVolume"): _STATUS,
@@ -136,8 +136,8 @@ RESET_FIELDS: Final[Mapping[tuple[str, str], ResetFields]] = {
     ("", "Pod"): _with_status(
         "metadata.deletionTimestamp",
         "metadata.ownerReferences",
-        ephemeralcontainers=Written(only=("spec.ephemeralContainers",)),
-        resize=Written(only=("spec.containers", "spec.initContainers")),
+        ephemeralcontainers=WritableFields(only=("spec.ephemeralContainers",)),
+        resize=WritableFields(only=("spec.containers", "spec.initContainers")),
     ),
     ("", "PodTemplate"): _PLAIN,
     ("", "ReplicationController"): _STATUS,
@@ -164,9 +164,9 @@ RESET_FIELDS: Final[Mapping[tuple[str, str], ResetFields]] = {
     ("certificates.k8s.io", "CertificateSigningRequest"): ResetFields(
         create=("status",),
         paths={
-            "": Written(keeps=("spec", "status")),
-            "status": Written(keeps=("spec",)),
-            "approval": Written(keeps=("spec", "status.certificate")),
+            "": WritableFields(keeps=("spec", "status")),
+            "status": WritableFields(keeps=("spec",)),
+            "approval": WritableFields(keeps=("spec", "status.certificate")),
         },
     ),
     ("coordination.k8s.io", "Lease"): _PLAIN,

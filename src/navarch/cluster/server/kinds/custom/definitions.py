@@ -19,7 +19,6 @@ from navarch.errors import Cause
 if TYPE_CHECKING:
     from navarch.schema import DefinitionFault
 
-__all__ = ["FINALIZER", "GROUP", "PLURAL", "definition_type"]
 
 GROUP: Final = "apiextensions.k8s.io"
 PLURAL: Final = "customresourcedefinitions"

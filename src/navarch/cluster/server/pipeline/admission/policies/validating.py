@@ -22,8 +22,6 @@ from navarch.cluster.server.pipeline.admission.policies.policy import (
 from navarch.cluster.server.wire.budget import current_budget
 from navarch.cluster.server.wire.status_errors import StatusError, forbidden
 
-__all__ = ["ValidatingPolicies", "is_never_judged"]
-
 _CODES: Final = {"Unauthorized": 401, "Forbidden": 403, "Invalid": 422, "RequestEntityTooLarge": 413}
 _NEVER_JUDGED: Final = frozenset(
     {
