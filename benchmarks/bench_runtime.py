@@ -12,11 +12,12 @@ Cold starts are measured twice: right after the objects were written, and at res
 dropped the snapshots from which it served pages: a second page comes from etcd and takes several times as long. kube-apiserver
 compacts every five minutes; here every 20 s.
 
-About twenty minutes. 100,000 objects are measured by bench_scale.py, ten minutes of load by bench_soak.py.
+About twenty minutes; `BENCH_PARTS=start,rest` runs some of the parts start, write, follow and rest. 100,000 objects are measured by bench_scale.py, ten minutes of load by bench_soak.py.
 """
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -39,25 +40,44 @@ Runs = Mapping[str, list[Run]]
 
 
 def main() -> None:
-    """Starts a cluster, fills it, measures, reports."""
+    """Measures each part on a cluster of its own, and reports."""
     prepare()
     report = Report("runtime")
-    with rig.running() as cluster:
-        stock = Stock(cluster)
-        for note_bytes in NOTES:
-            size = stock.fill(COUNT, note_bytes)
-            report.rows += _noops(Field(cluster, COUNT, workers=4), size)
-        stock.fill(COUNT)
-        report.rows += _writes(Field(cluster, COUNT))
-        stock.fill(COUNT)  # without a status: ours would keep its observedGeneration up to date, which nobody else does
-        report.rows += _latencies(Field(cluster, COUNT), stock)
-    with rig.running(apiserver_flags=_COMPACTING) as cluster:
-        stock = Stock(cluster)
-        size = stock.fill(COUNT, NOTES[-1])
-        stock.rest()
-        report.rows += _noops(Field(cluster, COUNT, workers=4), size, at_rest=True)
-        report.rows += _lists(Field(cluster, COUNT), size)
-    report.publish()
+    chosen = os.environ.get("BENCH_PARTS") or ",".join(_PARTS)
+    for name in chosen.split(","):
+        measure, flags = _PARTS[name]
+        with rig.running(apiserver_flags=flags) as cluster:
+            report.rows += measure(cluster, Stock(cluster))
+    report.publish(in_part=len(chosen.split(",")) < len(_PARTS))
+
+
+def _start(cluster: rig.Cluster, stock: Stock) -> list[Row]:
+    sizes = (stock.fill(COUNT, note_bytes) for note_bytes in NOTES)
+    return [row for size in sizes for row in _noops(Field(cluster, COUNT, workers=4), size)]
+
+
+def _write(cluster: rig.Cluster, stock: Stock) -> list[Row]:
+    stock.fill(COUNT)
+    return _writes(Field(cluster, COUNT))
+
+
+def _follow_updates(cluster: rig.Cluster, stock: Stock) -> list[Row]:
+    stock.fill(COUNT)
+    return _latencies(Field(cluster, COUNT), stock)
+
+
+def _rest(cluster: rig.Cluster, stock: Stock) -> list[Row]:
+    size = stock.fill(COUNT, NOTES[-1])
+    stock.rest()
+    return [*_noops(Field(cluster, COUNT, workers=4), size, at_rest=True), *_lists(Field(cluster, COUNT), size)]
+
+
+_PARTS: Mapping[str, tuple[Callable[[rig.Cluster, Stock], list[Row]], tuple[str, ...]]] = {
+    "start": (_start, ()),
+    "write": (_write, ()),
+    "follow": (_follow_updates, ()),
+    "rest": (_rest, _COMPACTING),
+}
 
 
 def _noops(field: Field, size: float, *, at_rest: bool = False) -> list[Row]:
