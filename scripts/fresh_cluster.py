@@ -19,8 +19,8 @@ from navarch.cluster.embedded.bootstrap import FRESH, TEMPLATE_TIME, bootstrap_o
 from navarch.cluster.embedded.server_assembly import AssembledServer, ServerDeps
 from navarch.cluster.server.kinds.builtin import builtin_types
 from navarch.cluster.server.objects.types import Catalog
-from navarch.cluster.server.pipeline.access import SigningKey
-from navarch.cluster.server.pipeline.audit.log import AuditLog
+from navarch.cluster.server.pipeline.audit_log import AuditLog
+from navarch.cluster.server.pipeline.authentication.signing import SigningKey
 from navarch.cluster.server.wire.request import ApiRequest, Json, User
 from navarch.cluster.storage import Stored
 from navarch.cluster.storage.memory import MemoryStorage

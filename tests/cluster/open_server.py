@@ -18,8 +18,10 @@ class Anybody:
     async def authenticate(self, _request: ApiRequest) -> User:
         return User("admin")
 
-    async def impersonated(self, _request: ApiRequest, user: User) -> User:
+    def acting_user(self, _request: ApiRequest, user: User) -> User:
         return user
+
+    async def refresh(self) -> None: ...
 
     def why_not(self, *_: Any) -> None:
         return None

@@ -12,8 +12,8 @@ import pytest
 
 from navarch._base.clock import ManualClock
 from navarch._base.tasks import cancel_and_wait
-from navarch.cluster.server.pipeline.audit.log import AuditLog, is_long_running
-from navarch.cluster.server.pipeline.audit.rotating_file import RotatingFile
+from navarch.cluster.server.pipeline.audit_log import AuditLog, is_long_running
+from navarch.cluster.server.pipeline.audit_records import RotatingFile
 from navarch.cluster.server.wire.request import ApiRequest, RequestInfo, User, request_info
 
 ANN = User("ann", "u-1", ("system:authenticated",))

@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from navarch.cluster.server.objects.decoding import decode_json
-from navarch.cluster.server.pipeline.proxying.unpacking import unpacked
-from navarch.cluster.server.pipeline.streams.lane import Lane
+from navarch.cluster.server.pipeline.proxy.proxy import unpacked
+from navarch.cluster.server.wire.bodies import decode_json
 from navarch.cluster.server.wire.budget import (
     DEEPEST,
     Limits,
@@ -20,6 +19,7 @@ from navarch.cluster.server.wire.budget import (
     current_budget,
     opened,
 )
+from navarch.cluster.server.wire.byte_pipe import BytePipe
 from navarch.cluster.server.wire.duplicate_fields import (
     MOST_FAULTS,
     duplicate_paths,
@@ -115,7 +115,7 @@ def test_packed_bytes_without_an_end_are_told() -> None:
 
 async def test_lane_holds_few_bytes_as_well_as_few_pieces() -> None:
     """A client may send its pieces as large as it likes."""
-    lane = Lane()
+    lane = BytePipe()
     assert await lane.put(bytes(2**20))
     async with asyncio.TaskGroup() as group:
         waiting = group.create_task(lane.put(b"x"))

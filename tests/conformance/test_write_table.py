@@ -10,7 +10,7 @@ from conformance.write_samples import SAMPLES, Sample
 from conformance.write_table import Server, prepared, recorded, verdicts
 from navarch.client import Client, Config
 from navarch.cluster.server.kinds.builtin.catalog import builtin_types
-from navarch.cluster.server.reset_fields import RESET_FIELDS
+from navarch.cluster.server.kinds.builtin.reset_fields import RESET_FIELDS
 
 GROUPS = sorted({sample.group for sample in SAMPLES})
 STORED = [each for each in builtin_types() if "update" in each.verbs]

@@ -22,7 +22,7 @@ from etcd_operator.restore import EtcdRestore, EtcdRestoreSpec
 from etcd_operator.restore.kinds import ClusterReference
 from navarch.api import Dynamic, Quantity
 from navarch.cluster.embedded.components import ComponentOptions
-from navarch.cluster.server.pipeline.audit.records import AuditRecord
+from navarch.cluster.server.pipeline.audit_records import AuditRecord
 from navarch.k8s.core.v1 import PersistentVolumeClaim, Pod
 from navarch.k8s.events.v1 import Event
 from navarch.testing import Cluster

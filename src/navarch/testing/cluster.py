@@ -14,7 +14,7 @@ from navarch.client import Client, Listing
 from navarch.client.core import FieldSelector, LabelSelector
 from navarch.client.target import Readable
 from navarch.cluster.embedded.credentials import ClusterAccess
-from navarch.cluster.server.pipeline.audit.log import AuditLog
+from navarch.cluster.server.pipeline.audit_log import AuditLog
 from navarch.errors import InvalidValueError
 from navarch.operator import Operator, needed_by, roles_of, serve
 from navarch.operator.crds import prepare_crds

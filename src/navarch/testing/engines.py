@@ -14,7 +14,7 @@ from navarch.cluster.embedded import control_plane  # noqa: F401 - clusters impo
 from navarch.cluster.embedded.cluster import EmbeddedCluster
 from navarch.cluster.embedded.components import ComponentOptions
 from navarch.cluster.embedded.https_front import ThreadedCluster
-from navarch.cluster.server.pipeline.audit.log import AuditLog
+from navarch.cluster.server.pipeline.audit_log import AuditLog
 from navarch.testing.cluster import Cluster
 
 __all__ = ["in_process", "over_https"]

@@ -15,17 +15,17 @@ import rig
 from navarch._base.clock import Clock, SystemClock
 from navarch.cluster.server.kinds.builtin import builtin_types
 from navarch.cluster.server.objects.registry import Registry
-from navarch.cluster.server.objects.storage_reflector import Follower
+from navarch.cluster.server.objects.storage_reflector import StorageReflector
 from navarch.cluster.server.objects.types import Catalog
 from navarch.cluster.server.objects.watches import Watches
-from navarch.cluster.server.pipeline.access import Authorizer
-from navarch.cluster.server.pipeline.admission.standard import StandardAdmission, Surroundings
-from navarch.cluster.server.pipeline.admission.webhooks.places import ResolveService
-from navarch.cluster.server.pipeline.audit.log import AuditLog
+from navarch.cluster.server.pipeline.admission.chain import AdmissionChain, AdmissionDeps
+from navarch.cluster.server.pipeline.audit_log import AuditLog
+from navarch.cluster.server.pipeline.authorization.authorizer import RbacAuthorizer
 from navarch.cluster.server.pipeline.endpoints.call import Kernel
 from navarch.cluster.server.server import ApiServer, Parts
 from navarch.cluster.server.wire.request import ApiRequest, Reply, User
 from navarch.cluster.server.wire.status_errors import StatusError
+from navarch.cluster.server.wire.webhook_client import ResolveService
 from navarch.cluster.storage.memory import MemoryStorage
 
 Json = dict[str, Any]
@@ -70,10 +70,10 @@ class Ours:
         self.catalog = Catalog(builtin_types(self.clock))
         self.registry = Registry(self.storage)
         self.user = ADMIN
-        self.authorizer = Authorizer()
+        self.authorizer = RbacAuthorizer()
         rng = random.Random(1)
-        self.admission = StandardAdmission(
-            Surroundings(
+        self.admission = AdmissionChain(
+            AdmissionDeps(
                 registry=self.registry,
                 catalog=self.catalog,
                 authorizer=self.authorizer,
@@ -83,16 +83,18 @@ class Ours:
                 resolve_service=resolve,
             )
         )
-        self._followers = [Follower(self.storage, *each) for each in self.admission.followed.items()]
+        self._reflector = StorageReflector(self.storage, self.admission.followed)
         watches = Watches(self.storage, self.clock)
         kernel = Kernel(self.registry, self.catalog, watches, self.admission, self.authorizer, self.clock, rng)
         audit = AuditLog(self.clock, capacity=1)
         parts = Parts(
             kernel=kernel,
             authenticator=self,
+            impersonator=self,
             audit=audit,
             endpoints={},
             pages=_no_page,
+            refresh=self._reflector.catch_up,
         )
         self.server = ApiServer(parts)
 
@@ -105,16 +107,13 @@ class Ours:
         return Answered(reply.status, json.loads(reply.body), reply.warnings)
 
     async def authenticate(self, request: ApiRequest) -> User | None:
-        for follower in self._followers:
-            await follower.catch_up()
         return self.user
 
-    async def impersonated(self, request: ApiRequest, user: User) -> User:
+    def acting_user(self, request: ApiRequest, user: User) -> User:
         return user
 
     async def start(self) -> None:
-        for follower in self._followers:
-            await follower.start()
+        await self._reflector.start()
         for name in ("default", "kube-system"):
             await self.make("/api/v1/namespaces", "v1", "Namespace", name)
         await self.make("/api/v1/namespaces/default/serviceaccounts", "v1", "ServiceAccount", "default")
@@ -133,8 +132,7 @@ class Ours:
 
     async def stop(self) -> None:
         await self.admission.close()
-        for follower in self._followers:
-            await follower.stop()
+        await self._reflector.stop()
         await self.storage.close()
 
     async def _namespace(self, name: str) -> Json | None:

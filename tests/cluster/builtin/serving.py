@@ -12,9 +12,9 @@ from cluster.open_server import Anybody, NoAdmission, request
 from navarch._base.background import Background
 from navarch._base.clock import ManualClock
 from navarch.cluster.server.kinds.builtin import builtin_types
-from navarch.cluster.server.kinds.builtin.addresses import ServiceAddresses
+from navarch.cluster.server.kinds.builtin.networking.allocator import ServiceAllocator
 from navarch.cluster.server.objects.registry import Registry
-from navarch.cluster.server.objects.storage_reflector import Follower
+from navarch.cluster.server.objects.storage_reflector import StorageReflector
 from navarch.cluster.server.objects.types import Catalog
 from navarch.cluster.server.objects.watches import Watches
 from navarch.cluster.server.pipeline.endpoints.call import Kernel
@@ -32,14 +32,12 @@ MERGE = "application/merge-patch+json"
 class Asking:
     """Asks a server about the namespace `default`; `warnings` are those of the last answer."""
 
-    def __init__(self, server: ApiServer, services: Follower) -> None:
+    def __init__(self, server: ApiServer) -> None:
         self._server = server
-        self._services = services
         self.warnings: list[str] = []
 
     async def __call__(self, method: str, path: str, body: Any = None, media_type: str = "application/json") -> Any:
         """The status code and the answer."""
-        await self._services.catch_up()
         asked = request(method, path, body, content_type=media_type, accept="application/json", user_agent="tester")
         reply = await self._server.handle(asked)
         self.warnings = reply.warnings
@@ -55,22 +53,24 @@ async def serving(storage: Storage | None = None) -> AsyncIterator[Asking]:
     """A server with nothing stored."""
     clock, rng, anybody, background = ManualClock(), random.Random(1), Anybody(), Background()
     storage = storage or MemoryStorage()
-    addresses = ServiceAddresses(clock, rng)
-    services = Follower(storage, "/registry/services/specs/", addresses.changed)
+    addresses = ServiceAllocator(clock, rng)
+    services = StorageReflector(storage, {"/registry/services/specs/": addresses.changed})
     watches = Watches(storage, clock)
     catalog = Catalog(builtin_types(clock, addresses))
     kernel = Kernel(Registry(storage), catalog, watches, NoAdmission(), anybody, clock, rng)
     parts = Parts(
         kernel=kernel,
         authenticator=anybody,
+        impersonator=anybody,
         audit=anybody,
         endpoints=BUILTIN_ENDPOINTS,
         pages=_no_page,
+        refresh=services.catch_up,
     )
     await services.start()
     background.start(watches.run(), "watches")
     try:
-        yield Asking(ApiServer(parts), services)
+        yield Asking(ApiServer(parts))
     finally:
         await background.stop()
         await services.stop()

@@ -12,15 +12,17 @@ from cluster.open_server import Anybody, NoAdmission, request
 from navarch._base.background import Background
 from navarch._base.clock import SystemClock
 from navarch.cluster.server.kinds.builtin import builtin_types
-from navarch.cluster.server.kinds.custom import Conversion, CustomKinds, scale
+from navarch.cluster.server.kinds.custom import Conversion
 from navarch.cluster.server.objects.registry import Registry
 from navarch.cluster.server.objects.types import Catalog
 from navarch.cluster.server.objects.watches import Watches
+from navarch.cluster.server.pipeline.crd_controller import CrdController
 from navarch.cluster.server.pipeline.endpoints.call import Kernel
-from navarch.cluster.server.pipeline.publishing.discovery import Discovery
-from navarch.cluster.server.pipeline.publishing.health import HealthReport
-from navarch.cluster.server.pipeline.publishing.openapi import OpenApi
-from navarch.cluster.server.pipeline.publishing.pages import Pages
+from navarch.cluster.server.pipeline.nonresource.discovery import Discovery
+from navarch.cluster.server.pipeline.nonresource.health import HealthReport
+from navarch.cluster.server.pipeline.nonresource.openapi import OpenApi
+from navarch.cluster.server.pipeline.nonresource.pages import Pages
+from navarch.cluster.server.pipeline.subresources.custom_scale import scale_custom
 from navarch.cluster.server.server import ApiServer, Parts
 from navarch.cluster.server.wire.request import Reply
 from navarch.cluster.storage.memory import MemoryStorage
@@ -63,14 +65,16 @@ async def serving(storage: MemoryStorage | None = None, conversion: Conversion |
     clock, storage, anybody, background = SystemClock(), storage or MemoryStorage(), Anybody(), Background()
     catalog, watches = Catalog(builtin_types(clock)), Watches(storage, clock)
     kernel = Kernel(Registry(storage), catalog, watches, NoAdmission(), anybody, clock, random.Random(1))
-    kinds = CustomKinds(kernel, conversion)
+    kinds = CrdController(kernel, conversion)
     pages = Pages(published(), Discovery(catalog, published()), OpenApi(published(), kinds.documents), HealthReport)
     parts = Parts(
         kernel=kernel,
         authenticator=anybody,
+        impersonator=anybody,
         audit=anybody,
-        endpoints={("*", "*", "scale"): scale},
+        endpoints={("*", "*", "scale"): scale_custom},
         pages=pages,
+        refresh=anybody.refresh,
     )
     await kinds.start()
     background.start(kinds.run(), "custom kinds")

@@ -16,9 +16,7 @@ from cluster.admission.hooks import serving as hooks
 from cluster.custom.serving import CRDS, Asking, serving
 from navarch._base.clock import SystemClock
 from navarch.cluster.server.kinds.custom import Conversion, ConversionWebhooks
-from navarch.cluster.server.pipeline.admission.webhooks.calling import Caller
-from navarch.cluster.server.pipeline.admission.webhooks.errors import CallError
-from navarch.cluster.server.pipeline.admission.webhooks.places import Address
+from navarch.cluster.server.wire.webhook_client import ServiceEndpoint, WebhookCallError, WebhookClient
 
 Json = dict[str, Any]
 OLD, NEW = (f"/apis/ex.dev/{version}/namespaces/default/hooks" for version in ("v1", "v2"))
@@ -77,8 +75,8 @@ FAULTS = {
 }
 
 
-async def _no_service(_namespace: str, name: str, _port: int) -> Address:
-    raise CallError(f'service "{name}" not found')
+async def _no_service(_namespace: str, name: str, _port: int) -> ServiceEndpoint:
+    raise WebhookCallError(f'service "{name}" not found')
 
 
 def _definition(client: Json) -> Json:
@@ -113,7 +111,7 @@ def _definition(client: Json) -> Json:
 async def _converting(client: Json) -> AsyncIterator[Asking]:
     """A server with a CRD whose webhook is at `client`, and one object of it."""
     clock = SystemClock()
-    caller = Caller(clock, _no_service)
+    caller = WebhookClient(clock, _no_service)
     try:
         async with serving(conversion=Conversion(ConversionWebhooks(caller, random.Random(1)))) as ask:
             assert (await ask("POST", CRDS, _definition(client)))[0] == 201
@@ -174,7 +172,7 @@ async def test_service_that_is_not_there_is_named() -> None:
 
 
 async def test_objects_are_selected_by_the_fields_of_the_version_asked_for(server: HookServer) -> None:
-    """Not by those of the version in which they are stored."""
+    """Field selectors see the requested version, not the stored one."""
     async with _converting(_at(server, "rename")) as ask:
         red = {"apiVersion": "ex.dev/v1", "kind": "Hook", "metadata": {"name": "red"}, "color": "red"}
         assert (await ask("POST", OLD, red))[0] == 201

@@ -22,7 +22,7 @@ import navarch.cluster.embedded.responses
 from navarch._base.clock import SystemClock
 from navarch.cluster.embedded.credentials import ClusterAccess, ClusterAuthority, X509KeyPair
 from navarch.cluster.embedded.https_front import ThreadedCluster
-from navarch.cluster.server.objects.request_bodies import LIMIT_BYTES
+from navarch.cluster.server.wire.bodies import LIMIT_BYTES
 from navarch.cluster.server.wire.request import User
 from wire import Wire
 

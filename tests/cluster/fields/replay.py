@@ -10,7 +10,8 @@ from typing import Any
 import msgspec
 
 from cluster.fields import widgets
-from navarch.cluster.server.kinds.builtin.schema import struct_of
+from navarch.cluster.server.kinds.builtin.generic.schema import struct_of
+from navarch.cluster.server.kinds.builtin.reset_fields import field_resets
 from navarch.cluster.server.objects import fields
 from navarch.cluster.server.objects.fields.kinds import KindShape
 from navarch.cluster.server.objects.types import Catalog, ResourceType
@@ -130,6 +131,7 @@ def resource(plural: str, version: str) -> ResourceType:
         strategy=nothing,
         is_custom=is_custom,
         subresources={"status": nothing},
+        reset_fields={} if is_custom else field_resets(group, kind),
     )
 
 

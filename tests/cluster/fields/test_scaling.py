@@ -13,6 +13,7 @@ from cluster.fields.replay import Json
 from cluster.fields.scales import WRITES, ScaleWrite, body_of, performed_scales
 from cluster.fields.sequences import Server
 from navarch.cluster.server.objects import fields
+from navarch.cluster.server.pipeline.subresources.scaling import entries_from_scale, entries_of_scale
 from navarch.cluster.server.wire.status_errors import StatusError
 from navarch.k8s.published import published
 
@@ -23,7 +24,7 @@ _SHAPE = fields.builtin_shape("autoscaling", "v1", "Scale", published().schema("
 def _outcome(write: ScaleWrite, told: Json) -> Any:
     """The entries of the object after a write to its scale, or what is said against it."""
     live = {**told["scale"], "metadata": {**told["scale"]["metadata"]}}
-    live["metadata"]["managedFields"] = fields.entries_of_scale(told["before"], _PATHS)
+    live["metadata"]["managedFields"] = entries_of_scale(told["before"], _PATHS)
     more: Json = {"manager": write.manager, "subresource": "scale", "api_version": "autoscaling/v1", "now": "now"}
     if write.operation == "apply":
         try:
@@ -34,7 +35,7 @@ def _outcome(write: ScaleWrite, told: Json) -> Any:
     else:
         spec = {"replicas": write.replicas} if write.replicas else {}
         managed = fields.updated(live, {**live, "spec": spec}, _SHAPE, **more)
-    return fields.entries_from_scale(told["before"], managed, _PATHS, "apps/v1")
+    return entries_from_scale(told["before"], managed, _PATHS, "apps/v1")
 
 
 def _wrong(told: list[Json]) -> list[str]:

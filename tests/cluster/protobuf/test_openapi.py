@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from navarch.cluster.server.pipeline.publishing.openapi_protobuf import in_protobuf
+from navarch.cluster.server.pipeline.nonresource.openapi_protobuf import in_protobuf
 from navarch.cluster.server.wire.protobuf.wire import parts
 
 SCHEMA = {

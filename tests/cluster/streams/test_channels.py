@@ -9,11 +9,8 @@ import pytest
 
 from cluster.streams.wires import FakeNode, FakeProcess, FakeSocket
 from navarch.cluster.server.pipeline.streams.channels import Channels, Piece
-from navarch.cluster.server.pipeline.streams.command_channels import CommandChannels
-from navarch.cluster.server.pipeline.streams.conversation import converse
-from navarch.cluster.server.pipeline.streams.forwarding import Forwarder
-from navarch.cluster.server.pipeline.streams.outcomes import exited
-from navarch.cluster.server.pipeline.streams.port_channels import PortChannels
+from navarch.cluster.server.pipeline.streams.command_session import CommandChannels, converse, exited
+from navarch.cluster.server.pipeline.streams.port_forward import Forwarder, PortChannels
 from navarch.errors import ContainerError
 
 V5 = "v5.channel.k8s.io"

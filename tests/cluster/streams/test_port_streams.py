@@ -8,8 +8,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from cluster.streams.wires import FakeNode, FakeSocket, SpdyClient
-from navarch.cluster.server.pipeline.streams.forwarding import Forwarder
-from navarch.cluster.server.pipeline.streams.port_streams import PortStreams
+from navarch.cluster.server.pipeline.streams.port_forward import Forwarder, PortStreams
 
 
 class Forwarded:

@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cluster.streams.wires import FakeSocket, SpdyClient, control
-from navarch.cluster.server.pipeline.streams.spdy import Connection, Stream
-from navarch.cluster.server.pipeline.streams.spdy.connection import MOST_STREAMS
-from navarch.cluster.server.pipeline.streams.spdy.dictionary import DICTIONARY
-from navarch.cluster.server.pipeline.streams.spdy.frames import (
+from navarch.cluster.server.wire.spdy import Connection, Stream
+from navarch.cluster.server.wire.spdy.connection import MOST_STREAMS
+from navarch.cluster.server.wire.spdy.frames import (
+    DICTIONARY,
     Data,
     Decoder,
     Encoder,

@@ -18,7 +18,7 @@ import msgspec
 
 from navarch._base.clock import Clock
 from navarch.api import format_time, truncate_to_seconds
-from navarch.cluster.server.pipeline.access import bootstrap_roles
+from navarch.cluster.server.pipeline.authorization.rbac import bootstrap_roles
 from navarch.cluster.server.wire.request import Json
 from navarch.cluster.storage import Storage
 from navarch.cluster.storage.file import FileStorage

@@ -21,11 +21,11 @@ from navarch.cluster.embedded.components import ComponentOptions
 from navarch.cluster.embedded.credentials import ClusterAuthority
 from navarch.cluster.embedded.in_process import InProcessTransport
 from navarch.cluster.embedded.server_assembly import AssembledServer, ServerDeps
-from navarch.cluster.server.pipeline.access import SigningKey
-from navarch.cluster.server.pipeline.access.users import service_account_groups, service_account_of
-from navarch.cluster.server.pipeline.audit.log import AuditLog
-from navarch.cluster.server.pipeline.audit.rotating_file import RotatingFile
-from navarch.cluster.server.pipeline.streams.nodes import ClusterNode
+from navarch.cluster.server.pipeline.audit_log import AuditLog
+from navarch.cluster.server.pipeline.audit_records import RotatingFile
+from navarch.cluster.server.pipeline.authentication.signing import SigningKey
+from navarch.cluster.server.pipeline.authentication.users import service_account_groups, service_account_of
+from navarch.cluster.server.pipeline.streams.node_access import ClusterNode
 from navarch.cluster.server.server import ApiServer
 from navarch.cluster.server.wire.request import ApiRequest, User
 from navarch.cluster.storage import Storage

@@ -36,8 +36,8 @@ from navarch.cluster.embedded.http_connection import (
     text_response,
 )
 from navarch.cluster.embedded.responses import buffered_response, stream_response, upgrade_response
-from navarch.cluster.server.objects.request_bodies import LIMIT_BYTES
 from navarch.cluster.server.server import ApiServer
+from navarch.cluster.server.wire.bodies import LIMIT_BYTES
 from navarch.cluster.server.wire.request import ApiRequest, is_passed_on
 from navarch.cluster.server.wire.status_errors import UNEXPECTED, StatusError
 

@@ -12,8 +12,8 @@ from multidict import CIMultiDict
 
 from navarch._base.background import Background
 from navarch._base.clock import Clock
-from navarch.cluster.server.pipeline.streams.lane import Lane
 from navarch.cluster.server.server import ApiServer
+from navarch.cluster.server.wire.byte_pipe import BytePipe
 from navarch.cluster.server.wire.request import ApiRequest, Reply, Upgrade
 from navarch.errors import ClosedError, ConnectError, ConnectionLostError, DeadlineError
 
@@ -21,7 +21,7 @@ from navarch.errors import ClosedError, ConnectError, ConnectionLostError, Deadl
 class _ServerSocket:
     """See `Socket`."""
 
-    def __init__(self, coming: Lane, going: Lane) -> None:
+    def __init__(self, coming: BytePipe, going: BytePipe) -> None:
         self._coming = coming
         self._going = going
 
@@ -38,7 +38,7 @@ class InProcessWebSocket:
 
     def __init__(self, upgrade: Upgrade) -> None:
         self.protocol = upgrade.protocol
-        self._up, self._down = Lane(), Lane()
+        self._up, self._down = BytePipe(), BytePipe()
         self._serving = Background()
         self._serving.start(self._serve(upgrade), f"WebSocket for {upgrade.protocol}")
 

@@ -26,7 +26,7 @@ from navarch.cluster.embedded.cluster_folder import ClusterFolder, ClusterProces
 from navarch.cluster.embedded.components import ComponentOptions
 from navarch.cluster.embedded.credentials import ClusterAccess, ClusterAuthority, X509KeyPair
 from navarch.cluster.embedded.https_front import new_loop, serve_https
-from navarch.cluster.server.pipeline.access import SigningKey
+from navarch.cluster.server.pipeline.authentication.signing import SigningKey
 from navarch.cluster.storage import Storage, StorageError
 from navarch.cluster.storage.file import FileStorage
 from navarch.cluster.storage.memory import MemoryStorage

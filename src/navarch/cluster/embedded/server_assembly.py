@@ -12,40 +12,38 @@ import msgspec
 from navarch._base.clock import Clock
 from navarch._base.supervisor import SupervisedTask, Supervisor
 from navarch.cluster.server.kinds.builtin import builtin_types
-from navarch.cluster.server.kinds.builtin.addresses import ServiceAddresses
-from navarch.cluster.server.kinds.builtin.event_expiry import EventExpiry
-from navarch.cluster.server.kinds.custom import Conversion, ConversionWebhooks, CustomKinds, scale
+from navarch.cluster.server.kinds.builtin.core.events import EventExpiry
+from navarch.cluster.server.kinds.builtin.networking.allocator import ServiceAllocator
+from navarch.cluster.server.kinds.custom import Conversion, ConversionWebhooks
 from navarch.cluster.server.objects.registry import Registry
-from navarch.cluster.server.objects.storage_reflector import Followers
+from navarch.cluster.server.objects.storage_reflector import StorageReflector
 from navarch.cluster.server.objects.types import Catalog
 from navarch.cluster.server.objects.watches import Watches
-from navarch.cluster.server.pipeline.access import (
-    Authenticator,
-    Authorizer,
-    Impersonation,
-    Reviews,
-    ServiceAccountTokens,
-    SigningKey,
-)
-from navarch.cluster.server.pipeline.admission.objects import Objects
-from navarch.cluster.server.pipeline.admission.standard import StandardAdmission, Surroundings
-from navarch.cluster.server.pipeline.admission.webhooks.calling import Caller
-from navarch.cluster.server.pipeline.admission.webhooks.places import service_addresses
-from navarch.cluster.server.pipeline.audit.log import AuditLog
-from navarch.cluster.server.pipeline.endpoints.access import access_endpoints
+from navarch.cluster.server.pipeline.admission.chain import AdmissionChain, AdmissionDeps
+from navarch.cluster.server.pipeline.admission.listers import ObjectReader
+from navarch.cluster.server.pipeline.admission.webhooks.webhook import service_addresses
+from navarch.cluster.server.pipeline.audit_log import AuditLog
+from navarch.cluster.server.pipeline.authentication.authenticator import RequestAuthenticator
+from navarch.cluster.server.pipeline.authentication.signing import SigningKey
+from navarch.cluster.server.pipeline.authentication.tokens import ServiceAccountTokens
+from navarch.cluster.server.pipeline.authorization.authorizer import RbacAuthorizer
+from navarch.cluster.server.pipeline.authorization.impersonation import Impersonator
+from navarch.cluster.server.pipeline.authorization.reviews import Reviews
+from navarch.cluster.server.pipeline.crd_controller import CrdController
 from navarch.cluster.server.pipeline.endpoints.call import Kernel
-from navarch.cluster.server.pipeline.publishing.discovery import Discovery
-from navarch.cluster.server.pipeline.publishing.health import STORAGE, HealthReport
-from navarch.cluster.server.pipeline.publishing.metrics import RequestCounts, metrics_page
-from navarch.cluster.server.pipeline.publishing.openapi import OpenApi
-from navarch.cluster.server.pipeline.publishing.openid import CONFIGURATION, KEYS, OpenId
-from navarch.cluster.server.pipeline.publishing.pages import Pages
-from navarch.cluster.server.pipeline.publishing.task_metrics import TaskMetrics
-from navarch.cluster.server.pipeline.streams.endpoints import stream_endpoints
-from navarch.cluster.server.pipeline.streams.nodes import NO_NODES, Nodes
+from navarch.cluster.server.pipeline.node_endpoints import stream_endpoints
+from navarch.cluster.server.pipeline.nonresource.discovery import Discovery
+from navarch.cluster.server.pipeline.nonresource.health import STORAGE, HealthReport
+from navarch.cluster.server.pipeline.nonresource.metrics import RequestCounts, TaskMetrics, metrics_page
+from navarch.cluster.server.pipeline.nonresource.openapi import OpenApi
+from navarch.cluster.server.pipeline.nonresource.pages import CONFIGURATION, KEYS, OpenId, Pages
+from navarch.cluster.server.pipeline.streams.node_access import NO_NODES, Nodes
 from navarch.cluster.server.pipeline.subresources import BUILTIN_ENDPOINTS
+from navarch.cluster.server.pipeline.subresources.custom_scale import scale_custom
+from navarch.cluster.server.pipeline.subresources.reviews import access_endpoints
 from navarch.cluster.server.server import ApiServer, Page, Parts
-from navarch.cluster.server.wire.request import ApiRequest, Json, User
+from navarch.cluster.server.wire.request import Json, User
+from navarch.cluster.server.wire.webhook_client import WebhookClient
 from navarch.cluster.storage import Storage, StorageError
 from navarch.k8s.published import published
 
@@ -95,7 +93,7 @@ class AssembledServer:
 
     def __init__(self, materials: ServerDeps) -> None:
         storage, clock, rng = materials.storage, materials.clock, materials.rng
-        self.service_addresses = addresses = ServiceAddresses(clock, rng)
+        self.service_addresses = addresses = ServiceAllocator(clock, rng)
         self._catalog = Catalog(builtin_types(clock, addresses))
         self._registry = Registry(storage)
         self._watches = Watches(storage, clock)
@@ -106,11 +104,11 @@ class AssembledServer:
         self._nodes = materials.nodes
         self._namespaces: dict[str, Json] = {}
         self._failure: str | None = None
-        self.authorizer = Authorizer()
+        self.authorizer = RbacAuthorizer()
         self.tokens = ServiceAccountTokens(materials.key, self, clock, rng)
-        self.authenticator = Authenticator(clock, self.tokens, Impersonation(self.authorizer), materials.tokens)
-        self._admission = StandardAdmission(
-            Surroundings(
+        self.authenticator = RequestAuthenticator(clock, self.tokens, materials.tokens)
+        self._admission = AdmissionChain(
+            AdmissionDeps(
                 registry=self._registry,
                 catalog=self._catalog,
                 authorizer=self.authorizer,
@@ -121,10 +119,10 @@ class AssembledServer:
         )
         roles = {f"/registry/{plural}/": partial(self.authorizer.changed, kind) for kind, plural in _ROLES.items()}
         own = {"/registry/namespaces/": self._namespace_changed, "/registry/services/specs/": addresses.changed}
-        self._followers = Followers(storage, {**roles, **own, **self._admission.followed})
+        self._reflector = StorageReflector(storage, {**roles, **own, **self._admission.followed})
         kernel = Kernel(self._registry, self._catalog, self._watches, self._admission, self.authorizer, clock, rng)
-        self._converters = Caller(clock, service_addresses(Objects(self._registry, self._catalog)))
-        self._custom = CustomKinds(kernel, Conversion(ConversionWebhooks(self._converters, rng)))
+        self._converters = WebhookClient(clock, service_addresses(ObjectReader(self._registry, self._catalog)))
+        self._custom = CrdController(kernel, Conversion(ConversionWebhooks(self._converters, rng)))
         self.server = ApiServer(self._parts(kernel))
 
     def _parts(self, kernel: Kernel) -> Parts:
@@ -138,20 +136,22 @@ class AssembledServer:
         others: dict[str, Page] = {"/metrics": metrics, CONFIGURATION: openid.configuration, KEYS: openid.keys}
         return Parts(
             kernel=kernel,
-            authenticator=_Doorkeeper(self.authenticator, self),
+            authenticator=self.authenticator,
+            impersonator=Impersonator(self.authorizer),
             audit=counts,
             endpoints={
                 **access_endpoints(reviews, self.tokens),
                 **stream_endpoints(self._nodes, self.authorizer),
                 **BUILTIN_ENDPOINTS,
-                ("*", "*", "scale"): scale,
+                ("*", "*", "scale"): scale_custom,
             },
             pages=Pages(published(), Discovery(self._catalog, published()), openapi, self._health, others),
+            refresh=self.refresh,
         )
 
     async def start(self) -> None:
         """Fills the in-memory views, then starts the background tasks."""
-        await self._followers.start()
+        await self._reflector.start()
         await self._custom.start()
         probe = StorageProbe(self._registry.storage, self._watches.clock)
         for task in (
@@ -172,12 +172,12 @@ class AssembledServer:
             await task.stop()
         await self._admission.close()
         await self._converters.close()
-        await self._followers.stop()
+        await self._reflector.stop()
 
-    async def catch_up(self) -> None:
-        """Takes note of what was written since: whoever is asked next knows it."""
+    async def refresh(self) -> None:
+        """Reads the changes of roles, namespaces, services and webhooks since the last request: the first step of each."""
         try:
-            await self._followers.catch_up()
+            await self._reflector.catch_up()
         except StorageError as error:
             self._failure = str(error)
         else:
@@ -201,18 +201,3 @@ class AssembledServer:
             self._namespaces.pop(name, None)
         else:
             self._namespaces[name] = new
-
-
-class _Doorkeeper:
-    """Who asks, as the authenticator finds out, after the server has taken note of everything before."""
-
-    def __init__(self, authenticator: Authenticator, assembled: AssembledServer) -> None:
-        self._authenticator = authenticator
-        self._assembled = assembled
-
-    async def authenticate(self, request: ApiRequest) -> User | None:
-        await self._assembled.catch_up()
-        return await self._authenticator.authenticate(request)
-
-    async def impersonated(self, request: ApiRequest, user: User) -> User:
-        return await self._authenticator.impersonated(request, user)

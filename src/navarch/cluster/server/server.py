@@ -13,22 +13,26 @@ import msgspec
 from msgspec.structs import replace
 
 from navarch._base.clock import Clock
-from navarch.cluster.server.pipeline.access.attributes import attributes_of
+from navarch.cluster.server.pipeline.authorization.authorizer import attributes_of
 from navarch.cluster.server.pipeline.endpoints import read, removal, write
-from navarch.cluster.server.pipeline.endpoints.call import Call, Kernel
+from navarch.cluster.server.pipeline.endpoints.call import Call, Kernel, random_uuid
+from navarch.cluster.server.pipeline.endpoints.options import refuse_malformed_timeout
 from navarch.cluster.server.pipeline.endpoints.patch import patch
-from navarch.cluster.server.pipeline.publishing.layout import laid_out
+from navarch.cluster.server.pipeline.nonresource.pages import laid_out
 from navarch.cluster.server.pipeline.routing import check_route, has_route, refuse_unknown_part
 from navarch.cluster.server.wire.budget import RequestBudget, close_budget, open_budget
-from navarch.cluster.server.wire.deadlines import refuse_malformed_timeout
-from navarch.cluster.server.wire.random_ids import random_uuid
-from navarch.cluster.server.wire.request import ApiRequest, Reply, RequestInfo, Socket, User, request_info
+from navarch.cluster.server.wire.request import (
+    ApiRequest,
+    Reply,
+    RequestInfo,
+    Socket,
+    User,
+    as_watch,
+    bounded_warnings,
+    request_info,
+)
 from navarch.cluster.server.wire.status_errors import UNEXPECTED, StatusError, forbidden, unauthorized
-from navarch.cluster.server.wire.warnings import bounded_warnings
-from navarch.cluster.server.wire.watch_paths import as_watch
 from navarch.cluster.storage import StorageError, TooLargeError, WriteError
-
-__all__ = ["ApiServer", "Endpoint", "Page", "Parts", "RecordedStream"]
 
 _log = logging.getLogger("navarch.cluster.server")
 _LARGE_BODY = 128 * 1024
@@ -40,17 +44,31 @@ Endpoint = Callable[[Call], Awaitable[Reply]]
 
 Page = Callable[[ApiRequest], Awaitable[Reply]]
 """Serves a path that is no resource: discovery, OpenAPI, version, health."""
+_VERBS: dict[str, Endpoint] = {
+    "get": read.get,
+    "list": read.list_all,
+    "watch": read.watch,
+    "create": write.create,
+    "update": write.update,
+    "patch": patch,
+    "delete": removal.delete,
+    "deletecollection": removal.delete_all,
+}
 
 
 class Authenticator(Protocol):
-    """Who asks."""
+    """Finds the user of a request."""
 
     async def authenticate(self, request: ApiRequest) -> User | None:
         """The user; None if a credential was given that nobody knows."""
         ...
 
-    async def impersonated(self, request: ApiRequest, user: User) -> User:
-        """The user as whom the request is to be taken; refuses with 403 whoever may not."""
+
+class RequestImpersonator(Protocol):
+    """Finds the user that a request acts as."""
+
+    def acting_user(self, request: ApiRequest, user: User) -> User:
+        """Returns `user`, or the user that the request impersonates; raises a 403 StatusError if it may not."""
         ...
 
 
@@ -89,27 +107,20 @@ class Audit(Protocol):
 
 
 class Parts(msgspec.Struct, frozen=True, kw_only=True):
-    """What a server is put together from. `endpoints` are by group, resource and subresource: those of subresources,
-    and, with an empty one, those of resources that are never stored.
+    """The parts of a server. `endpoints` are by group, resource and subresource: those of subresources, and, with an
+    empty one, those of resources that are never stored.
+
+    `refresh` is the first step of every request: it brings the roles, namespaces and webhooks that the server keeps in
+    memory up to date with the storage.
     """
 
     kernel: Kernel
     authenticator: Authenticator
+    impersonator: RequestImpersonator
     audit: Audit
     endpoints: Mapping[tuple[str, str, str], Endpoint]
     pages: Page
-
-
-_VERBS: dict[str, Endpoint] = {
-    "get": read.get,
-    "list": read.list_all,
-    "watch": read.watch,
-    "create": write.create,
-    "update": write.update,
-    "patch": patch,
-    "delete": removal.delete,
-    "deletecollection": removal.delete_all,
-}
+    refresh: Callable[[], Awaitable[None]]
 
 
 class ApiServer:
@@ -160,11 +171,12 @@ class ApiServer:
 
     async def _answer(self, exchange: _Exchange) -> Reply:
         request, info, authenticator = exchange.request, exchange.info, self._parts.authenticator
+        await self._parts.refresh()
         refuse_malformed_timeout(request, info)
         asker = exchange.asker = await authenticator.authenticate(request)
         if asker is None:
             raise unauthorized()
-        user = exchange.user = await authenticator.impersonated(request, asker)
+        user = exchange.user = self._parts.impersonator.acting_user(request, asker)
         why_not = self._parts.kernel.authorizer.why_not(user, attributes_of(request, info))
         if why_not is not None:
             raise _forbidden(info, why_not)

@@ -18,7 +18,7 @@ from navarch.schema.cel.types import (
     object_of,
 )
 
-__all__ = ["NAMESPACE", "REQUEST_VARIABLES"]
+__all__ = ["NAMESPACE", "REQUEST_VARIABLES", "policy_environment", "with_variables"]
 
 _TEXTS: Final = ("name", "namespace", "operation", "subResource", "requestSubResource")
 _KIND: Final = object_of("kubernetes.GroupVersionKind", dict.fromkeys(("group", "version", "kind"), STRING))
@@ -76,3 +76,14 @@ NAMESPACE: Final = object_of(
     },
 )
 """What expressions know of a namespace."""
+
+
+def policy_environment(*, has_params: bool) -> dict[str, CelType]:
+    """Returns the types of the variables that every expression of a policy has."""
+    environment = {**REQUEST_VARIABLES, "namespaceObject": DYN}
+    return {**environment, "params": DYN} if has_params else environment
+
+
+def with_variables(environment: dict[str, CelType], known: Mapping[str, CelType]) -> dict[str, CelType]:
+    """Returns the environment with `variables`, whose members are the policy's own."""
+    return {**environment, "variables": object_of("kubernetes.variables", dict(known))}

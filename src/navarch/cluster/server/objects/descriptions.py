@@ -10,8 +10,6 @@ from typing import Final
 from navarch.cluster.server.wire.request import Json
 from navarch.k8s.published import META
 
-__all__ = ["described"]
-
 _WORDS: Final[dict[str, dict[str, str]]] = {
     "ObjectMeta": {
         "": "ObjectMeta is what every stored object has: its names, its labels, who owns it, and what the server notes of it.",

@@ -14,8 +14,6 @@ from navarch.cluster.server.wire.request import ApiRequest, Json
 from navarch.cluster.server.wire.status_errors import StatusError, bad_request, gone
 from navarch.cluster.storage import CompactedError, Storage, StoragePage, Stored
 
-__all__ = ["Listed", "asked_limit", "list_page", "parsed_integer", "parsed_version", "refuse_future"]
-
 _EXPIRED = (
     "The provided continue parameter is too old to display a consistent list result. You can start a new list without "
     "the continue parameter, or use the continue token in this response to retrieve the remainder of the results. "

@@ -13,17 +13,6 @@ from navarch.cluster.server.wire.request import Json
 from navarch.cluster.server.wire.status_errors import MOST_CAUSES
 from navarch.errors import Cause
 
-__all__ = [
-    "FIELD_IS_IMMUTABLE",
-    "annotation_faults",
-    "immutable_faults",
-    "label_faults",
-    "metadata_faults",
-    "metadata_update_faults",
-    "selector_faults",
-    "version_faults",
-]
-
 FIELD_IS_IMMUTABLE = "field is immutable"
 _ANNOTATIONS_LIMIT_BYTES = 256 * 1024
 _IMMUTABLE = ("name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")

@@ -4,19 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial
+from typing import Any
+
+import msgspec
 
 from navarch.api.json_patch import copy_json
-from navarch.cluster.server.objects.decoding import (
-    LIMIT_BYTES,
+from navarch.cluster.server.objects.types import ResourceType, Schema
+from navarch.cluster.server.wire import causes
+from navarch.cluster.server.wire.bodies import (
+    JSON,
+    PROTOBUF,
+    SCHEME,
+    YAML,
+    MalformedBodyError,
     decode_json,
-    decode_of,
     is_json,
     is_yaml,
-    refuse_other_kind,
-    refuse_other_version,
-    refuse_too_large,
+    plain_media_type,
+    typed_object,
+    unsupported_media_type,
 )
-from navarch.cluster.server.objects.types import ResourceType, Schema
 from navarch.cluster.server.wire.duplicate_fields import (
     MOST_FAULTS,
     duplicate_paths,
@@ -24,18 +31,77 @@ from navarch.cluster.server.wire.duplicate_fields import (
     merged_duplicates,
 )
 from navarch.cluster.server.wire.request import ApiRequest, Json
-from navarch.cluster.server.wire.status_errors import StatusError, bad_request
+from navarch.cluster.server.wire.status_errors import StatusError, bad_request, invalid
 
-__all__ = [
-    "LIMIT_BYTES",
-    "decode_json",
-    "decode_object",
-    "duplicate_faults",
-    "refuse_other_kind",
-    "refuse_too_large",
-    "refuse_unfit",
-    "strict_faults",
-]
+
+def decode_of(body: bytes, media_type: str, resource: ResourceType, *, is_strict: bool = True) -> Json:
+    """The object of a resource that a body is; refuses with 400 or 415 what is no such object, or none at all.
+
+    One of a custom kind may be of another kind; see `refuse_other_kind`. `is_strict`: its fields will be checked.
+    """
+    if resource.is_custom and plain_media_type(media_type) == PROTOBUF:
+        raise unsupported_media_type(JSON, YAML)
+    try:
+        value = decode_json(body, media_type, resource.api_version, resource.kind)
+        return _identified(value, resource, body if is_json(media_type) else b"", is_strict=is_strict)
+    except MalformedBodyError as error:
+        raise error.instead_of(resource.kind, body) from None
+
+
+def _identified(given: Any, resource: ResourceType, body: bytes, *, is_strict: bool) -> Json:
+    """The object, which says of which kind it is; refused if that is another one."""
+    value = typed_object(given)
+    if resource.is_custom:
+        _check_custom(value, resource, body, is_strict=is_strict)
+    else:
+        _check_built_in(value, resource)
+    return value
+
+
+def _check_custom(value: Json, resource: ResourceType, body: bytes, *, is_strict: bool) -> None:
+    """A custom object must say of which kind it is."""
+    found_version, found_kind = value.get("apiVersion") or "", value.get("kind")
+    if not found_kind:
+        why = f"Object 'Kind' is missing in '{(body or msgspec.json.encode(value)).decode()}'"
+        raise MalformedBodyError(why) if is_strict else MalformedBodyError(why, resource.version, resource.kind)
+    if faults := resource.schema.faults(value):
+        raise MalformedBodyError(faults[0].message, found_version.rpartition("/")[2], found_kind)
+
+
+def refuse_other_version(value: Json, resource: ResourceType) -> None:
+    """400 for an object that says that it is of another version; a built-in one was refused before."""
+    found_version = value.get("apiVersion") or ""
+    if found_version != resource.api_version:
+        raise bad_request(
+            f"the API version in the data ({found_version}) does not match the expected API version "
+            f"({resource.api_version})"
+        )
+
+
+def refuse_other_kind(value: Json, resource: ResourceType) -> None:
+    """422 for an object that says that it is of another kind; a built-in one was refused before."""
+    found_kind = value.get("kind")
+    if found_kind != resource.kind:
+        metadata = value.get("metadata")
+        name = metadata.get("name", "") if isinstance(metadata, dict) else ""
+        cause = causes.invalid("kind", found_kind, f"must be {resource.kind}")
+        raise invalid(resource.group, str(found_kind), name, [cause])
+
+
+def _check_built_in(value: Json, resource: ResourceType) -> None:
+    """One that does not say of which kind it is, is of the one that is expected."""
+    found_version = value["apiVersion"] = value.get("apiVersion") or resource.api_version
+    found_kind = value["kind"] = value.get("kind") or resource.kind
+    if (found_version, found_kind) == (resource.api_version, resource.kind):
+        return
+    from navarch.cluster.server.wire.protobuf import message_of  # noqa: PLC0415 - most objects are of the right kind
+
+    version = found_version.rpartition("/")[2]
+    why = f'no kind "{found_kind}" is registered for version "{found_version}" in scheme "{SCHEME}"'
+    if message_of(found_version, found_kind):
+        internal = resource.group.split(".", maxsplit=1)[0].replace("events", "core") or "core"
+        why = f"converting ({version}.{found_kind}) to ({internal}.{resource.kind}): unknown conversion"
+    raise MalformedBodyError(why, version, found_kind)
 
 
 def decode_object(request: ApiRequest, resource: ResourceType, warnings: list[str]) -> Json:

@@ -13,8 +13,6 @@ from navarch.cluster.server.wire.negotiation import PROTOBUF, Form
 from navarch.cluster.server.wire.request import ApiRequest, Json
 from navarch.cluster.server.wire.status_errors import StatusError, bad_request
 
-__all__ = ["Rows", "empty_table", "list_reply", "shaped", "shaped_part", "written"]
-
 Rows = tuple[Sequence[Column], Callable[[Json], list[Any]]]
 """The columns of a table, and what gives the cells of an object."""
 

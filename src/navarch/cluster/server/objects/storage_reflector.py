@@ -1,4 +1,6 @@
-"""Objects that the server itself keeps in mind: namespaces, roles, bindings, webhooks."""
+"""`StorageReflector`: reports the objects under some prefixes of the storage to the parts of the server that keep them
+in memory (roles, namespaces, webhooks).
+"""
 
 from __future__ import annotations
 
@@ -14,20 +16,17 @@ from navarch._base.supervisor import cause_of
 from navarch.cluster.server.wire.request import Json
 from navarch.cluster.storage import Storage, StorageError, Watcher
 
-__all__ = ["Changed", "Follower", "Followers"]
-
 _log = logging.getLogger("navarch.cluster.server")
 
 Changed = Callable[[Json | None, Json | None], None]
-"""Told of an object as it was and as it is: None if it was not, or is not, there."""
+"""Called with an object as it was and as it is; None where it does not exist."""
 
 
-class Followers:
-    """Tells of every object under some prefixes: first of those that are there, then of each change.
+class StorageReflector:
+    """Reports every object under some prefixes: first those that exist, then each change.
 
-    It does not run by itself: `catch_up` tells what has happened since, so that whoever calls it before a decision
-    decides by what was written before, as far as the store shows it. One watch for all, since most requests find that
-    nothing has happened.
+    It has no task: `catch_up` reports the changes since its last call, so a caller that decides afterwards knows every
+    write that the storage shows. One watch serves all prefixes, since most requests find no change.
     """
 
     def __init__(self, storage: Storage, followed: Mapping[str, Changed]) -> None:
@@ -39,7 +38,7 @@ class Followers:
         self._starting = asyncio.Lock()
 
     async def start(self) -> None:
-        """Tells of what is there."""
+        """Reports the objects that exist."""
         await self._watching.aclose()
         for followed in self._followed:
             await followed.read(self._storage)
@@ -47,7 +46,7 @@ class Followers:
         self._watcher = await self._watching.enter_async_context(self._storage.watch(self._prefix, after=begin))
 
     async def catch_up(self) -> None:
-        """Tells of what has happened since. Raises `StorageError`; if the store is back the next time, all is read anew."""
+        """Reports the changes since the last call. Raises `StorageError`; the next call that reaches the storage reads all."""
         watcher = self._watcher
         if watcher is None:
             return
@@ -64,20 +63,13 @@ class Followers:
                     followed.tell(event.key, event.value)
 
     async def stop(self) -> None:
-        """Follows no more; may be called twice."""
+        """Closes the watch; may be called twice."""
         self._watcher = None
         await self._watching.aclose()
 
 
-class Follower(Followers):
-    """The same for one prefix."""
-
-    def __init__(self, storage: Storage, prefix: str, changed: Changed) -> None:
-        super().__init__(storage, {prefix: changed})
-
-
 class _Followed:
-    """One prefix. `revision` is the one it was read at: what was written before is known."""
+    """One prefix. `revision` is the one that it was read at: older writes are known."""
 
     __slots__ = ("_changed", "_known", "prefix", "revision")
 
@@ -104,5 +96,5 @@ class _Followed:
             return
         try:
             self._changed(old, new)
-        except Exception as error:  # noqa: BLE001 - one object must not keep the server from hearing of the others
-            _log.error("a change of %s was not taken over: %s", key, cause_of(error))
+        except Exception as error:  # noqa: BLE001 - a fault in one object must not hide the others
+            _log.error("the server did not apply the change of %s: %s", key, cause_of(error))

@@ -10,8 +10,6 @@ import msgspec
 from navarch.cluster.server.wire.request import Json, User
 from navarch.errors import Cause
 
-__all__ = ["Catalog", "Column", "Operation", "ResourceType", "Schema", "Strategy", "Subresource"]
-
 
 class Operation(msgspec.Struct, frozen=True, kw_only=True):
     """What a strategy may want to know about the request it is called for."""
@@ -118,6 +116,13 @@ class Subresource(msgspec.Struct, frozen=True, kw_only=True):
     strategy: Strategy | None = None
 
 
+class FieldReset(msgspec.Struct, frozen=True):
+    """Fields that a write leaves as they were, as trees of FieldsV1: those `excluded`, or all but `only` some."""
+
+    excluded: Mapping[str, Any]
+    only: Mapping[str, Any] | None = None
+
+
 class ResourceType(msgspec.Struct, frozen=True, kw_only=True):
     """One resource in one version."""
 
@@ -153,6 +158,8 @@ class ResourceType(msgspec.Struct, frozen=True, kw_only=True):
     """The revision since which objects are stored in the shape of today's schema."""
     mark_deleted: Callable[[Json], None] | None = None
     """Adds to an object that is marked for deletion what its kind adds: a finalizer, a condition."""
+    reset_fields: Mapping[str, FieldReset] = msgspec.field(default_factory=dict)
+    """By subresource ("" is the object itself) of a built-in kind: the fields that the manager of a write does not own."""
     deprecation: str = ""
     """What clients of a deprecated version are warned of."""
 
@@ -208,3 +215,17 @@ class Catalog:
     def _tell(self) -> None:
         for listener in self._listeners:
             listener()
+
+
+def version_priority(version: str) -> tuple[int, int, int]:
+    """Kubernetes' order: v2 before v1 before v1beta2 before v1alpha1; other names come last.
+
+    >>> sorted(["v1", "v1alpha1", "v2beta1", "v2"], key=version_priority, reverse=True)
+    ['v2', 'v1', 'v2beta1', 'v1alpha1']
+    """
+    digits = version[1:]
+    for rank, word in ((1, "beta"), (0, "alpha")):
+        major, found, minor = digits.partition(word)
+        if found and major.isdecimal() and minor.isdecimal():
+            return rank, int(major), int(minor)
+    return (2, int(digits), 0) if version.startswith("v") and digits.isdecimal() else (-1, 0, 0)

@@ -11,16 +11,14 @@ import msgspec
 from msgspec.structs import replace
 
 from navarch._base.clock import Clock
+from navarch.cluster.server.objects.registry import seen, seen_all
 from navarch.cluster.server.objects.response_bodies import empty_table, shaped
 from navarch.cluster.server.objects.selectors import Selection
 from navarch.cluster.server.objects.types import ResourceType
-from navarch.cluster.server.objects.views import seen, seen_all
 from navarch.cluster.server.wire.negotiation import PROTOBUF, Form
 from navarch.cluster.server.wire.request import ApiRequest, Json
 from navarch.cluster.server.wire.status_errors import StatusError, gone
 from navarch.cluster.storage import CompactedError, Event, Storage, StorageError, Stored, Watcher
-
-__all__ = ["Lines", "WatchRequest", "Watches"]
 
 _KEPT_LINES = 4096
 _KEPT_BYTES = 64 * 2**20

@@ -8,8 +8,6 @@ from navarch.cluster.server.objects.types import ResourceType
 from navarch.cluster.server.wire.request import ApiRequest, RequestInfo
 from navarch.cluster.server.wire.status_errors import StatusError, bad_request, method_not_allowed, not_found
 
-__all__ = ["check_route", "has_route", "no_such_resource", "refuse_unknown_part"]
-
 _ACROSS: Final[dict[str, tuple[str, ...]]] = {"GET": ("list", "watch")}
 _COLLECTION: Final[dict[str, tuple[str, ...]]] = {
     "GET": ("list", "watch"),

@@ -35,19 +35,15 @@ from navarch.cluster.server.wire.status_errors import StatusError
 from navarch.errors import PatchError
 from navarch.schema.cel.runtime_cost import CostBudget
 
-__all__ = [
-    "DEEPEST",
-    "LIMITS",
-    "Limits",
-    "RequestBudget",
-    "Spent",
-    "bounded_json",
-    "cel_budget",
-    "close_budget",
-    "current_budget",
-    "open_budget",
-    "opened",
-]
+DEEPEST: Final = 200
+"""How deep values may be nested. Kubernetes allows more where a schema does, but nobody could read it."""
+_COMPILATION: Final = 60
+"""Cost units for each character of CEL that is compiled; Kubernetes compiles for free."""
+_COSTLY: Final = 100_000
+_CHARGED_UNSEEN: Final = 1000
+_LARGE: Final = 5000
+_NODES_PER_SECOND: Final = 2_000_000
+"""How long the pauses of a large request are: less than its steps take."""
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,15 +62,6 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 LIMITS: Final = Limits()
-DEEPEST: Final = 200
-"""How deep values may be nested. Kubernetes allows more where a schema does, but nobody could read it."""
-_COMPILATION: Final = 60
-"""Cost units for each character of CEL that is compiled; Kubernetes compiles for free."""
-_COSTLY: Final = 100_000
-_CHARGED_UNSEEN: Final = 1000
-_LARGE: Final = 5000
-_NODES_PER_SECOND: Final = 2_000_000
-"""How long the pauses of a large request are: less than its steps take."""
 
 
 class Spent(msgspec.Struct):

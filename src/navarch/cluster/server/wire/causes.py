@@ -10,19 +10,6 @@ import msgspec
 
 from navarch.errors import Cause
 
-__all__ = [
-    "duplicate",
-    "forbidden",
-    "invalid",
-    "not_found",
-    "quoted",
-    "required",
-    "too_few",
-    "too_long",
-    "too_many",
-    "unsupported",
-]
-
 
 def quoted(text: str) -> str:
     """A text as Go quotes it.

@@ -16,8 +16,6 @@ import msgspec
 
 from navarch.cluster.server.wire.request import Json
 
-__all__ = ["MOST_FAULTS", "duplicate_paths", "faults_in_order", "merged_duplicates"]
-
 MOST_FAULTS: Final = 100
 """How many strict decoding errors Kubernetes collects."""
 

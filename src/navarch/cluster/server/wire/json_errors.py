@@ -8,8 +8,6 @@ import msgspec
 
 from navarch.cluster.server.wire.go_text import go_quoted
 
-__all__ = ["json_fault"]
-
 _SPACE: Final = b" \t\r\n"
 _DIGITS: Final = b"0123456789"
 _HEX: Final = b"0123456789abcdefABCDEF"

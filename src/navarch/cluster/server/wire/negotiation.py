@@ -6,8 +6,6 @@ import msgspec
 
 from navarch.cluster.server.wire.status_errors import StatusError
 
-__all__ = ["PROTOBUF", "Form", "asked_form"]
-
 PROTOBUF = "application/vnd.kubernetes.protobuf"
 
 _JSON = "application/json"
@@ -16,6 +14,7 @@ _MEDIA_TYPES = (_JSON, _YAML)
 _SUPPORTED = "application/json, application/yaml"
 _MOST_CLAUSES = 256
 """Nobody accepts more; the rest of a longer header is not looked at."""
+_KINDS = frozenset({"Table", "PartialObjectMetadata", "PartialObjectMetadataList"})
 
 
 class Form(msgspec.Struct, frozen=True):
@@ -27,7 +26,6 @@ class Form(msgspec.Struct, frozen=True):
 
 
 _PLAIN = Form()
-_KINDS = frozenset({"Table", "PartialObjectMetadata", "PartialObjectMetadataList"})
 
 
 def asked_form(accept: str, *, has_protobuf: bool = False, has_table: bool = True) -> Form:

@@ -2,17 +2,71 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from typing import Any, Literal, Protocol
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, Literal, Protocol
 
 import msgspec
+from msgspec.structs import replace
 
-__all__ = ["ApiRequest", "Json", "Reply", "RequestInfo", "Socket", "Upgrade", "User", "is_passed_on", "request_info"]
-
-Json = dict[str, Any]
-
+_MOST_CHARACTERS: Final = 4 * 1024
+"""Of all warnings together; beyond that each is cut."""
+_CUT_TO: Final = 256
+_CONTROL_CHARACTER: Final = re.compile("[\x00-\x1f\x7f-\x9f]")
 _NAMESPACE_SUBRESOURCES = frozenset({"status", "finalize"})
 _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+
+
+def bounded_warnings(given: Sequence[str]) -> list[str]:
+    """Returns the warnings that are sent: all of them, or, if they are long, the beginnings of the first.
+
+    >>> len(bounded_warnings([f"{number:0300}" for number in range(100)]))
+    16
+    """
+    distinct = [text for text in dict.fromkeys(given) if not _CONTROL_CHARACTER.search(text)]
+    if sum(map(len, distinct)) <= _MOST_CHARACTERS:
+        return distinct
+    return list(_cut(distinct))
+
+
+def _cut(texts: Iterable[str]) -> Iterable[str]:
+    length = 0
+    for text in texts:
+        if length >= _MOST_CHARACTERS:
+            return
+        yield text[:_CUT_TO]
+        length += min(len(text), _CUT_TO)
+
+
+def as_watch(request: ApiRequest) -> ApiRequest:
+    """The same request with the path of today, if it has one of those of old.
+
+    >>> asked = as_watch(ApiRequest(method="GET", path="/apis/apps/v1/watch/namespaces/a/deployments/web"))
+    >>> asked.path, asked.query
+    ('/apis/apps/v1/namespaces/a/deployments', {'watch': ['true'], 'fieldSelector': ['metadata.name=web']})
+    """
+    if "/watch/" not in request.path or request.method != "GET":
+        return request
+    root, _, rest = request.path.partition("/watch/")
+    depth = {"api": 2, "apis": 3}.get(request.path.split("/")[1], 0)
+    if root.count("/") != depth:
+        return request
+    collection, name = _parts(rest.rstrip("/"))
+    query = {**request.query, "watch": ["true"]}
+    if name:
+        selectors = [f"metadata.name={name}", *request.query.get("fieldSelector", ())]
+        query["fieldSelector"] = [",".join(selectors)]
+    return replace(request, path=f"{root}/{collection}", query=query)
+
+
+def _parts(rest: str) -> tuple[str, str]:
+    """The collection and the name in it, which may be missing."""
+    parts = rest.split("/")
+    length = 3 if parts[0] == "namespaces" and len(parts) > 2 else 1
+    return "/".join(parts[:length]), "/".join(parts[length:])
+
+
+Json = dict[str, Any]
 
 
 class User(msgspec.Struct, frozen=True):

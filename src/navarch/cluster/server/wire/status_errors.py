@@ -8,22 +8,6 @@ from typing import Any, Final
 from navarch.cluster.server.wire.request import Json
 from navarch.errors import Cause
 
-__all__ = [
-    "MOST_CAUSES",
-    "UNEXPECTED",
-    "StatusError",
-    "already_exists",
-    "bad_request",
-    "conflict",
-    "forbidden",
-    "gone",
-    "invalid",
-    "method_not_allowed",
-    "not_found",
-    "unauthorized",
-]
-
-
 MOST_CAUSES: Final = 1000
 """How many faults of one object are looked for: a body of a few bytes each could have any number."""
 

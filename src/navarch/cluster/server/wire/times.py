@@ -11,8 +11,6 @@ from typing import Final, NamedTuple
 from navarch.api.times import parse_time
 from navarch.errors import InvalidValueError
 
-__all__ = ["WireTime", "read_time", "readable_time", "wire_time"]
-
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _YEARS: Final = 400
 _CYCLE: Final = timedelta(days=146_097)

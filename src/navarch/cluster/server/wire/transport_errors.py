@@ -6,8 +6,6 @@ import errno
 import ssl
 from typing import Final
 
-__all__ = ["connection_fault"]
-
 _BAD_NAME: Final = frozenset({62, 64})
 _BAD_TIME: Final = frozenset({9, 10})
 _NO_TLS: Final = frozenset({"WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE"})

@@ -20,8 +20,6 @@ from navarch.cluster.server.wire.duplicate_fields import MOST_FAULTS
 from navarch.cluster.server.wire.go_text import go_kind, go_literal
 from navarch.cluster.server.wire.status_errors import StatusError, bad_request
 
-__all__ = ["read_yaml", "repeated_keys"]
-
 _FEWEST_EXPANDED: Final = 1000
 """So many values may come from aliases in any body; in a longer one as many as it has bytes."""
 _MOST_TAG_DIRECTIVES: Final = 64
@@ -30,6 +28,26 @@ _CHARGED_AT_ONCE: Final = 1024
 _TAG: Final = "tag:yaml.org,2002:"
 _MERGE: Final = "<<"
 _Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_NO_KEY: Final = object()
+_WORDS: Final[dict[str, Any]] = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
+    **dict.fromkeys(("y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"), True),
+    **dict.fromkeys(("n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"), False),
+}
+_NUMBERS_BEGIN_WITH: Final = frozenset("-+.0123456789")
+_INTEGER: Final = re.compile("[-+]?(?:0b[01_]+|0o?[0-7_]+|0x[0-9a-fA-F_]+|0|[1-9][0-9_]*)").fullmatch
+_FLOAT: Final = re.compile(
+    r"[-+]?(?:\.[0-9]+|[0-9][0-9_]*(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)"
+).fullmatch
+_LONGEST_INTEGER: Final = 70
+"""Of binary digits with sign and prefix; what has more is no integer of 64 bits."""
+_LONGEST_FLOAT: Final = 400
+_KINDS: Final[dict[str, Any]] = {
+    f"{_TAG}int": int,
+    f"{_TAG}float": int | float,
+    f"{_TAG}bool": bool,
+    f"{_TAG}null": type(None),
+}
 
 
 class _BodyError(ValueError):
@@ -76,9 +94,6 @@ def _said(error: yaml.YAMLError) -> str:
     if row and isinstance(error, yaml.scanner.ScannerError):
         row += 1  # only there the real server counts from one
     return f"line {row}: {problem}" if row else problem
-
-
-_NO_KEY: Final = object()
 
 
 class _Anchor:
@@ -241,21 +256,6 @@ def _name(key: Any) -> str:
     return msgspec.json.encode(key).decode()
 
 
-_WORDS: Final[dict[str, Any]] = {
-    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
-    **dict.fromkeys(("y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"), True),
-    **dict.fromkeys(("n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"), False),
-}
-_NUMBERS_BEGIN_WITH: Final = frozenset("-+.0123456789")
-_INTEGER: Final = re.compile("[-+]?(?:0b[01_]+|0o?[0-7_]+|0x[0-9a-fA-F_]+|0|[1-9][0-9_]*)").fullmatch
-_FLOAT: Final = re.compile(
-    r"[-+]?(?:\.[0-9]+|[0-9][0-9_]*(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)"
-).fullmatch
-_LONGEST_INTEGER: Final = 70
-"""Of binary digits with sign and prefix; what has more is no integer of 64 bits."""
-_LONGEST_FLOAT: Final = 400
-
-
 def _resolved(text: str) -> Any:
     """What a text without quotes and tag is. Times stay texts, and `y`, `1e3` and `0o17` are what they look like."""
     if text[:1] in _NUMBERS_BEGIN_WITH and len(text) <= _LONGEST_FLOAT:
@@ -303,11 +303,3 @@ def _tagged(text: str, tag: str) -> Any:
         found = "null" if value is None else go_kind(value)
         raise _BodyError(f"yaml: cannot decode {found} `{text}` as a !!{tag.removeprefix(_TAG)}")
     return value
-
-
-_KINDS: Final[dict[str, Any]] = {
-    f"{_TAG}int": int,
-    f"{_TAG}float": int | float,
-    f"{_TAG}bool": bool,
-    f"{_TAG}null": type(None),
-}

@@ -2,24 +2,122 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from navarch.api.json_patch import copy_json
-from navarch.cluster.server.objects.fields import lastapplied
-from navarch.cluster.server.objects.fields.conflicts import Conflict, refused
+from navarch.cluster.server.objects.fields.elements import shown
 from navarch.cluster.server.objects.fields.entries import Holder, Holders, Holding, encoded, held, holder
 from navarch.cluster.server.objects.fields.fitting import fits, misfits, said
 from navarch.cluster.server.objects.fields.kinds import KindShape
 from navarch.cluster.server.objects.fields.managers import NOBODYS, Change, converted, owned_after
 from navarch.cluster.server.objects.fields.merging import merged, with_named_members, without, without_nulls
-from navarch.cluster.server.objects.fields.reading import UnfitError, set_of
-from navarch.cluster.server.objects.fields.sets import Tree, covers, difference, intersection, paths, union
+from navarch.cluster.server.objects.fields.reading import UnfitError, compare_maps, set_of
+from navarch.cluster.server.objects.fields.sets import Tree, covers, difference, has, intersection, paths, union
+from navarch.cluster.server.wire.go_text import go_quoted
 from navarch.cluster.server.wire.request import Json
 from navarch.cluster.server.wire.status_errors import StatusError, bad_request
 
-__all__ = ["applied"]
+LAST_APPLIED_MANAGER: Final = "kubectl"
+ANNOTATION: Final = "kubectl.kubernetes.io/last-applied-configuration"
+_MOST_BYTES: Final = 256 * 1024
+
+
+class Conflict(NamedTuple):
+    """A field that another one owns."""
+
+    who: Holder
+    holding: Holding
+    path: tuple[str, ...]
+
+
+def refused(conflicts: list[Conflict]) -> StatusError:
+    """409, with every field."""
+    causes = [
+        {
+            "reason": "FieldManagerConflict",
+            "message": f"conflict with {_name(conflict)}",
+            "field": _shown_path(conflict),
+        }
+        for conflict in conflicts
+    ]
+    return StatusError(409, "Conflict", _message(conflicts), details={"causes": causes})
+
+
+def _message(conflicts: list[Conflict]) -> str:
+    if len(conflicts) == 1:
+        only = conflicts[0]
+        return f"Apply failed with 1 conflict: conflict with {_name(only)}: {_shown_path(only)}"
+    lines: list[str] = []
+    for who in sorted({conflict.who: None for conflict in conflicts}, key=_sort_key):
+        theirs = [conflict for conflict in conflicts if conflict.who == who]
+        lines.append(f"conflicts with {_name(theirs[0])}:")
+        lines += [f"- {_shown_path(conflict)}" for conflict in theirs]
+    return f"Apply failed with {len(conflicts)} conflicts: " + "\n".join(lines)
+
+
+def _sort_key(who: Holder) -> tuple[str, ...]:
+    return who.manager, who.operation, who.api_version, who.subresource
+
+
+def _name(conflict: Conflict) -> str:
+    who = conflict.who
+    name = go_quoted(who.manager)
+    if who.subresource:
+        name += f" with subresource {go_quoted(who.subresource)}"
+    return f"{name} using {conflict.holding.api_version}" if who.operation == "Update" else name
+
+
+def _shown_path(conflict: Conflict) -> str:
+    return "".join(map(shown, conflict.path))
+
+
+def unexpected_conflicts(conflicts: list[Conflict], live: Json, shape: KindShape) -> list[Conflict]:
+    """The conflicts about fields that were not applied by the client before, with the values that they still have."""
+    own = _still_applied(live, shape)
+    return conflicts if own is None else [each for each in conflicts if not has(own, *each.path)]
+
+
+def _still_applied(live: Json, shape: KindShape) -> Tree | None:
+    last = _last_applied(live)
+    if last is None or last.get("apiVersion") != shape.api_version:
+        return None
+    if not (fits(last, shape.root) and fits(live, shape.root)):
+        return None
+    gone, came = compare_maps(last, live, shape.root)
+    return difference(difference(set_of(last, shape.root), came), gone)
+
+
+def _last_applied(live: Json) -> Json | None:
+    noted = _annotations(live).get(ANNOTATION)
+    try:
+        found: Any = msgspec.json.decode(noted) if noted else None
+    except msgspec.DecodeError:
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _annotations(value: Json) -> dict[str, str]:
+    return (value.get("metadata") or {}).get("annotations") or {}
+
+
+def refresh_last_applied(result: Json, patch: Json) -> None:
+    """Notes in the annotation, if there is one, what is applied now."""
+    if not _annotations(result).get(ANNOTATION):
+        return
+    annotations = {**_annotations(result), ANNOTATION: _noted(patch)}
+    if sum(len(name) + len(text.encode()) for name, text in annotations.items()) > _MOST_BYTES:
+        del annotations[ANNOTATION]
+    result["metadata"] = {**result["metadata"], "annotations": annotations}
+
+
+def _noted(patch: Json) -> str:
+    meta = patch.get("metadata") or {}
+    annotations = {name: text for name, text in (meta.get("annotations") or {}).items() if name != ANNOTATION}
+    plain = {name: member for name, member in meta.items() if name != "annotations"}
+    body = {**patch, "metadata": {**plain, "annotations": annotations} if annotations else plain}
+    return msgspec.json.encode(body, order="sorted").decode() + "\n"
 
 
 def applied(
@@ -41,14 +139,14 @@ def applied(
     _check_kind(patch, shape)
     apply = _Apply(live, patch, shape, holder(manager, "Apply", api_version, subresource), api_version, now)
     try:
-        result = apply.run(force=force, migrates=manager == lastapplied.MANAGER)
+        result = apply.run(force=force, migrates=manager == LAST_APPLIED_MANAGER)
     except RecursionError:
         raise bad_request("exceeded max depth") from None
     except UnfitError as error:
         # Only what got into the store by another way than this server can be like that.
         raise StatusError(500, "", f"failed to create typed live object ({_kind_text(shape)}): {error}") from None
-    if manager == lastapplied.MANAGER:
-        lastapplied.refresh(result, patch)
+    if manager == LAST_APPLIED_MANAGER:
+        refresh_last_applied(result, patch)
     return result
 
 
@@ -125,7 +223,7 @@ class _Apply(msgspec.Struct):
     def _refuse_conflicts(self, others: Holders, change: Change, migrates: bool) -> None:
         conflicts = _conflicts(others, change)
         if conflicts and migrates and self.live is not None:
-            conflicts = lastapplied.unexpected(conflicts, self.live, self.shape)
+            conflicts = unexpected_conflicts(conflicts, self.live, self.shape)
         if conflicts:
             raise refused(conflicts)
 

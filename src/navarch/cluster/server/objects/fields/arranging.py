@@ -9,8 +9,6 @@ import msgspec
 
 from navarch.cluster.server.wire.go_text import go_text, go_type
 
-__all__ = ["StrategicError", "arranged", "check_order", "deduplicated", "element_type", "identity", "key_of"]
-
 
 class StrategicError(ValueError):
     """A patch that cannot be applied; `code` is that of the real server's answer."""

@@ -18,8 +18,6 @@ import msgspec
 from navarch.api.integers import parse_int64
 from navarch.cluster.server.wire.go_text import go_number, go_quoted
 
-__all__ = ["canonical_element", "key_element", "order", "quoted", "shown", "value_element", "written"]
-
 _PLAIN = re.compile('[^\x00-\x1f"\\\\<>&\u2028\u2029]*').fullmatch
 _ESCAPES = {chr(code): f"\\u{code:04x}" for code in (*range(32), *map(ord, "<>&"), 0x2028, 0x2029)}
 _ESCAPES |= {"\n": "\\n", "\r": "\\r", "\t": "\\t", '"': '\\"', "\\": "\\\\"}

@@ -11,8 +11,6 @@ from navarch.cluster.server.objects.fields.sets import Tree, decoded, union
 from navarch.cluster.server.wire.request import Json
 from navarch.cluster.server.wire.times import read_time
 
-__all__ = ["Holder", "Holders", "Holding", "capped", "decoded_entries", "encoded", "held", "holder"]
-
 _MOST_UPDATERS: Final = 10
 _ANCIENT: Final = "ancient-changes"
 _OPERATIONS: Final = frozenset({"Apply", "Update"})

@@ -9,8 +9,6 @@ from navarch.cluster.server.objects.fields.reading import UnfitError, by_element
 from navarch.cluster.server.objects.fields.shapes import Form, Shape
 from navarch.cluster.server.wire.go_text import go_literal, go_text, go_type
 
-__all__ = ["fits", "misfits"]
-
 
 def fits(value: Any, shape: Shape) -> bool:
     """Whether there is no fault; quicker than looking for all of them."""

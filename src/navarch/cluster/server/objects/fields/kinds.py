@@ -9,17 +9,67 @@ from typing import Any, Final, Protocol
 import msgspec
 from msgspec.structs import replace
 
-from navarch.cluster.server.objects.fields.resets import Reset, reset_of
+from navarch.cluster.server.objects.fields.sets import LEAF, Tree, recursive_difference
 from navarch.cluster.server.objects.fields.shapes import META, REFERENCE, Shape, Shapes
-from navarch.cluster.server.objects.types import Catalog, ResourceType
+from navarch.cluster.server.objects.types import Catalog, FieldReset, ResourceType
 from navarch.cluster.server.wire.request import Json
 from navarch.k8s.published import published
 
-__all__ = ["KindShape", "builtin_shape", "custom_shape", "shape_of"]
-
+_STATUS_OF_CUSTOM: Final = FieldReset({"f:metadata": LEAF, "f:spec": LEAF})
+_CUSTOM_WITH_STATUS: Final = {"": FieldReset({"f:status": LEAF}), "status": _STATUS_OF_CUSTOM}
+_CUSTOM: Final = {"status": _STATUS_OF_CUSTOM}
 _TEXT: Final = {"type": "string"}
 _ZEROS: Final = (0, "", False)
 _TIMES: Final = frozenset({f"{META}.Time", f"{META}.MicroTime"})
+_MOST_SHAPES: Final = 4096
+
+
+class Reset(msgspec.Struct, frozen=True):
+    """The fields that a manager cannot own. `dropped` are members of the object that need not be compared at all."""
+
+    dropped: frozenset[str]
+    excluded: Tree
+    only: Tree | None = None
+
+    def kept(self, tree: Tree) -> Tree:
+        """Returns the fields of the set that can be owned."""
+        if self.only is not None:
+            tree = _matching(tree, self.only)
+        return recursive_difference(tree, self.excluded) if self.excluded else tree
+
+
+NO_RESET: Final = Reset(frozenset(), {})
+"""Every field can be owned."""
+
+
+def compiled_resets(declared: Mapping[str, FieldReset]) -> dict[str, Reset]:
+    """Returns the resets of a kind by subresource; "" is the object itself."""
+    return {subresource: _compiled_reset(reset) for subresource, reset in declared.items()}
+
+
+def custom_resets(*, has_status: bool) -> dict[str, Reset]:
+    """Returns the resets of a custom kind."""
+    return compiled_resets(_CUSTOM_WITH_STATUS if has_status else _CUSTOM)
+
+
+def _compiled_reset(reset: FieldReset) -> Reset:
+    dropped = frozenset(element[2:] for element, node in reset.excluded.items() if not node)
+    return Reset(dropped, dict(reset.excluded), None if reset.only is None else dict(reset.only))
+
+
+def _matching(tree: Tree, pattern: Tree) -> Tree:
+    """The members on the way of a pattern, and everything behind its ends; "*" stands for any element."""
+    found: Tree = {}
+    for element, node in tree.items():
+        further: Any = pattern.get(element, pattern.get("*"))
+        if element == "." or further is None:
+            continue
+        kept = _matching(node, further) if node and further else node
+        if kept or not node:
+            found[element] = {".": LEAF, **kept} if "." in node and further else kept
+        elif "." in node:
+            found[element] = LEAF
+    return found
 
 
 class Versions(Protocol):
@@ -45,10 +95,9 @@ class KindShape(msgspec.Struct, kw_only=True):
     zero: Json = msgspec.field(default_factory=dict)
     """An object in which nothing is set, as the server sees it: some members are there nevertheless."""
     is_custom: bool = False
-    has_status: bool = True
     versions: Versions | None = None
     convert: Callable[[Json, str], Json] | None = None
-    resets: dict[str, Reset] = msgspec.field(default_factory=dict)
+    resets: Mapping[str, Reset] = msgspec.field(default_factory=dict)
 
     @property
     def api_version(self) -> str:
@@ -65,12 +114,7 @@ class KindShape(msgspec.Struct, kw_only=True):
 
     def reset(self, subresource: str) -> Reset:
         """The fields that a writer of the subresource ("" for the object itself) cannot own."""
-        found = self.resets.get(subresource)
-        if found is None:
-            found = self.resets[subresource] = reset_of(
-                self.group, self.kind, subresource, is_custom=self.is_custom, has_status=self.has_status
-            )
-        return found
+        return self.resets.get(subresource, NO_RESET)
 
 
 @cache
@@ -98,7 +142,7 @@ def custom_shape(
         root=root,
         zero={"metadata": {}},
         is_custom=True,
-        has_status=has_status,
+        resets=custom_resets(has_status=has_status),
     )
 
 
@@ -127,7 +171,6 @@ def _reference(member: Mapping[str, Any]) -> str:
     return reference.removeprefix(REFERENCE)
 
 
-_MOST_SHAPES: Final = 4096
 _known: dict[int, tuple[Mapping[str, Any], KindShape]] = {}
 
 
@@ -162,4 +205,6 @@ def _compiled(resource: ResourceType, document: Mapping[str, Any]) -> KindShape:
     names = (resource.group, resource.version, resource.kind)
     if resource.is_custom:
         return custom_shape(*names, document, has_status="status" in resource.subresources)
-    return replace(builtin_shape(*names, document), zero=resource.schema.zero())
+    return replace(
+        builtin_shape(*names, document), zero=resource.schema.zero(), resets=compiled_resets(resource.reset_fields)
+    )

@@ -15,14 +15,11 @@ from navarch.cluster.server.objects.fields.entries import (
     holder,
 )
 from navarch.cluster.server.objects.fields.fitting import fits
-from navarch.cluster.server.objects.fields.kinds import KindShape
+from navarch.cluster.server.objects.fields.kinds import NO_RESET, KindShape, Reset
 from navarch.cluster.server.objects.fields.reading import UnfitError, compare_maps
-from navarch.cluster.server.objects.fields.resets import NO_RESET, Reset
 from navarch.cluster.server.objects.fields.sets import LEAF, SELF, Tree, difference, union
 from navarch.cluster.server.objects.fields.shapes import DEDUCED, Form, Shape
 from navarch.cluster.server.wire.request import Json
-
-__all__ = ["Change", "owned_after", "settled", "updated"]
 
 UNOWNED: Final = frozenset(
     {

@@ -10,7 +10,7 @@ from navarch.cluster.server.objects.fields.reading import item_element
 from navarch.cluster.server.objects.fields.sets import Tree, as_member, is_member
 from navarch.cluster.server.objects.fields.shapes import Shape
 
-__all__ = ["merged", "with_named_members", "without", "without_nulls"]
+GONE = object()
 
 
 def merged(live: Any, patch: Any, shape: Shape) -> Any:
@@ -117,9 +117,6 @@ def without(value: Any, tree: Tree, shape: Shape) -> Any:
         kept_items = [_rest_of_item(item, tree, shape) for item in value]
         return [item for item in kept_items if item is not GONE] or None
     return value
-
-
-GONE = object()
 
 
 def _rest(member: Any, tree: Tree, shape: Shape, name: str) -> Any:

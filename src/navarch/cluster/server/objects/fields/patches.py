@@ -7,7 +7,8 @@ from typing import Any, Final
 import msgspec
 
 from navarch.api import apply_json_patch, apply_merge_patch
-from navarch.cluster.server.objects.fields.strategic import StrategicError, strategic_merge
+from navarch.cluster.server.objects.fields.arranging import StrategicError
+from navarch.cluster.server.objects.fields.strategic import strategic_merge
 from navarch.cluster.server.objects.types import ResourceType
 from navarch.cluster.server.wire.budget import bounded_json, current_budget
 from navarch.cluster.server.wire.go_text import go_kind, go_quoted, go_text
@@ -15,8 +16,6 @@ from navarch.cluster.server.wire.json_errors import json_fault
 from navarch.cluster.server.wire.request import Json
 from navarch.cluster.server.wire.status_errors import StatusError, bad_request
 from navarch.errors import PatchError
-
-__all__ = ["patched", "unfit_patch", "unknown_in_operations", "unsupported"]
 
 APPLY: Final = "application/apply-patch+yaml"
 JSON_PATCH: Final = "application/json-patch+json"

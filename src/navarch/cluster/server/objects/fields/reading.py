@@ -9,8 +9,6 @@ from navarch.cluster.server.objects.fields.elements import key_element, order, q
 from navarch.cluster.server.objects.fields.sets import LEAF, SELF, Tree, as_member, as_no_member, union
 from navarch.cluster.server.objects.fields.shapes import Form, Shape
 
-__all__ = ["Several", "UnfitError", "added", "by_element", "compare_maps", "item_element", "same", "set_of"]
-
 
 class UnfitError(ValueError):
     """A value that does not fit its shape so badly that its fields have no names."""

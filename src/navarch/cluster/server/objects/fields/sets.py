@@ -12,20 +12,6 @@ from typing import Any, Final, TypeAlias
 
 from navarch.cluster.server.objects.fields.elements import canonical_element, order
 
-__all__ = [
-    "LEAF",
-    "Tree",
-    "covers",
-    "decoded",
-    "difference",
-    "has",
-    "intersection",
-    "leaves",
-    "paths",
-    "recursive_difference",
-    "union",
-]
-
 Tree: TypeAlias = dict[str, Any]
 
 LEAF: Final[Tree] = {}

@@ -10,8 +10,6 @@ import enum
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-__all__ = ["DEDUCED", "UNTYPED", "Form", "Shape", "Shapes"]
-
 REFERENCE: Final = "#/components/schemas/"
 META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1"
 _QUANTITY: Final = "io.k8s.apimachinery.pkg.api.resource.Quantity"

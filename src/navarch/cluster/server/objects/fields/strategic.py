@@ -16,12 +16,11 @@ from navarch.cluster.server.wire.go_text import go_text, go_type
 from navarch.cluster.server.wire.request import Json
 from navarch.k8s.published import published
 
-__all__ = ["StrategicError", "strategic_merge"]
-
 _DIRECTIVE: Final = "$patch"
 _RETAIN: Final = "$retainKeys"
 _DELETE: Final = "$deleteFromPrimitiveList"
 _ORDER: Final = "$setElementOrder"
+_NOTHING: Final = object()
 
 
 def strategic_merge(live: Json, patch: Json, schema: Mapping[str, Any]) -> Json:
@@ -174,9 +173,6 @@ def _replace(original: Json, name: str, value: Any) -> None:
         original.pop(name, None)
     else:
         original[name] = kept
-
-
-_NOTHING: Final = object()
 
 
 def _without_nulls(value: Any) -> Any:

@@ -2,32 +2,62 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import Final
 
 from navarch.cluster.server.wire.causes import forbidden, invalid, required, too_long, unsupported
-from navarch.cluster.server.wire.request import ApiRequest, Json
+from navarch.cluster.server.wire.request import ApiRequest, Json, RequestInfo
 from navarch.cluster.server.wire.status_errors import StatusError, bad_request
 from navarch.cluster.server.wire.status_errors import invalid as refused
 from navarch.errors import Cause
+from navarch.schema.values.violations import go_quoted
 
-__all__ = [
-    "boolean",
-    "create_options",
-    "dry_run_faults",
-    "patch_options",
-    "refusal_of",
-    "refuse_list_options",
-    "refuse_watch_options",
-    "write_options",
-]
-
+_LONG: Final = frozenset({"attach", "exec", "log", "portforward", "proxy"})
+_NUMBER: Final = re.compile(r"(?:\d+(?:\.\d*)?|\.\d+)")
+_UNIT: Final = re.compile(r"[^\d.]*")
+_UNITS: Final = frozenset({"ns", "us", "µs", "μs", "ms", "s", "m", "h"})
 _GROUP: Final = "meta.k8s.io"
 _LONGEST_MANAGER: Final = 128
 _VALIDATIONS: Final = ("", "Ignore", "Strict", "Warn")
 _TRUE: Final = frozenset({"1", "t", "T", "true", "TRUE", "True"})
 _FALSE: Final = frozenset({"0", "f", "F", "false", "FALSE", "False"})
+
+
+def refuse_malformed_timeout(request: ApiRequest, info: RequestInfo) -> None:
+    """400 for a time that is none, whoever asks. One that can be read is not needed: every answer is soon there.
+
+    What lasts long, such as a watch, has no such time.
+    """
+    given = request.parameter("timeout")
+    if not given or info.verb == "watch" or info.subresource.partition("/")[0] in _LONG:
+        return
+    if fault := duration_fault(given):
+        raise bad_request(f"invalid timeout specified in the request URL - {fault}")
+
+
+def duration_fault(text: str) -> str:
+    """What Go's `time.ParseDuration` says about a text that is no duration; empty if it is one.
+
+    >>> duration_fault("1h2.5s"), duration_fault("soon"), duration_fault("5")
+    ('', 'time: invalid duration "soon"', 'time: missing unit in duration "5"')
+    """
+    place = 1 if text[:1] in {"+", "-"} else 0
+    if text[place:] == "0":
+        return ""
+    invalid = f"time: invalid duration {go_quoted(text)}"
+    while place < len(text):
+        if (number := _NUMBER.match(text, place)) is None:
+            return invalid
+        unit = _UNIT.match(text, number.end())
+        assert unit is not None
+        if not unit[0]:
+            return f"time: missing unit in duration {go_quoted(text)}"
+        if unit[0] not in _UNITS:
+            return f"time: unknown unit {go_quoted(unit[0])} in duration {go_quoted(text)}"
+        place = unit.end()
+    return "" if text not in {"", "+", "-"} else invalid
 
 
 def write_options(kind: str, request: ApiRequest) -> Json:

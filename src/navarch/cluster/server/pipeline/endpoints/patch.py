@@ -15,10 +15,9 @@ from navarch.cluster.server.objects.fields import (
     unknown_in_operations,
     unsupported,
 )
-from navarch.cluster.server.objects.registry import CHANGED, Found
-from navarch.cluster.server.objects.request_bodies import decode_json, duplicate_faults, refuse_too_large, strict_faults
+from navarch.cluster.server.objects.registry import CHANGED, Found, WriteConflictError, value_of
+from navarch.cluster.server.objects.request_bodies import duplicate_faults, strict_faults
 from navarch.cluster.server.objects.types import ResourceType, Schema
-from navarch.cluster.server.objects.views import value_of
 from navarch.cluster.server.pipeline.endpoints.call import Call
 from navarch.cluster.server.pipeline.endpoints.options import create_options, patch_options
 from navarch.cluster.server.pipeline.endpoints.write import (
@@ -29,10 +28,9 @@ from navarch.cluster.server.pipeline.endpoints.write import (
     store_new,
     store_update,
 )
+from navarch.cluster.server.wire.bodies import decode_json, refuse_too_large
 from navarch.cluster.server.wire.request import Json, Reply
 from navarch.cluster.server.wire.status_errors import StatusError, bad_request, conflict, not_found
-
-__all__ = ["patch", "patched_value", "repeated_keys"]
 
 _APPLY = "application/apply-patch+yaml"
 _JSON_PATCH = "application/json-patch+json"
@@ -41,7 +39,7 @@ _TRIES = 5
 
 
 async def patch(call: Call) -> Reply:
-    """Changes an object; tried again, as Kubernetes does, if somebody else was faster."""
+    """Changes an object; retries after a write conflict, as Kubernetes does."""
     refuse_too_large(call.request.body)
     media_type = call.request.headers.get("content-type", "").split(";")[0].strip()
     if call.resource.is_custom and media_type == _STRATEGIC:
@@ -52,8 +50,8 @@ async def patch(call: Call) -> Reply:
             if media_type == _APPLY:
                 return await _apply(call, options)
             return await _patch(call, media_type, options)
-        except StatusError as refusal:
-            if not refusal.message.endswith(CHANGED) or attempt == _TRIES - 1 or _is_tied(call):
+        except WriteConflictError:
+            if attempt == _TRIES - 1 or _is_tied(call):
                 raise
     raise AssertionError("unreachable: the last try returns or raises")
 

@@ -9,17 +9,15 @@ from navarch.cluster.server.objects.list_pages import (
     parsed_version,
     refuse_future,
 )
+from navarch.cluster.server.objects.registry import seen_all
 from navarch.cluster.server.objects.response_bodies import list_reply
 from navarch.cluster.server.objects.selectors import refuse_malformed, selection_of
-from navarch.cluster.server.objects.views import seen_all
 from navarch.cluster.server.objects.watches import WatchRequest
 from navarch.cluster.server.pipeline.endpoints.call import Call
 from navarch.cluster.server.pipeline.endpoints.options import refuse_list_options, refuse_watch_options
 from navarch.cluster.server.wire.negotiation import PROTOBUF
 from navarch.cluster.server.wire.request import Reply
 from navarch.cluster.server.wire.status_errors import StatusError
-
-__all__ = ["check_read_version", "get", "list_all", "watch"]
 
 _LEAST_SECONDS = 1800.0
 

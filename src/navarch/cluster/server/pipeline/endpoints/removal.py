@@ -9,22 +9,27 @@ from typing import Any
 import msgspec
 
 from navarch.api import format_time, truncate_to_seconds
-from navarch.cluster.server.kinds.builtin.schema import schema_of
-from navarch.cluster.server.objects.decoding import decode_options
+from navarch.cluster.server.kinds.builtin.generic.schema import schema_of
 from navarch.cluster.server.objects.list_pages import asked_limit, list_page, parsed_integer
-from navarch.cluster.server.objects.registry import Found, decoded, encoded, retry_on_conflict
+from navarch.cluster.server.objects.registry import (
+    Found,
+    decoded,
+    encoded,
+    retry_on_conflict,
+    seen_all,
+    stored_form,
+    value_of,
+)
 from navarch.cluster.server.objects.response_bodies import list_reply
 from navarch.cluster.server.objects.selectors import refuse_malformed, selection_of
-from navarch.cluster.server.objects.views import seen_all, stored_form, value_of
 from navarch.cluster.server.pipeline.endpoints.call import Call
 from navarch.cluster.server.pipeline.endpoints.options import boolean, dry_run_faults, refusal_of, refuse_list_options
+from navarch.cluster.server.wire.bodies import decode_options
 from navarch.cluster.server.wire.causes import invalid, unsupported
 from navarch.cluster.server.wire.request import Json, Reply
 from navarch.cluster.server.wire.status_errors import StatusError, bad_request, conflict
 from navarch.cluster.storage import Stored
 from navarch.k8s.published import META
-
-__all__ = ["Preconditions", "check_preconditions", "delete", "delete_all", "is_ripe", "removed"]
 
 _LONGEST_GRACE = 1000 * 365 * 86_400
 """Seconds after which an end is as good as none; later ones have no text."""

@@ -4,33 +4,17 @@ from __future__ import annotations
 
 from navarch.api.json_patch import copy_json
 from navarch.cluster.server.objects.fields import settled, shape_of, updated
-from navarch.cluster.server.objects.registry import CHANGED, Found, retry_on_conflict
+from navarch.cluster.server.objects.registry import CHANGED, Found, retry_on_conflict, seen_value, stored_form
 from navarch.cluster.server.objects.request_bodies import decode_object, refuse_other_kind
 from navarch.cluster.server.objects.types import ResourceType, Strategy
-from navarch.cluster.server.objects.views import seen_value, stored_form
 from navarch.cluster.server.pipeline.admission.attributes import Attributes
-from navarch.cluster.server.pipeline.endpoints.call import Call
+from navarch.cluster.server.pipeline.endpoints.call import Call, random_uuid
 from navarch.cluster.server.pipeline.endpoints.options import create_options, write_options
 from navarch.cluster.server.pipeline.endpoints.removal import is_ripe, removed
 from navarch.cluster.server.wire.budget import current_budget
-from navarch.cluster.server.wire.random_ids import random_uuid
 from navarch.cluster.server.wire.request import Json, Reply
 from navarch.cluster.server.wire.status_errors import StatusError, bad_request, conflict, invalid, not_found
 from navarch.errors import Cause
-
-__all__ = [
-    "check_identity",
-    "check_name",
-    "check_version",
-    "create",
-    "metadata_of",
-    "own",
-    "refuse_uid",
-    "refuse_unversioned",
-    "store_new",
-    "store_update",
-    "update",
-]
 
 _SUFFIX = "bcdfghjklmnpqrstvwxz2456789"
 _LONGEST_BASE = 58

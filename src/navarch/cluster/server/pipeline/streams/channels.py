@@ -8,8 +8,6 @@ from typing import Final, NamedTuple
 
 from navarch.cluster.server.wire.request import Socket
 
-__all__ = ["Channels", "Piece", "is_base64"]
-
 _CLOSED: Final = 255
 _ZERO: Final = ord("0")
 

@@ -8,19 +8,16 @@ from functools import partial
 from typing import Final
 
 from navarch.api import parse_time
-from navarch.cluster.server.kinds.builtin.go_time import time_fault
+from navarch.cluster.server.kinds.builtin.generic.go_time import time_fault
 from navarch.cluster.server.objects.list_pages import parsed_integer
 from navarch.cluster.server.pipeline.endpoints.call import Call
-from navarch.cluster.server.pipeline.streams.nodes import Nodes
-from navarch.cluster.server.pipeline.streams.parameters import flag
-from navarch.cluster.server.pipeline.streams.places import container_of, host_of, pod_of
+from navarch.cluster.server.pipeline.streams.node_access import Nodes, container_of, host_of, pod_of
+from navarch.cluster.server.pipeline.streams.upgrades import flag
 from navarch.cluster.server.wire import causes
 from navarch.cluster.server.wire.request import Reply
 from navarch.cluster.server.wire.status_errors import StatusError, bad_request, invalid
 from navarch.cluster.streams import LogOptions
 from navarch.errors import Cause, ContainerError
-
-__all__ = ["log"]
 
 _TEXT: Final = "text/plain"
 _LONG_AGO: Final = 1000 * 365 * 86_400

@@ -3,13 +3,57 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
+from navarch.cluster.server.pipeline.endpoints.call import Call
 from navarch.cluster.server.wire.request import ApiRequest, Reply
+from navarch.cluster.server.wire.status_errors import bad_request
 
-__all__ = ["asked_protocols", "choose", "is_spdy", "is_upgrade", "is_websocket", "plain", "stream_protocol", "unknown"]
-
+_FLAGS: Final = ("stdin", "stdout", "stderr", "tty")
+_MOST_DIGITS: Final = 20
 _STREAM_PROTOCOL: Final = "x-stream-protocol-version"
+
+
+async def admit(call: Call, kind: str, **options: Any) -> None:
+    """Refuses what admission does not let pass. Kubernetes asks before it looks for the pod; what is empty is left out."""
+    value = {"kind": kind, "apiVersion": "v1", **{name: given for name, given in options.items() if given}}
+    attributes = await call.admitted("CONNECT", value, None, {})
+    await call.validated(attributes, attributes.value)
+
+
+async def admit_command(call: Call, kind: str) -> None:
+    """The same for commands: which streams, of which container, and what is to be run there."""
+    request: ApiRequest = call.request
+    flags = {name: flag(request, name) for name in _FLAGS}
+    command = list(request.query.get("command", ())) if kind == "PodExecOptions" else []
+    await admit(call, kind, **flags, container=request.parameter("container"), command=command)
+
+
+def flag(request: ApiRequest, name: str) -> bool:
+    """Whether a parameter is given and not false; anything else counts as true.
+
+    >>> [flag(ApiRequest(method="GET", path="/", query={"tty": [text]}), "tty") for text in ("1", "", "no", "0", "False")]
+    [True, True, True, False, False]
+    """
+    return name in request.query and request.parameter(name).lower() not in {"0", "false"}
+
+
+def ports(request: ApiRequest) -> list[int]:
+    """The ports that are asked for, one by one or joined by commas; refuses with 400 what is none.
+
+    >>> ports(ApiRequest(method="GET", path="/", query={"ports": ["80,443", "9"]}))
+    [80, 443, 9]
+    """
+    return [_port(part) for text in request.query.get("ports", ()) for part in text.split(",")]
+
+
+def _port(text: str) -> int:
+    fault = "" if text.isascii() and text.isdecimal() else "invalid syntax"
+    if not fault and (len(text) > _MOST_DIGITS or int(text) >= 2**16):
+        fault = "value out of range"
+    if fault:
+        raise bad_request(f'cannot convert to []int32: strconv.ParseUint: parsing "{text}": {fault}')
+    return int(text)
 
 
 def plain(status: int, text: str, **headers: str) -> Reply:

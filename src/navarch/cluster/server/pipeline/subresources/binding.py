@@ -7,15 +7,12 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from navarch.cluster.server.objects.registry import CHANGED, retry_on_conflict
-from navarch.cluster.server.objects.views import stored_form
+from navarch.cluster.server.objects.registry import CHANGED, retry_on_conflict, stored_form
 from navarch.cluster.server.pipeline.endpoints.call import Call
 from navarch.cluster.server.pipeline.endpoints.options import write_options
 from navarch.cluster.server.pipeline.subresources.bodies import sent, success
 from navarch.cluster.server.wire.request import Json, Reply
 from navarch.cluster.server.wire.status_errors import StatusError, bad_request, conflict
-
-__all__ = ["bind", "bind_by_name"]
 
 _BINDING: Final = "io.k8s.api.core.v1.Binding"
 

@@ -6,15 +6,13 @@ from functools import partial
 
 import msgspec
 
-from navarch.cluster.server.kinds.builtin.schema import schema_of
-from navarch.cluster.server.objects.decoding import decode_kind
+from navarch.cluster.server.kinds.builtin.generic.schema import schema_of
 from navarch.cluster.server.objects.request_bodies import duplicate_faults, strict_faults
 from navarch.cluster.server.pipeline.endpoints.call import Call
 from navarch.cluster.server.pipeline.endpoints.write import metadata_of
+from navarch.cluster.server.wire.bodies import decode_kind
 from navarch.cluster.server.wire.request import Json, Reply
 from navarch.cluster.server.wire.status_errors import StatusError, bad_request
-
-__all__ = ["checked", "sent", "success"]
 
 
 def sent(call: Call, schema: str) -> Json:

@@ -8,20 +8,20 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from navarch.cluster.server.kinds.builtin.checks.common import selects
-from navarch.cluster.server.objects.registry import Found, decoded, retry_on_conflict
+from navarch.cluster.server.kinds.builtin.generic.checks import selects
+from navarch.cluster.server.objects.fields import shape_of, updated
+from navarch.cluster.server.objects.registry import Found, decoded, retry_on_conflict, stored_form
 from navarch.cluster.server.objects.types import ResourceType
-from navarch.cluster.server.objects.views import stored_form
 from navarch.cluster.server.pipeline.endpoints.call import Call
 from navarch.cluster.server.pipeline.endpoints.options import write_options
 from navarch.cluster.server.pipeline.endpoints.removal import Preconditions, check_preconditions, delete
 from navarch.cluster.server.pipeline.subresources.bodies import sent, success
-from navarch.cluster.server.pipeline.subresources.budgets import count_down
 from navarch.cluster.server.wire.request import Json, Reply
-from navarch.cluster.server.wire.status_errors import StatusError, bad_request
+from navarch.cluster.server.wire.status_errors import StatusError, bad_request, forbidden
 
-__all__ = ["evict"]
-
+_VIOLATION: Final = "Cannot evict pod as it would violate the pod's disruption budget."
+_ALLOWED: Final = "DisruptionAllowed"
+_SERVER: Final = "kube-apiserver"
 _EVICTION: Final = "io.k8s.api.policy.v1.Eviction"
 _UNPROTECTED: Final = frozenset({"Succeeded", "Failed", "Pending"})
 _TARGET: Final = {
@@ -30,6 +30,80 @@ _TARGET: Final = {
     "reason": "EvictionByEvictionAPI",
     "message": "Eviction API: evicting",
 }
+
+
+async def count_down(call: Call, budgets: ResourceType, found: Found, pod: str) -> None:
+    """Notes in the budget that the pod goes, unless it is a dry run; 429 if the budget allows none."""
+    budget, status = found.value, {**(found.value.get("status") or {})}
+    name = budget["metadata"]["name"]
+    if status.get("observedGeneration", 0) < budget["metadata"].get("generation", 0):
+        raise _too_many(f"The disruption budget {name} is still being processed by the server.", seconds=10)
+    allowed = status.get("disruptionsAllowed", 0)
+    if allowed < 0:
+        raise forbidden("policy", "poddisruptionbudget", name, "pdb disruptions allowed is negative")
+    if not allowed:
+        raise _too_many(_why_none(name, status))
+    if call.dry_run:
+        return
+    status["disruptionsAllowed"] = allowed - 1
+    status["disruptedPods"] = {**(status.get("disruptedPods") or {}), pod: call.now()}
+    if allowed == 1:
+        status["conditions"] = _conditions(status, call.now())
+    value = _owned(call, budgets, budget, {**budget, "status": status})
+    await call.kernel.registry.update(budgets, await stored_form(budgets, value), found.stored)
+
+
+def _owned(call: Call, budgets: ResourceType, old: Json, value: Json) -> Json:
+    """What the server changes itself belongs to it."""
+    managed = updated(
+        old,
+        value,
+        shape_of(budgets, call.kernel.catalog),
+        manager=_SERVER,
+        subresource="status",
+        api_version=budgets.api_version,
+        now=call.now(),
+    )
+    return {**value, "metadata": {**value["metadata"], "managedFields": managed}}
+
+
+def _why_none(name: str, status: Json) -> str:
+    needs, has = status.get("desiredHealthy", 0), status.get("currentHealthy", 0)
+    conditions: list[Json] = status.get("conditions") or []
+    found = next((each for each in conditions if each.get("type") == _ALLOWED), Json())
+    message = found.get("message", "") if found.get("status") == "False" else ""
+    told = f"The disruption budget {name} does not allow evicting pods currently"
+    if message and found.get("reason") == "SyncFailed":
+        return f"{told} because it failed sync: {message}"
+    if has <= needs:
+        return f"The disruption budget {name} needs {needs} healthy pods and has {has} currently"
+    return f"{told} ({found.get('reason', '')}): {message}" if message else told
+
+
+def _conditions(status: Json, now: str) -> list[Json]:
+    """With the one that says that no more pods may go."""
+    known = list(status.get("conditions") or ())
+    before = next((each for each in known if each.get("type") == _ALLOWED), None)
+    since = before["lastTransitionTime"] if before is not None and before.get("status") == "False" else now
+    condition = {
+        "type": _ALLOWED,
+        "status": "False",
+        "observedGeneration": status.get("observedGeneration", 0),
+        "lastTransitionTime": since,
+        "reason": "InsufficientPods",
+        "message": "",
+    }
+    if before is None:
+        return [*known, condition]
+    return [condition if each is before else each for each in known]
+
+
+def _too_many(said: str, *, seconds: int = 0) -> StatusError:
+    details: Json = {"causes": [{"reason": "DisruptionBudget", "message": said}]}
+    if seconds:
+        details["retryAfterSeconds"] = seconds
+    headers = {"Retry-After": str(seconds)} if seconds else None
+    return StatusError(429, "TooManyRequests", _VIOLATION, details=details, headers=headers)
 
 
 async def evict(call: Call) -> Reply:

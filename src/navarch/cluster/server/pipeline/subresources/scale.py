@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from navarch.cluster.server.kinds.builtin.cells.texts import selector as selector_text
+from navarch.cluster.server.kinds.builtin.generic.columns import selector as selector_text
 from navarch.cluster.server.objects.registry import CHANGED
 from navarch.cluster.server.pipeline.endpoints.call import Call
-from navarch.cluster.server.pipeline.endpoints.scaling import (
+from navarch.cluster.server.pipeline.endpoints.write import check_name, check_version, refuse_uid
+from navarch.cluster.server.pipeline.subresources.bodies import checked, sent
+from navarch.cluster.server.pipeline.subresources.scaling import (
     SCALE,
     Scaled,
     scale_of,
@@ -17,13 +19,9 @@ from navarch.cluster.server.pipeline.endpoints.scaling import (
     store_scaled,
     warn_of_fields,
 )
-from navarch.cluster.server.pipeline.endpoints.write import check_name, check_version, refuse_uid
-from navarch.cluster.server.pipeline.subresources.bodies import checked, sent
 from navarch.cluster.server.wire.causes import invalid as invalid_cause
 from navarch.cluster.server.wire.request import Json, Reply
 from navarch.cluster.server.wire.status_errors import bad_request, conflict, invalid
-
-__all__ = ["scale"]
 
 _REPLICAS: Final = ("f:spec", "f:replicas")
 

@@ -1,7 +1,6 @@
 """Bodies in protobuf, which Go clients send for built-in kinds: read into the JSON that they stand for, and written."""
 
-from navarch.cluster.server.wire.protobuf.envelope import Envelope, opened
-from navarch.cluster.server.wire.protobuf.messages import message_of
+from navarch.cluster.server.wire.protobuf.messages import Envelope, message_of, opened
 from navarch.cluster.server.wire.protobuf.wire import MalformedError
 from navarch.cluster.server.wire.protobuf.writing import enveloped, framed_event
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, Final
@@ -10,18 +11,68 @@ from typing import Any, Final
 import msgspec
 
 from navarch.cluster.server.wire.budget import current_budget
-from navarch.cluster.server.wire.protobuf.fields import SHAPES, Field, Inline, Type
-from navarch.cluster.server.wire.protobuf.values import VALUES
+from navarch.cluster.server.wire.protobuf.values import SHAPES, VALUES, Field, Inline, Type
 from navarch.cluster.server.wire.protobuf.wire import BYTES, MalformedError, parts
 from navarch.cluster.server.wire.request import Json
 
-__all__ = ["DEEPEST", "Message", "fields_of", "message_of", "name_of"]
-
+_MARK: Final = b"k8s\0"
+_SCHEME: Final = "pkg/runtime/scheme.go:111"
+_UNKNOWN: Final = {1: "TypeMeta", 2: "Raw", 3: "ContentEncoding", 4: "ContentType"}
+_TYPE_META: Final = {1: "APIVersion", 2: "Kind"}
 DEEPEST: Final = 100
 """How many messages may lie in each other: a schema could go on without end, but nobody could read it."""
 _EMPTY: Final = frozenset({"string", "bytes", "bool", "int32", "int64", "double", "strings"})
 """The types of values that can be empty in Go."""
 _TABLE: Final = Path(__file__).parent / "data" / "messages.json"
+_CHOICES: Final[dict[str, Callable[[Json], Any]]] = {
+    "apiextensions/v1.JSONSchemaPropsOrArray": lambda found: found["jSONSchemas"] or found["schema"],
+    "apiextensions/v1.JSONSchemaPropsOrBool": lambda found: (
+        found["allows"] if found["schema"] is None else found["schema"]
+    ),
+    "apiextensions/v1.JSONSchemaPropsOrStringArray": lambda found: found["property"] or found["schema"],
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """A message that is not read yet; the kind may be left out."""
+
+    api_version: str
+    kind: str
+    raw: bytes
+
+    def read(self, api_version: str, kind: str) -> Json:
+        """The message as an object of that kind; raises MalformedError if it is none, or nobody knows the kind."""
+        message = message_of(api_version, kind)
+        if message is None:
+            raise MalformedError(f'no kind "{kind}" is registered for version "{api_version}" in scheme "{_SCHEME}"')
+        return {"apiVersion": api_version, "kind": kind, **message.read(self.raw)}
+
+
+def opened(body: bytes) -> Envelope:
+    """The envelope that a body is; raises MalformedError, with the words of Kubernetes."""
+    if not body:
+        raise MalformedError("empty data")
+    if not body.startswith(_MARK):
+        mark = " ".join(str(byte) for byte in _MARK)
+        raise MalformedError(f"provided data does not appear to be a protobuf message, expected prefix [{mark}]")
+    if len(body) == len(_MARK):
+        raise MalformedError("empty body")
+    found = _contents(body[len(_MARK) :], "Unknown", _UNKNOWN)
+    meta = _contents(found.get(1, b""), "TypeMeta", _TYPE_META)
+    api_version, kind = (meta.get(number, b"").decode(errors="replace") for number in (1, 2))
+    return Envelope(api_version, kind, found.get(2, b""))
+
+
+def _contents(data: bytes, message: str, fields: dict[int, str]) -> dict[int, bytes]:
+    """The fields of a message that has nothing but bytes."""
+    found = {}
+    for number, wire, content in parts(data, message):
+        if number in fields:
+            if not isinstance(content, bytes):
+                raise MalformedError(f"proto: wrong wireType = {wire} for field {fields[number]}")
+            found[number] = content
+    return found
 
 
 class _Table(msgspec.Struct):
@@ -107,15 +158,6 @@ class _Choice:
 
     def absent(self) -> Any:
         return self.read(b"", 0)
-
-
-_CHOICES: Final[dict[str, Callable[[Json], Any]]] = {
-    "apiextensions/v1.JSONSchemaPropsOrArray": lambda found: found["jSONSchemas"] or found["schema"],
-    "apiextensions/v1.JSONSchemaPropsOrBool": lambda found: (
-        found["allows"] if found["schema"] is None else found["schema"]
-    ),
-    "apiextensions/v1.JSONSchemaPropsOrStringArray": lambda found: found["property"] or found["schema"],
-}
 
 
 @cache

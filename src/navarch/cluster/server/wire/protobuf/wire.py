@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-__all__ = ["BYTES", "EIGHT_BYTES", "VARINT", "MalformedError", "Part", "integers", "parts", "signed"]
-
 VARINT: Final = 0
 EIGHT_BYTES: Final = 1
 BYTES: Final = 2

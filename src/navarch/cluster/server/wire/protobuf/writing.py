@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import struct
+from base64 import b64decode
 from collections.abc import Callable, Iterator
 from functools import cache, cached_property
 from typing import Any, Final
 
-from navarch.cluster.server.wire.protobuf.encoding import ENCODINGS, Encoding, part
+import msgspec
+
+from navarch.api import Duration
 from navarch.cluster.server.wire.protobuf.messages import fields_of, name_of
-from navarch.cluster.server.wire.protobuf.wire import BYTES
+from navarch.cluster.server.wire.protobuf.wire import BYTES, EIGHT_BYTES, VARINT
 from navarch.cluster.server.wire.request import Json
+from navarch.cluster.server.wire.times import read_time
 
-__all__ = ["enveloped", "framed_event"]
+Encoding = tuple[int, Callable[[Any], bytes]]
+"""How a value of one type is encoded, and what makes the bytes, without tag and length."""
 
+_64_BITS: Final = 2**64
 _MARK: Final = b"k8s\0"
 _LIST: Final = "List"
 _META: Final = "meta.k8s.io/"
@@ -43,6 +50,78 @@ _OWN: Final[dict[str, dict[int, str]]] = {
     "PartialObjectMetadata": {1: "metadata o value meta/v1.ObjectMeta"},
 }
 """What is only ever written, and therefore is not in the table."""
+_CHOICES: Final[dict[str, Callable[[Any], Json]]] = {
+    "apiextensions/v1.JSONSchemaPropsOrArray": lambda value: (
+        {"jSONSchemas": value} if isinstance(value, list) else {"schema": value}
+    ),
+    "apiextensions/v1.JSONSchemaPropsOrBool": lambda value: (
+        {"allows": value} if isinstance(value, bool) else {"allows": True, "schema": value}
+    ),
+    "apiextensions/v1.JSONSchemaPropsOrStringArray": lambda value: (
+        {"property": value} if isinstance(value, list) else {"schema": value}
+    ),
+}
+
+
+def varint(value: int) -> bytes:
+    """An integer; a negative one as ten bytes, as Go has it.
+
+    >>> varint(300).hex(), len(varint(-1))
+    ('ac02', 10)
+    """
+    value %= _64_BITS
+    made = bytearray()
+    while value > 0x7F:
+        made.append(value & 0x7F | 0x80)
+        value >>= 7
+    made.append(value)
+    return bytes(made)
+
+
+def part(number: int, wire: int, content: bytes) -> bytes:
+    """A numbered part of a message."""
+    tag = varint(number << 3 | wire)
+    return tag + varint(len(content)) + content if wire == BYTES else tag + content
+
+
+def _moment(text: str) -> bytes:
+    moment = read_time(text)
+    return part(1, VARINT, varint(moment.seconds)) + part(2, VARINT, varint(moment.microseconds * 1000))
+
+
+def _duration(text: str) -> bytes:
+    return part(1, VARINT, varint(Duration(text).nanoseconds))
+
+
+def _text_inside(text: Any) -> bytes:
+    return part(1, BYTES, str(text).encode())
+
+
+def _int_or_string(value: int | str) -> bytes:
+    if isinstance(value, str):
+        return part(1, VARINT, varint(1)) + part(3, BYTES, value.encode())
+    return part(1, VARINT, varint(0)) + part(2, VARINT, varint(value))
+
+
+def _strings(values: list[str] | None) -> bytes:
+    return b"".join(part(1, BYTES, each.encode()) for each in values or ())
+
+
+ENCODINGS: Final[dict[str, Encoding]] = {
+    "string": (BYTES, lambda value: str(value).encode()),
+    "bytes": (BYTES, b64decode),
+    "bool": (VARINT, lambda value: varint(int(value))),
+    "int32": (VARINT, lambda value: varint(int(value))),
+    "int64": (VARINT, lambda value: varint(int(value))),
+    "double": (EIGHT_BYTES, lambda value: struct.pack("<d", value)),
+    "time": (BYTES, _moment),
+    "microtime": (BYTES, _moment),
+    "duration": (BYTES, _duration),
+    "quantity": (BYTES, _text_inside),
+    "intorstring": (BYTES, _int_or_string),
+    "raw": (BYTES, lambda value: part(1, BYTES, msgspec.json.encode(value))),
+    "strings": (BYTES, _strings),
+}
 
 
 def enveloped(value: Json) -> bytes:
@@ -117,19 +196,6 @@ def _encoding(type_name: str) -> Encoding:
         return known
     chosen, writer = _CHOICES.get(type_name), _writer(type_name)
     return (BYTES, writer.write) if chosen is None else (BYTES, lambda value: writer.write(chosen(value)))
-
-
-_CHOICES: Final[dict[str, Callable[[Any], Json]]] = {
-    "apiextensions/v1.JSONSchemaPropsOrArray": lambda value: (
-        {"jSONSchemas": value} if isinstance(value, list) else {"schema": value}
-    ),
-    "apiextensions/v1.JSONSchemaPropsOrBool": lambda value: (
-        {"allows": value} if isinstance(value, bool) else {"allows": True, "schema": value}
-    ),
-    "apiextensions/v1.JSONSchemaPropsOrStringArray": lambda value: (
-        {"property": value} if isinstance(value, list) else {"schema": value}
-    ),
-}
 
 
 @cache

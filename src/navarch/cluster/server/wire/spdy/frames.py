@@ -1,0 +1,166 @@
+"""Frames of SPDY/3.1: bytes in, frames out, and the other way round."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+_WORDS: Final = (
+    "options|head|post|put|delete|trace|accept|accept-charset|accept-encoding|accept-language|accept-ranges|age|allow|"
+    "authorization|cache-control|connection|content-base|content-encoding|content-language|content-length|"
+    "content-location|content-md5|content-range|content-type|date|etag|expect|expires|from|host|if-match|"
+    "if-modified-since|if-none-match|if-range|if-unmodified-since|last-modified|location|max-forwards|pragma|"
+    "proxy-authenticate|proxy-authorization|range|referer|retry-after|server|te|trailer|transfer-encoding|upgrade|"
+    "user-agent|vary|via|warning|www-authenticate|method|get|status|200 OK|version|HTTP/1.1|url|public|set-cookie|"
+    "keep-alive|origin"
+)
+_REST: Final = (
+    "100101201202205206300302303304305306307402405406407408409410411412413414415416417502504505"
+    "203 Non-Authoritative Information204 No Content301 Moved Permanently400 Bad Request401 Unauthorized403 Forbidden"
+    "404 Not Found500 Internal Server Error501 Not Implemented503 Service Unavailable"
+    "Jan Feb Mar Apr May Jun Jul Aug Sept Oct Nov Dec 00:00:00 Mon, Tue, Wed, Thu, Fri, Sat, Sun, GMT"
+    "chunked,text/html,image/png,image/jpg,image/gif,application/xml,application/xhtml+xml,text/plain,text/javascript,"
+    "publicprivatemax-age=gzip,deflate,sdchcharset=utf-8charset=iso-8859-1,utf-,*,enq=0."
+)
+
+DICTIONARY: Final = (
+    b"".join(len(word).to_bytes(4, "big") + word.encode() for word in _WORDS.split("|")) + _REST.encode()
+)
+
+
+PROTOCOL_ERROR: Final = 1
+_VERSION: Final = 3
+_OPEN, _REPLY, _RESET, _PING, _GO_AWAY = 1, 2, 3, 6, 7
+_FIN: Final = 1
+_CONTROL: Final = 0x80000000
+_HEAD: Final = 8
+_LARGEST_CONTROL: Final = 2**16
+_LARGEST_HEADERS: Final = 2**16
+
+
+class SpdyError(Exception):
+    """The client does not speak SPDY/3.1."""
+
+
+class Open(NamedTuple):
+    """A new stream; `fin` if the client will send nothing on it. Names of headers are in lower case."""
+
+    stream: int
+    headers: dict[str, str]
+    fin: bool
+
+
+class Data(NamedTuple):
+    """A part of what is sent on a stream; the last one if `fin`."""
+
+    stream: int
+    data: bytes
+    fin: bool
+
+
+class Reset(NamedTuple):
+    """A stream is given up."""
+
+    stream: int
+
+
+class Ping(NamedTuple):
+    """Is answered by the same."""
+
+    number: int
+
+
+class GoAway(NamedTuple):
+    """The client wants to end."""
+
+
+Frame = Open | Data | Reset | Ping | GoAway
+
+
+class Decoder:
+    """Takes frames from bytes as they come. What the server has no use for is passed over."""
+
+    def __init__(self) -> None:
+        self._buffer = bytearray()
+        self._inflate = zlib.decompressobj(zdict=DICTIONARY)
+
+    def feed(self, data: bytes) -> Iterator[Frame]:
+        """The frames that are complete now; raises `SpdyError`."""
+        self._buffer += data
+        while len(self._buffer) >= _HEAD:
+            first, second = struct.unpack_from(">II", self._buffer)
+            flags, size = second >> 24, second & 0xFFFFFF
+            if first & _CONTROL and size > _LARGEST_CONTROL:
+                raise SpdyError(f"expected at most {_LARGEST_CONTROL} bytes in a control frame, got {size}")
+            if len(self._buffer) < _HEAD + size:
+                return
+            body = bytes(self._buffer[_HEAD : _HEAD + size])
+            del self._buffer[: _HEAD + size]
+            frame = self._control(first, flags, body) if first & _CONTROL else Data(first, body, bool(flags & _FIN))
+            if frame is not None:
+                yield frame
+
+    def _control(self, first: int, flags: int, body: bytes) -> Frame | None:
+        version, kind = (first >> 16) & 0x7FFF, first & 0xFFFF
+        if version != _VERSION:
+            raise SpdyError(f"expected version {_VERSION}, got {version}")
+        try:
+            return self._known(kind, flags, body)
+        except (struct.error, zlib.error, UnicodeDecodeError) as error:
+            raise SpdyError(f"expected a frame of kind {kind}, got {error}") from error
+
+    def _known(self, kind: int, flags: int, body: bytes) -> Frame | None:
+        if kind == _OPEN:
+            (stream,) = struct.unpack_from(">I", body)
+            return Open(stream & 0x7FFFFFFF, self._headers(body[10:]), bool(flags & _FIN))
+        if kind == _RESET:
+            return Reset(struct.unpack_from(">I", body)[0] & 0x7FFFFFFF)
+        if kind == _PING:
+            return Ping(struct.unpack_from(">I", body)[0])
+        return GoAway() if kind == _GO_AWAY else None
+
+    def _headers(self, block: bytes) -> dict[str, str]:
+        text = self._inflate.decompress(block, _LARGEST_HEADERS)
+        if self._inflate.unconsumed_tail:
+            raise SpdyError(f"expected at most {_LARGEST_HEADERS} bytes of headers, got more")
+        (count,) = struct.unpack_from(">I", text)
+        parts, place = [], 4
+        for _ in range(2 * min(count, _LARGEST_HEADERS)):
+            (size,) = struct.unpack_from(">I", text, place)
+            parts.append(text[place + 4 : place + 4 + size].decode())
+            place += 4 + size
+        return {name.lower(): value for name, value in zip(parts[::2], parts[1::2], strict=True)}
+
+
+class Encoder:
+    """Frames as bytes. Replies share a compressor: they must be sent in the order in which they were made."""
+
+    def __init__(self) -> None:
+        self._deflate = zlib.compressobj(zdict=DICTIONARY)
+
+    def reply(self, stream: int) -> bytes:
+        """The stream is accepted."""
+        headers = self._deflate.compress(bytes(4)) + self._deflate.flush(zlib.Z_SYNC_FLUSH)
+        return _control(_REPLY, struct.pack(">I", stream) + headers)
+
+    def data(self, stream: int, data: bytes, *, fin: bool = False) -> bytes:
+        """A part of what is sent on a stream."""
+        return struct.pack(">II", stream, (_FIN if fin else 0) << 24 | len(data)) + data
+
+    def reset(self, stream: int) -> bytes:
+        """The stream is refused, or given up."""
+        return _control(_RESET, struct.pack(">II", stream, PROTOCOL_ERROR))
+
+    def ping(self, number: int) -> bytes:
+        """The answer to a ping."""
+        return _control(_PING, struct.pack(">I", number))
+
+    def go_away(self, last: int) -> bytes:
+        """Nothing after stream `last` is served."""
+        return _control(_GO_AWAY, struct.pack(">II", last, PROTOCOL_ERROR))
+
+
+def _control(kind: int, body: bytes) -> bytes:
+    return struct.pack(">II", _CONTROL | _VERSION << 16 | kind, len(body)) + body
