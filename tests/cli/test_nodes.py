@@ -14,7 +14,7 @@ from cli.programs import Program
 from navarch._base.clock import ManualClock
 from navarch.api import Dynamic
 from navarch.cli.draining import Drain, Drained, DrainOptions
-from navarch.cli.joining import joined
+from navarch.cli.nodes import joined
 from navarch.client import Client, connect
 from navarch.cluster.embedded.equipment import Equipment
 from navarch.cluster.embedded.state import ClusterFolder
@@ -22,7 +22,7 @@ from navarch.errors import ConfigError
 from navarch.k8s.apps.v1 import Deployment
 from navarch.k8s.core.v1 import Node, Pod
 from navarch.testing import Cluster
-from navarch.testing.engines import in_process
+from navarch.testing.cluster import in_process
 
 SECONDS = 60.0
 

@@ -21,7 +21,7 @@ from navarch.api.selectors import Fields, Labels
 from navarch.api.times import parse_time
 from navarch.cluster.controllers.workloads.fractions import part_of
 from navarch.cluster.controllers.workloads.jobs.indexes import parse_indexes
-from navarch.cluster.nodes.pods.expansion import expanded
+from navarch.cluster.nodes.pods.environment import expanded
 from navarch.cluster.server.kinds.builtin.checks.common import int_or_percent
 from navarch.cluster.server.kinds.builtin.checks.networking import address_name_faults
 from navarch.cluster.server.kinds.builtin.checks.schedules import schedule_fault

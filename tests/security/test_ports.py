@@ -15,7 +15,7 @@ import pytest
 
 from cluster.nodes.machines import Machine, end_of, long_while, processes_with, running_machine, shell
 from navarch.k8s.core.v1 import Container, Node, Pod, Probe
-from navarch.testing.engines import in_process
+from navarch.testing.cluster import in_process
 from security import bare_kernel, port_programs
 
 _OWN_PYTHON = (sys.executable, "-I", "-S")

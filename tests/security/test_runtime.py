@@ -13,8 +13,8 @@ import pytest
 
 from navarch._base.clock import SystemClock
 from navarch.cluster.nodes.runtime import Launch, Mount
-from navarch.cluster.nodes.warden.program.calls import CALLS
 from navarch.cluster.nodes.warden.program.guard import GUARDED
+from navarch.cluster.nodes.warden.program.kernel import CALLS
 from navarch.cluster.nodes.warden.program.sockets import SOCKET_CALLS
 from navarch.cluster.nodes.warden.warden import Warden, WardenContainer
 from navarch.errors import ContainerError

@@ -21,8 +21,7 @@ from navarch.client import Client, MergePatch
 from navarch.cluster.embedded.equipment import Equipment
 from navarch.errors import BadRequest, Forbidden, Invalid, NotFound
 from navarch.k8s.core.v1 import ConfigMap, Event, Node, PersistentVolume, PersistentVolumeClaim, Pod
-from navarch.testing.cluster import Cluster
-from navarch.testing.engines import in_process
+from navarch.testing.cluster import Cluster, in_process
 
 SECONDS = 60.0
 BARE = (sys.executable, str(Path(refusing.__file__)), sys.executable, "-I", "-S")

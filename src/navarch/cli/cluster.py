@@ -11,23 +11,15 @@ from urllib.parse import urlsplit
 import typer
 
 from navarch._base.clock import SystemClock
-from navarch.cli.health import ClusterHealth, ask_health
 from navarch.cli.images import image
-from navarch.cli.joining import joined
-from navarch.cli.kubeconfigs import merged
-from navarch.cli.nodes import READY, node, node_rows
-from navarch.cli.places import Name, all_folders, asked, existing, folder_of, running
+from navarch.cli.nodes import READY, joined, node, node_rows
+from navarch.cli.places import ClusterHealth, Name, all_folders, ask_health, asked, existing, folder_of, merged, running
 from navarch.cli.printing import Output, notes, print_json, print_rows, print_table
 from navarch.cluster.embedded.starting import remove, start
 from navarch.cluster.embedded.state import ClusterFolder, Store
 from navarch.errors import ConfigError, NavarchError
 
-__all__ = ["cluster"]
-
 cluster = typer.Typer(no_args_is_help=True, help="Embedded Kubernetes clusters on this machine.")
-cluster.add_typer(node, name="node")
-cluster.add_typer(image, name="image")
-
 _JOIN_SECONDS: Final = 30.0
 _UNHEALTHY: Final = 3
 """The exit code for a cluster that runs and is not well."""
@@ -40,6 +32,12 @@ _ENDED: Final = {
     (False, True): "was not running, and is removed",
 }
 """What became of a cluster: by whether it ran, and whether what it held was to be removed."""
+
+
+cluster.add_typer(node, name="node")
+
+
+cluster.add_typer(image, name="image")
 
 
 @cluster.command()

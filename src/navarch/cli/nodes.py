@@ -2,29 +2,62 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from navarch.api import format_time
+from navarch.api import format_time, truncate_to_seconds
 from navarch.cli.places import Name, asked, running
 from navarch.cli.printing import Output, notes, print_json, print_rows
 from navarch.cluster.embedded.power import POWER, POWER_OFF
+from navarch.cluster.embedded.state import ClusterFolder
 from navarch.errors import ConfigError, NotFound
 
 if TYPE_CHECKING:
     from navarch.client import Client
     from navarch.k8s.core.v1 import Node
 
-__all__ = ["READY", "node", "node_rows"]
-
+_LOOK_SECONDS = 0.05
 node = typer.Typer(no_args_is_help=True, help="The nodes of a cluster.")
-
 NodeName = Annotated[str, typer.Argument(metavar="NODE", help="The node, as `node list` names it.")]
-
 READY: Final = "Ready"
 """The status of a node that all is well with."""
 _LIMITS: Final = "navarch.dev/limits"
+
+
+async def joined(client: Client, folder: ClusterFolder, since: datetime | None, seconds: float) -> list[dict[str, Any]]:
+    """What is shown of the nodes once all of them are ready, but for those that were switched off.
+
+    What a node said of itself before `since`, it said before the cluster was started again. Raises `ConfigError` if it
+    takes longer.
+    """
+    from navarch.k8s.core.v1 import Node  # noqa: PLC0415 - see places.asked
+
+    count, limit = folder.nodes, client.clock.monotonic() + seconds
+    while True:
+        there = [node.name for node in await client.list(Node) if _has_joined(node, since)]
+        if len(there) >= count:
+            return await node_rows(client)
+        if client.clock.monotonic() > limit:
+            raise ConfigError(
+                f"the cluster is up, but of its {count} nodes {len(there)} are ready after {seconds:g} s; "
+                f"{folder.log} may say why"
+            )
+        await client.clock.sleep(_LOOK_SECONDS)
+
+
+def _has_joined(node: Node, since: datetime | None) -> bool:
+    if node.annotations.get(POWER) == POWER_OFF:
+        return True
+    return any(
+        known.type == "Ready" and known.status == "True" and _is_news(known.last_heartbeat_time, since)
+        for known in node.status.conditions or []
+    )
+
+
+def _is_news(said: datetime | None, since: datetime | None) -> bool:
+    return since is None or (said is not None and said >= truncate_to_seconds(since))
 
 
 @node.command(name="list")

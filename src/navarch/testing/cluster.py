@@ -6,24 +6,81 @@ import asyncio
 import copy
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any, Protocol, TypeVar
 
+from navarch._base.clock import SystemClock
 from navarch._base.movable import MovableClock
 from navarch.api import Dynamic, Object, Resource
-from navarch.client import Client, Listing
+from navarch.client import Client, Listing, connect
 from navarch.client.core import FieldSelector, LabelSelector
 from navarch.client.target import Readable
+from navarch.cluster.embedded.cluster import EmbeddedCluster
+from navarch.cluster.embedded.equipment import Equipment
 from navarch.cluster.embedded.kubeconfig import Access
+from navarch.cluster.embedded.served import ThreadedCluster
 from navarch.cluster.server.pipeline.audit.log import AuditLog
 from navarch.errors import InvalidValueError
 from navarch.operator import Operator, needed_by, roles_of, serve
 from navarch.operator.crds import prepare_crds
 from navarch.testing.waiting import Waiting
 
-__all__ = ["Cluster", "Engine"]
-
 T = TypeVar("T")
 W = TypeVar("W", bound=Object | Dynamic)
+
+
+@asynccontextmanager
+async def in_process(equipment: Equipment | None = None) -> AsyncIterator[Cluster]:
+    """A fresh cluster without a network; its time can be moved, unless it has programs to run."""
+    clock = SystemClock() if equipment is not None and equipment.nodes else MovableClock()
+    async with EmbeddedCluster(clock=clock, equipment=equipment) as embedded:
+        yield Cluster(embedded.client(), embedded)
+
+
+@asynccontextmanager
+async def over_https(equipment: Equipment | None = None) -> AsyncIterator[Cluster]:
+    """A fresh cluster over HTTPS on loopback; clients that block may use it too."""
+    with ThreadedCluster(partial(EmbeddedCluster, equipment=equipment)) as threaded:
+        engine = _Threaded(threaded)
+        async with connect(threaded.access.config()) as client:
+            try:
+                yield Cluster(client, engine, threaded.access)
+            finally:
+                await engine.close()
+
+
+class _Threaded:
+    """A cluster in another thread, as if it were in this one."""
+
+    def __init__(self, threaded: ThreadedCluster) -> None:
+        self._threaded = threaded
+        self._clients: list[Client] = []
+
+    @property
+    def audit(self) -> AuditLog:
+        return self._threaded.cluster.audit
+
+    async def revision(self) -> int:
+        return await asyncio.wrap_future(self._threaded.submit(self._threaded.cluster.revision()))
+
+    async def changed_since(self, revision: int) -> int:
+        return await asyncio.wrap_future(self._threaded.submit(self._threaded.cluster.changed_since(revision)))
+
+    async def compact(self, revision: int) -> None:
+        await asyncio.wrap_future(self._threaded.submit(self._threaded.cluster.compact(revision)))
+
+    def token_of(self, name: str, *groups: str) -> str:
+        return self._threaded.cluster.token_of(name, *groups)
+
+    def client_with(self, token: str, namespace: str) -> Client:
+        client = connect(self._threaded.access.config(token, namespace))
+        self._clients.append(client)
+        return client
+
+    async def close(self) -> None:
+        """Closes the clients that were given out."""
+        for client in self._clients:
+            await client.close()
 
 
 class Engine(Protocol):

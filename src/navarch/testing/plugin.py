@@ -67,7 +67,7 @@ def _equipment(request: pytest.FixtureRequest) -> Equipment | None:
 @_fixture
 async def cluster(request: pytest.FixtureRequest) -> AsyncIterator[Cluster]:
     """A fresh cluster in the process of the test, reached without a network."""
-    from navarch.testing.engines import in_process  # noqa: PLC0415 - see above
+    from navarch.testing.cluster import in_process  # noqa: PLC0415 - see above
 
     async with in_process(_equipment(request)) as made:
         yield made
@@ -76,7 +76,7 @@ async def cluster(request: pytest.FixtureRequest) -> AsyncIterator[Cluster]:
 @_fixture
 async def http_cluster(request: pytest.FixtureRequest) -> AsyncIterator[Cluster]:
     """A fresh cluster over HTTPS on loopback, in a thread of its own: for clients of others, and those that block."""
-    from navarch.testing.engines import over_https  # noqa: PLC0415 - see above
+    from navarch.testing.cluster import over_https  # noqa: PLC0415 - see above
 
     async with over_https(_equipment(request)) as made:
         yield made

@@ -12,9 +12,9 @@ from navarch.cluster.controllers.scheduling.scheduler import Scheduler
 from navarch.cluster.embedded import EmbeddedCluster
 from navarch.cluster.embedded.equipment import Equipment
 from navarch.cluster.embedded.served import serving
-from navarch.cluster.nodes.heartbeat import Heartbeat
 from navarch.cluster.nodes.network.network import Network
 from navarch.cluster.nodes.pods.home import Home
+from navarch.cluster.nodes.registration import Heartbeat
 from navarch.cluster.server.wire.request import ApiRequest
 from navarch.k8s.core.v1 import Container, Event, Pod, PodSpec
 from navarch.testing import Cluster

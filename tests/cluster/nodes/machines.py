@@ -17,7 +17,7 @@ from navarch.cluster.nodes.images import Image, Images
 from navarch.cluster.nodes.network.addresses import Block
 from navarch.cluster.nodes.network.network import Network
 from navarch.cluster.nodes.node import Node, NodeOptions
-from navarch.cluster.nodes.pods.site import Delays
+from navarch.cluster.nodes.pods.home import Delays
 from navarch.cluster.nodes.warden.warden import Warden
 from navarch.cluster.streams import LogOptions, ProcessOptions
 from navarch.k8s.core.v1 import Container, ContainerStateTerminated, ContainerStatus, Pod, PodCondition, PodSpec

@@ -12,7 +12,7 @@ from cluster.nodes import refusing
 from cluster.nodes.machines import Machine, end_of, long_while, running_machine, shell, sleeping
 from navarch.client import MergePatch
 from navarch.k8s.core.v1 import ConfigMap, Service, ServicePort, ServiceSpec
-from navarch.testing.engines import in_process
+from navarch.testing.cluster import in_process
 
 PYTHON = (sys.executable, str(Path(refusing.__file__)), sys.executable, "-I", "-S")
 DATA = {"name": "data", "emptyDir": {}}

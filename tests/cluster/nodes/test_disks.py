@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from cluster.nodes.machines import Machine, end_of, is_ready, running_machine, shell
-from navarch.testing.engines import in_process
+from navarch.testing.cluster import in_process
 
 pytestmark = pytest.mark.skipif(
     os.geteuid() != 0 or shutil.which("mount") is None, reason="a small disk takes a mount, and that takes root"

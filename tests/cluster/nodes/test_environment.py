@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from cluster.nodes.machines import Machine, shell, waits_for
-from navarch.cluster.nodes.pods.expansion import expanded
+from navarch.cluster.nodes.pods.environment import expanded
 from navarch.k8s.core.v1 import ConfigMap, Container, Secret, Service, ServicePort, ServiceSpec
 
 

@@ -14,10 +14,9 @@ from cluster.nodes.machines import BLOCKS, Machine, shell
 from navarch._base.clock import SystemClock
 from navarch.client import MergePatch
 from navarch.cluster.nodes.network.addresses import Block
-from navarch.cluster.nodes.network.datagrams import Datagrams
-from navarch.cluster.nodes.network.host_ports import host_ports
 from navarch.cluster.nodes.network.names import hosts_text, names_of
-from navarch.cluster.nodes.network.proxies import Proxies, routes
+from navarch.cluster.nodes.network.proxies import Datagrams, Proxies
+from navarch.cluster.nodes.network.routes import host_ports, routes
 from navarch.k8s.core.v1 import Container, ContainerPort, Node, Pod, PodSpec, Service, ServicePort, ServiceSpec
 from navarch.k8s.discovery.v1 import Endpoint, EndpointConditions, EndpointPort, EndpointSlice
 from navarch.testing.cluster import Cluster

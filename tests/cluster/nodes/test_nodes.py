@@ -25,13 +25,11 @@ from navarch._base.clock import ManualClock
 from navarch.client import MergePatch
 from navarch.cluster.embedded import EmbeddedCluster
 from navarch.cluster.embedded.equipment import Equipment
-from navarch.cluster.nodes.heartbeat import LEASES, Heartbeat
-from navarch.cluster.nodes.registration import Profile, node_object, register
+from navarch.cluster.nodes.registration import LEASES, Heartbeat, Profile, node_object, register
 from navarch.cluster.storage.file import FileStorage
 from navarch.k8s.coordination.v1 import Lease
 from navarch.k8s.core.v1 import Node, Pod, PodSpec, Taint
-from navarch.testing.cluster import Cluster
-from navarch.testing.engines import in_process
+from navarch.testing.cluster import Cluster, in_process
 
 
 async def test_a_node_says_what_it_is(machine: Machine) -> None:
@@ -168,7 +166,7 @@ _CLUSTER = """
 import asyncio, sys
 from pathlib import Path
 from cluster.nodes.machines import running_machine, shell
-from navarch.testing.engines import in_process
+from navarch.testing.cluster import in_process
 
 async def main():
     async with in_process() as cluster, running_machine(cluster, Path(sys.argv[1])) as machine:

@@ -11,7 +11,7 @@ import pytest
 
 from cluster.nodes.machines import Machine, shell, status_of
 from navarch.cluster.nodes.logs import LogFile
-from navarch.cluster.nodes.pod_folder import PodFolder
+from navarch.cluster.nodes.volumes.payload import PodFolder
 from navarch.cluster.nodes.warden.program.logs import LARGEST, Log
 from navarch.cluster.streams import LogOptions, Process, ProcessOptions
 from navarch.errors import ContainerError

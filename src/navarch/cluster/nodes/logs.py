@@ -10,13 +10,11 @@ from typing import BinaryIO, Final, NamedTuple
 
 from navarch._base.clock import Clock
 from navarch.api import parse_time
-from navarch.cluster.nodes.pod_folder import PodFolder
 from navarch.cluster.nodes.pods.records import Record
 from navarch.cluster.nodes.pods.worker import PodWorker
+from navarch.cluster.nodes.volumes.payload import PodFolder
 from navarch.cluster.streams import LogOptions
 from navarch.errors import ContainerError
-
-__all__ = ["LogFile", "log_pieces"]
 
 _LOOK_SECONDS: Final = 0.1
 _BATCH: Final = 256 * 1024

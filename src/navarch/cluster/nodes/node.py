@@ -5,39 +5,84 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Final
+
+import msgspec
 
 from navarch._base.backoff import Backoff
 from navarch._base.backoff import Delays as Series
 from navarch._base.supervisor import Supervisor
 from navarch._base.tasks import unless
+from navarch.api import to_builtins
 from navarch.client import Client
-from navarch.cluster.nodes.attaching import Attached
 from navarch.cluster.nodes.gate import Gate
-from navarch.cluster.nodes.heartbeat import Heartbeat
 from navarch.cluster.nodes.images import Images
 from navarch.cluster.nodes.logs import log_pieces
-from navarch.cluster.nodes.pages import page
 from navarch.cluster.nodes.pods.container import ContainerLoop
+from navarch.cluster.nodes.pods.home import Delays, Network, Site
 from navarch.cluster.nodes.pods.pods import Pods
-from navarch.cluster.nodes.pods.site import Delays, Network, Site
 from navarch.cluster.nodes.pods.worker import PodWorker
-from navarch.cluster.nodes.registration import Profile, machine_capacity, node_object, register
-from navarch.cluster.nodes.runtime import Runtime
+from navarch.cluster.nodes.registration import Heartbeat, Profile, machine_capacity, node_object, register
+from navarch.cluster.nodes.runtime import Attached, Runtime
 from navarch.cluster.streams import LogOptions, NodePage, Process, ProcessOptions
 from navarch.controller import Recorder
 from navarch.controller.events import RecorderOptions
 from navarch.errors import ContainerError, NavarchError
 from navarch.k8s.core.v1 import Node as NodeObject
+from navarch.observe.exposition import Metrics
+from navarch.observe.families import Family, Sample
 
-__all__ = ["Node", "NodeOptions"]
-
+_TEXT: Final = "text/plain; charset=utf-8"
+_RUNNING_PODS: Final = Family("gauge", "kubelet_running_pods", "Number of pods that have a running pod sandbox", ())
+_RUNNING_CONTAINERS: Final = Family(
+    "gauge", "kubelet_running_containers", "Number of containers currently running", ("container_state",)
+)
+_NAME: Final = Family("gauge", "kubelet_node_name", "The node's name. The count is always 1.", ("node",))
 _log = logging.getLogger("navarch.nodes")
 _PAUSE = Backoff(initial=0.1, maximum=5.0)
 _LIMITS = "navarch.dev/limits"
 _LAST_WORDS_SECONDS = 0.5
+
+
+def page(path: str, node: str, workers: Sequence[PodWorker]) -> NodePage:
+    """The answer of the node of that name, which has these pods."""
+    found: Callable[[], NodePage] | None = {
+        **dict.fromkeys(("/healthz", "/healthz/ping", "/healthz/syncloop"), lambda: NodePage(200, _TEXT, b"ok")),
+        **dict.fromkeys(("/pods", "/pods/"), lambda: _pods(workers)),
+        "/metrics": lambda: _metrics(node, workers),
+    }.get(path)
+    return NodePage(404, _TEXT, b"404 page not found\n") if found is None else found()
+
+
+def _pods(workers: Sequence[PodWorker]) -> NodePage:
+    items = [to_builtins(worker.home.pod) for worker in workers]
+    listed = {"kind": "PodList", "apiVersion": "v1", "metadata": {}, "items": items}
+    return NodePage(200, "application/json", msgspec.json.encode(listed))
+
+
+def _metrics(node: str, workers: Sequence[PodWorker]) -> NodePage:
+    shown = Metrics()
+    shown.add(_Numbers(node, workers))
+    body, content_type = shown.exposition()
+    return NodePage(200, content_type, body)
+
+
+class _Numbers:
+    """See `Part`."""
+
+    def __init__(self, node: str, workers: Sequence[PodWorker]) -> None:
+        self._node = node
+        self._workers = workers
+
+    def samples(self) -> Iterator[Sample]:
+        """How many pods and containers run."""
+        running = [sum(1 for _ in worker.running()) for worker in self._workers]
+        yield Sample(_NAME, (self._node,), 1)
+        yield Sample(_RUNNING_PODS, (), sum(1 for count in running if count))
+        yield Sample(_RUNNING_CONTAINERS, ("running",), sum(running))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,16 +6,47 @@ import ipaddress
 import socket
 from collections import deque
 from contextlib import suppress
+from ipaddress import IPv4Network
 from typing import Final, Self
 
 from navarch.errors import ConfigError
-
-__all__ = ["Block"]
 
 _FIRST: Final = 64
 _LAST: Final = 254
 _LOCK_PORT: Final = 47640
 """Held on the last address of a block for as long as the block is: the kernel gives it back even after kill -9."""
+
+
+class Addresses:
+    """The addresses of one network. What was given back is given out again as late as possible."""
+
+    def __init__(self, network: str) -> None:
+        self._network = IPv4Network(network)
+        self._fresh = self._network.hosts()
+        self._taken: set[str] = set()
+        self._returned: deque[str] = deque()
+
+    def take(self) -> str:
+        """One that is free; raises `ConfigError` if there is none."""
+        for address in map(str, self._fresh):
+            if address not in self._taken:
+                self._taken.add(address)
+                return address
+        if not self._returned:
+            raise ConfigError(f"expected a free address in {self._network}, got none")
+        self._taken.add(address := self._returned.popleft())
+        return address
+
+    def keep(self, address: str) -> str:
+        """That one, which somebody already has."""
+        self._taken.add(address)
+        return address
+
+    def give_back(self, address: str) -> None:
+        """Nobody has it any more."""
+        if address in self._taken:
+            self._taken.remove(address)
+            self._returned.append(address)
 
 
 class Block:

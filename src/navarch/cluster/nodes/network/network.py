@@ -13,17 +13,13 @@ from navarch._base.clock import Clock
 from navarch.cache import Cache, Cached, Change
 from navarch.client import Client
 from navarch.cluster.nodes.network.addresses import Block
-from navarch.cluster.nodes.network.datagrams import Datagrams
-from navarch.cluster.nodes.network.host_ports import host_ports, wants_host_ports
 from navarch.cluster.nodes.network.names import Name, hosts_text, names_of
-from navarch.cluster.nodes.network.proxies import Address, Proxies, routes
+from navarch.cluster.nodes.network.proxies import Datagrams, Proxies
+from navarch.cluster.nodes.network.routes import Address, host_ports, routes, wants_host_ports
 from navarch.k8s.core.v1 import Node, Pod, Service, ServicePort, ServiceSpec
 from navarch.k8s.discovery.v1 import EndpointSlice
 
-__all__ = ["Network"]
-
 _log = logging.getLogger("navarch.nodes")
-
 _PAUSE_SECONDS: Final = 0.01
 """Changes that come together are followed together."""
 _API_SERVER: Final = ("default", "kubernetes")

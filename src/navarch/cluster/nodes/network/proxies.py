@@ -4,67 +4,142 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import ipaddress
 import logging
 import random
-from collections.abc import Iterable, Mapping, Sequence
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Final
 
+from navarch._base.clock import Clock
 from navarch._base.tasks import cancel_and_wait
-from navarch.cluster.nodes.network.names import SERVICE_LABEL
-from navarch.k8s.core.v1 import Service, ServicePort
-from navarch.k8s.discovery.v1 import EndpointSlice
-
-__all__ = ["Address", "Proxies", "routes"]
-
-Address = tuple[str, int]
-_PIECE: Final = 65536
+from navarch.cluster.nodes.network.routes import Address
 
 _log = logging.getLogger("navarch.nodes")
+_LARGEST: Final = 65536
+_IDLE_SECONDS: Final = 60.0
+"""A client that was silent for so long may get another pod."""
+_PIECE: Final = 65536
 
 
-def routes(
-    services: Iterable[Service], slices: Iterable[EndpointSlice], nodes: Sequence[str] = (), *, protocol: str = "TCP"
-) -> dict[Address, list[Address]]:
-    """Where the ports of services, and their ports on nodes of these addresses, lead to: pods that are ready or, if none
-    is, those that still serve while they end.
-    """
-    parts: dict[tuple[str, str], list[EndpointSlice]] = {}
-    for part in slices:
-        parts.setdefault((part.namespace, part.labels.get(SERVICE_LABEL, "")), []).append(part)
-    found: dict[Address, list[Address]] = {}
-    for service in services:
-        own = parts.get((service.namespace, service.name), [])
-        for port in service.spec.ports or []:
-            if (port.protocol or "TCP") == protocol and _is_proxied(service.spec.cluster_ip or ""):
-                found |= dict.fromkeys(_places(service, port, nodes), _behind(own, port.name or ""))
+@dataclass(slots=True)
+class _Flow:
+    """The way between one client and one pod."""
+
+    pod: Address
+    link: socket.socket
+    used_at: float
+
+
+class _Listener:
+    """One port of one service."""
+
+    def __init__(self, address: Address, clock: Clock, rng: random.Random) -> None:
+        self._clock = clock
+        self._rng = rng
+        self._flows: dict[Address, _Flow] = {}
+        self._loop = asyncio.get_running_loop()
+        self.pods: list[Address] = []
+        self._socket = _bound(address)
+        self._loop.add_reader(self._socket, self._asked)
+
+    def close(self) -> None:
+        self._loop.remove_reader(self._socket)
+        self._socket.close()
+        for client in list(self._flows):
+            self._end(client)
+
+    def _asked(self) -> None:
+        while True:
+            try:
+                data, client = self._socket.recvfrom(_LARGEST)
+            except OSError:
+                return
+            self._send(client, data)
+
+    def _send(self, client: Address, data: bytes) -> None:
+        """To the pod of this client; what nobody is there for is lost, as datagrams are."""
+        flow = self._flows.get(client)
+        if flow is None or flow.pod not in self.pods:
+            flow = self._begun(client)
+        if flow is not None:
+            flow.used_at = self._clock.monotonic()
+            try:
+                flow.link.send(data)
+            except OSError:
+                self._end(client)
+
+    def _begun(self, client: Address) -> _Flow | None:
+        self._forget_silent()
+        self._end(client)
+        if not self.pods:
+            return None
+        pod = self._rng.choice(self.pods)
+        link = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        link.setblocking(False)
+        link.connect(pod)
+        self._loop.add_reader(link, self._answered, client, link)
+        flow = self._flows[client] = _Flow(pod, link, self._clock.monotonic())
+        return flow
+
+    def _answered(self, client: Address, link: socket.socket) -> None:
+        while True:
+            try:
+                self._socket.sendto(link.recv(_LARGEST), client)
+            except OSError:
+                return
+
+    def _forget_silent(self) -> None:
+        now = self._clock.monotonic()
+        for client in [client for client, flow in self._flows.items() if now - flow.used_at > _IDLE_SECONDS]:
+            self._end(client)
+
+    def _end(self, client: Address) -> None:
+        flow = self._flows.pop(client, None)
+        if flow is not None:
+            self._loop.remove_reader(flow.link)
+            flow.link.close()
+
+
+def _bound(address: Address) -> socket.socket:
+    found = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    try:
+        found.setblocking(False)
+        found.bind(address)
+    except OSError:
+        found.close()
+        raise
     return found
 
 
-def _places(service: Service, port: ServicePort, nodes: Sequence[str]) -> list[Address]:
-    """Where a port of a service is to be reached."""
-    on_nodes = [(node, port.node_port) for node in nodes if port.node_port]
-    return [(service.spec.cluster_ip or "", port.port), *on_nodes]
+class Datagrams:
+    """Keeps a listener for each UDP port of each service."""
 
+    def __init__(self, clock: Clock, rng: random.Random) -> None:
+        self._clock = clock
+        self._rng = rng
+        self._listeners: dict[Address, _Listener] = {}
 
-def _is_proxied(address: str) -> bool:
-    """Whether that is an address of this machine, and not of a cluster with a network of its own."""
-    return address not in {"", "None"} and ipaddress.ip_address(address).is_loopback
+    def follow(self, wanted: Mapping[Address, list[Address]]) -> None:
+        """Services are as `wanted` says from now on."""
+        for address in [known for known in self._listeners if known not in wanted]:
+            self._listeners.pop(address).close()
+        for address, pods in wanted.items():
+            listener = self._listeners.get(address) or self._listening(address)
+            if listener is not None:
+                listener.pods = pods
 
+    def _listening(self, address: Address) -> _Listener | None:
+        try:
+            listener = self._listeners[address] = _Listener(address, self._clock, self._rng)
+        except OSError as error:
+            _log.warning("service at %s:%d (UDP) cannot be reached: %s", *address, error)
+            return None
+        return listener
 
-def _behind(parts: Iterable[EndpointSlice], name: str) -> list[Address]:
-    ready: list[Address] = []
-    ending: list[Address] = []
-    for part in parts:
-        port = next((known.port for known in part.ports or [] if (known.name or "") == name), None)
-        for endpoint in part.endpoints or [] if port is not None else []:
-            conditions = endpoint.conditions
-            addresses = [(address, port or 0) for address in endpoint.addresses]
-            if conditions is None or conditions.ready is not False:
-                ready += addresses
-            elif conditions.serving and conditions.terminating:
-                ending += addresses
-    return ready or ending
+    def close(self) -> None:
+        """No service is reached any more."""
+        self.follow({})
 
 
 class Proxies:

@@ -7,8 +7,10 @@ import contextlib
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Final
+from typing import Final, Literal
 
+from navarch._base.clock import Clock
+from navarch._base.tasks import within
 from navarch.cluster.nodes.pods.grpc_health import grpc_fault
 from navarch.cluster.nodes.runtime import Runtime
 from navarch.cluster.streams import ProcessOptions
@@ -23,11 +25,60 @@ from navarch.k8s.core.v1 import (
     TCPSocketAction,
 )
 
-__all__ = ["Target", "action_fault", "grpc_health_fault"]
-
+ProbeKind = Literal["Startup", "Liveness", "Readiness"]
+Fault = str | None
+"""Why a probe failed; None if it did not."""
 _MOST_OUTPUT: Final = 10240
 _AGENT: Final = "kube-probe/1.36"
 _LOCALHOST: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+async def results(probe: Probe, target: Target, clock: Clock) -> AsyncIterator[tuple[Fault, bool | None]]:
+    """What each look gives: what is wrong, and whether the container counts as well from now on (None: as before).
+
+    A container counts as well after `successThreshold` looks in a row, as not well after `failureThreshold`.
+    """
+    needed = {True: probe.success_threshold or 1, False: probe.failure_threshold or 3}
+    in_a_row, last = 0, None
+    await clock.sleep(probe.initial_delay_seconds or 0)
+    while True:
+        fault = await _looked(probe, target, clock)
+        well = fault is None
+        in_a_row, last = (in_a_row + 1 if well is last else 1), well
+        yield fault, well if in_a_row >= needed[well] else None
+        await clock.sleep(probe.period_seconds or 10)
+
+
+async def _looked(probe: Probe, target: Target, clock: Clock) -> Fault:
+    seconds = probe.timeout_seconds or 1
+    try:
+        return await within(clock, seconds, _look(probe, target))
+    except TimeoutError:
+        return _late(probe, seconds)
+    except ContainerError as error:
+        return str(error)
+
+
+def _late(probe: Probe, seconds: float) -> str:
+    if probe.exec is not None:
+        return f"command timed out: {' '.join(probe.exec.command or [])!r} timed out after {seconds}s"
+    return "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
+
+
+async def _look(probe: Probe, target: Target) -> Fault:
+    if probe.grpc is not None:
+        return await grpc_health_fault(target, probe.grpc)
+    return await action_fault(target, probe)
+
+
+async def hook_fault(hook: LifecycleHandler, target: Target, clock: Clock) -> str | None:
+    """Runs the hook to its end; returns what went wrong, or None."""
+    if hook.sleep is not None:
+        await clock.sleep(hook.sleep.seconds)
+    try:
+        return await action_fault(target, hook)
+    except ContainerError as error:
+        return str(error)
 
 
 class Target:

@@ -7,15 +7,30 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from navarch.client import Client
-from navarch.cluster.nodes.downward import Place, field_value, resource_value
-from navarch.cluster.nodes.pods.expansion import expanded
 from navarch.cluster.nodes.pods.status import ephemeral_containers
+from navarch.cluster.nodes.volumes.payloads import Place, field_value, resource_value
 from navarch.errors import ContainerError, NotFound
 from navarch.k8s.core.v1 import ConfigMap, Container, EnvFromSource, EnvVar, EnvVarSource, Pod, Secret, Service
 
-__all__ = ["Environment", "service_variables"]
-
+_REFERENCE: Final = re.compile(r"\$(?:\$|\(([^)]*)\))")
 _NAME: Final = re.compile(r"[-._a-zA-Z][-._a-zA-Z0-9]*")
+
+
+def expanded(text: str, values: Mapping[str, str]) -> str:
+    """The text with its references replaced; `$$` is one `$`, and what is not known stays as it is written.
+
+    >>> expanded("$(HOST):$(PORT) $$(HOST) $(NOBODY)", {"HOST": "db", "PORT": "80"})
+    'db:80 $(HOST) $(NOBODY)'
+    """
+
+    def value(found: re.Match[str]) -> str:
+        if found[0] == "$$":
+            return "$"
+        return values.get(found[1], found[0])
+
+    # No reference ends behind the last parenthesis; looking for its end from each place would take time by the square.
+    last = text.rfind(")") + 1
+    return _REFERENCE.sub(value, text[:last]) + text[last:].replace("$$", "$")
 
 
 class Environment:

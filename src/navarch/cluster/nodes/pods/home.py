@@ -2,15 +2,108 @@
 
 from __future__ import annotations
 
-from navarch.cluster.nodes.downward import Place
-from navarch.cluster.nodes.network.names import own_names
-from navarch.cluster.nodes.pod_folder import PodFolder
-from navarch.cluster.nodes.pods.site import Site
-from navarch.cluster.nodes.volumes.volumes import Volumes
-from navarch.controller.events import EventType
-from navarch.k8s.core.v1 import Pod
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
 
-__all__ = ["Home"]
+from navarch._base.backoff import Backoff
+from navarch._base.clock import Clock
+from navarch._base.tasks import within
+from navarch.client import Client
+from navarch.cluster.nodes.images import Images
+from navarch.cluster.nodes.network.names import own_names
+from navarch.cluster.nodes.runtime import Runtime
+from navarch.cluster.nodes.volumes.payload import PodFolder
+from navarch.cluster.nodes.volumes.payloads import Place
+from navarch.cluster.nodes.volumes.volumes import Volumes
+from navarch.controller import Recorder
+from navarch.controller.events import EventType
+from navarch.k8s.core.v1 import Pod, Service
+
+
+class Network(Protocol):
+    """What pods need of a network."""
+
+    def join(self, pod: Pod, write_hosts: Callable[[bytes], None]) -> str:
+        """An address for the pod, and names in its hosts file, which the function writes."""
+        ...
+
+    def leave(self, uid: str) -> None:
+        """The pod is gone."""
+        ...
+
+    async def services(self) -> list[Service]:
+        """All services, once they are known."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delays:
+    """How long is waited before something is tried again, in seconds, as Kubernetes' nodes do.
+
+    A container that ran for `forgotten_after` counts as one that never failed.
+    """
+
+    restart: Backoff = field(default_factory=lambda: Backoff(initial=10.0, maximum=300.0, jitter=0.0))
+    pull: Backoff = field(default_factory=lambda: Backoff(initial=10.0, maximum=300.0, jitter=0.0))
+    mount: Backoff = field(default_factory=lambda: Backoff(initial=0.5, maximum=15.0, jitter=0.0))
+    forgotten_after: float = 600.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site:
+    """One node, as its pods see it."""
+
+    node: str
+    address: str
+    folder: Path
+    allocatable: Mapping[str, str]
+    client: Client
+    clock: Clock
+    runtime: Runtime
+    images: Images
+    network: Network
+    recorder: Recorder
+    delays: Delays
+
+
+class Grace:
+    """A time that is running out, for all containers of a pod alike. It can be made shorter, never longer."""
+
+    def __init__(self, clock: Clock, seconds: float) -> None:
+        self._clock = clock
+        self._deadline = clock.monotonic() + seconds
+        self._shortened = asyncio.Event()
+
+    @property
+    def left(self) -> float:
+        """Seconds that are left; 0 when it is over."""
+        return max(self._deadline - self._clock.monotonic(), 0.0)
+
+    def shorten(self, seconds: float) -> None:
+        """At most so many seconds from now."""
+        deadline = self._clock.monotonic() + seconds
+        if deadline < self._deadline:
+            self._deadline = deadline
+            self._shortened.set()
+
+    def at_least(self, seconds: float) -> Grace:
+        """The same for one of them, but not less than so many seconds."""
+        return self if self.left >= seconds else Grace(self._clock, seconds)
+
+    async def passed(self) -> None:
+        """Returns when it is over."""
+        while self.left > 0:
+            self._shortened.clear()
+            try:
+                await within(self._clock, self.left, self._told())
+            except TimeoutError:
+                continue
+
+    async def _told(self) -> None:
+        await self._shortened.wait()
 
 
 class Home:

@@ -9,19 +9,37 @@ from pathlib import Path
 from typing import Final
 
 from navarch.cluster.nodes.images import Image, values_of
-from navarch.cluster.nodes.pods.environment import Environment
-from navarch.cluster.nodes.pods.expansion import expanded
+from navarch.cluster.nodes.pods.environment import Environment, expanded
 from navarch.cluster.nodes.pods.home import Home
-from navarch.cluster.nodes.runtime import Account, Launch, Mount
-from navarch.cluster.nodes.volumes.depth import check_depth
+from navarch.cluster.nodes.runtime import Account, Exit, Launch, Mount
+from navarch.cluster.nodes.volumes.payload import check_depth
 from navarch.errors import ContainerError
 from navarch.k8s.core.v1 import Container, VolumeMount
 
-__all__ = ["launch_of", "message_file"]
-
+_LONGEST: Final = 4096
+_LONGEST_LOG: Final = 2048
+_MOST_LINES: Final = 80
 _PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _MESSAGE: Final = "/dev/termination-log"
 _MOST_LOGS: Final = 2
+
+
+def last_words(home: Home, container: Container, attempt: int, exit_: Exit) -> str | None:
+    """What it wrote to its message file or, where that is its policy and it failed, the end of its log."""
+    words = _tail_of(home, message_file(home, container.name, attempt), _LONGEST)
+    if words or exit_.code == 0 or container.termination_message_policy != "FallbackToLogsOnError":
+        return words or None
+    tail = _tail_of(home, home.log(container.name, attempt), _LONGEST_LOG * 2)
+    lines = [line.split(" ", 3)[-1] for line in tail.splitlines() if line.count(" ") >= 3]
+    return "\n".join([*lines[-_MOST_LINES:], ""])[-_LONGEST_LOG:] or None
+
+
+def _tail_of(home: Home, path: str, size: int) -> str:
+    try:
+        with home.folder.open() as folder:
+            return folder.read(path, size, from_end=True).decode(errors="replace")
+    except OSError:
+        return ""
 
 
 async def launch_of(home: Home, container: Container, image: Image, attempt: int) -> Launch:

@@ -8,12 +8,10 @@ import logging
 from navarch._base.backoff import Delays
 from navarch._base.supervisor import RESTARTS, cause_of
 from navarch.cache import Cache, Cached, Change, Collection
-from navarch.cluster.nodes.pod_folder import PodFolder
-from navarch.cluster.nodes.pods.site import Site
+from navarch.cluster.nodes.pods.home import Site
 from navarch.cluster.nodes.pods.worker import PodWorker
+from navarch.cluster.nodes.volumes.payload import PodFolder
 from navarch.k8s.core.v1 import ConfigMap, Pod, Secret, Volume
-
-__all__ = ["Pods"]
 
 _log = logging.getLogger("navarch.nodes")
 

@@ -11,16 +11,11 @@ from navarch._base.backoff import Backoff, Delays
 from navarch._base.tasks import unless
 from navarch.client import Preconditions
 from navarch.cluster.nodes.pods.container import ContainerLoop, Policy
-from navarch.cluster.nodes.pods.grace import Grace
-from navarch.cluster.nodes.pods.home import Home
+from navarch.cluster.nodes.pods.home import Grace, Home, Site
 from navarch.cluster.nodes.pods.records import Record
-from navarch.cluster.nodes.pods.site import Site
-from navarch.cluster.nodes.pods.status import Situation, ephemeral_containers, is_sidecar, pod_status
-from navarch.cluster.nodes.pods.writing import StatusWriter
+from navarch.cluster.nodes.pods.status import Situation, StatusWriter, ephemeral_containers, is_sidecar, pod_status
 from navarch.errors import Conflict, NavarchError, NotFound
 from navarch.k8s.core.v1 import Container, ContainerStatus, Pod, PodStatus
-
-__all__ = ["PodWorker"]
 
 _log = logging.getLogger("navarch.nodes")
 _FORCED_SECONDS = 1.0

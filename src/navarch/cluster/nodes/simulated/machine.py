@@ -5,10 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from navarch.client import Client
-from navarch.cluster.nodes.heartbeat import Heartbeat
-from navarch.cluster.nodes.registration import Profile, node_object, register
-
-__all__ = ["Fault", "Machine"]
+from navarch.cluster.nodes.registration import Heartbeat, Profile, node_object, register
 
 Fault = Literal["cut", "frozen", "dead"]
 

@@ -8,15 +8,13 @@ from dataclasses import replace
 from typing import Final
 
 from navarch.client import Client
+from navarch.cluster.nodes.network.addresses import Addresses
 from navarch.cluster.nodes.registration import Profile
-from navarch.cluster.nodes.simulated.addresses import Addresses
 from navarch.cluster.nodes.simulated.life import Instant
 from navarch.cluster.nodes.simulated.machine import Fault, Machine
 from navarch.cluster.nodes.simulated.pods import SimulatedPods
 from navarch.cluster.nodes.simulated.rounds import Rounds
 from navarch.cluster.nodes.simulated.stages import Life
-
-__all__ = ["SimulatedNodes"]
 
 _NETWORK: Final = "10.32.0.0/16"
 _RENEWAL_SECONDS: Final = 10.0

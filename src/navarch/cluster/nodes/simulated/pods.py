@@ -12,7 +12,7 @@ import msgspec
 from navarch.api import format_time
 from navarch.cache import Cache, Cached, Change, Collection
 from navarch.client import Client, Preconditions, StrategicPatch
-from navarch.cluster.nodes.simulated.addresses import Addresses
+from navarch.cluster.nodes.network.addresses import Addresses
 from navarch.cluster.nodes.simulated.life import Instant, PodLife
 from navarch.cluster.nodes.simulated.machine import Machine
 from navarch.cluster.nodes.simulated.rounds import Rounds
@@ -21,8 +21,6 @@ from navarch.cluster.nodes.simulated.stages import Life, life_of
 from navarch.cluster.nodes.simulated.status import pod_status, without_nulls
 from navarch.errors import Conflict, NotFound
 from navarch.k8s.core.v1 import Pod
-
-__all__ = ["SimulatedPods"]
 
 _log = logging.getLogger("navarch.nodes")
 _NETWORK: Final = "10.64.0.0/10"

@@ -9,16 +9,70 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterable, Mapping
-from typing import Final, NamedTuple
+from pathlib import Path
+from typing import Final, NamedTuple, Self
 
-from navarch.cluster.nodes.volumes.depth import check_depth
 from navarch.cluster.nodes.warden.program.root import Root
 from navarch.errors import ContainerError
 
-__all__ = ["File", "write_payload"]
-
+_MOST_PARTS: Final = 64
+"""Each part is a directory that the node makes: a pod of a few bytes could keep it busy with thousands of them."""
+_SHOWN: Final = 40
 _DATA: Final = "..data"
 _FRESH: Final = "..data_tmp"
+
+
+class PodFolder:
+    """The folder of one pod beneath that of its node, `pods/<uid>`.
+
+    Containers may have replaced whatever is in it, by links too; each operation begins at the node's folder and never
+    leaves this one.
+    """
+
+    def __init__(self, node: Path, uid: str) -> None:
+        self._node = node
+        self._place = f"pods/{uid}"
+        self.uid = uid
+        self.path = node / self._place
+
+    @classmethod
+    def all_of(cls, node: Path) -> list[Self]:
+        """Those that a node has."""
+        with Root.at(node, create=True) as root:
+            return [cls(node, name) for name in root.list("pods")] if root.exists("pods") else []
+
+    def open(self, path: str = ".", *, create: int | None = None) -> Root:
+        """One of its directories; with `create` it is made with that mode if it is missing, and those
+        above it for all to read. Raises `OSError`.
+        """
+        if create is None:
+            with Root.at(self._node) as node:
+                return node.open_root(f"{self._place}/{path}")
+        with Root.at(self._node, create=True) as node:
+            above, _, _ = f"{self._place}/{path}".rpartition("/")
+            node.make_directories(above, 0o755)
+            return node.open_root(f"{self._place}/{path}", create=create)
+
+    def remove(self) -> None:
+        """Removes it with all that is in it. Raises `OSError` if something is left."""
+        with Root.at(self._node) as node:
+            node.remove_all(self._place)
+
+
+def check_depth(path: str, what: str) -> None:
+    """Raises `ContainerError` for a path of too many parts; `what` names it.
+
+    >>> check_depth("a/" * 65, "subPath")
+    Traceback (most recent call last):
+        ...
+    navarch.errors.ContainerError: expected a subPath of at most 64 parts, got 65 in 'a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/'…; choose one with fewer directories
+    """
+    count = sum(part not in {"", "."} for part in path.split("/"))
+    if count > _MOST_PARTS:
+        raise ContainerError(
+            f"expected a {what} of at most {_MOST_PARTS} parts, got {count} in {path[:_SHOWN]!r}…; "
+            "choose one with fewer directories"
+        )
 
 
 class File(NamedTuple):

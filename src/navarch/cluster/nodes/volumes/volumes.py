@@ -13,19 +13,13 @@ from typing import Final
 from navarch._base.clock import Clock
 from navarch._base.tasks import uninterrupted, within
 from navarch.client import Client
-from navarch.cluster.nodes.downward import Place
-from navarch.cluster.nodes.pod_folder import PodFolder
-from navarch.cluster.nodes.volumes.depth import check_depth
-from navarch.cluster.nodes.volumes.payload import write_payload
-from navarch.cluster.nodes.volumes.payloads import Files, Payloads
+from navarch.cluster.nodes.volumes.payload import PodFolder, check_depth, write_payload
+from navarch.cluster.nodes.volumes.payloads import Files, Payloads, Place
 from navarch.cluster.nodes.warden.program.root import Root
 from navarch.errors import ContainerError, NavarchError, NotFound
 from navarch.k8s.core.v1 import HostPathVolumeSource, PersistentVolume, PersistentVolumeClaim, Pod, Volume
 
-__all__ = ["Volumes"]
-
 _log = logging.getLogger("navarch.nodes")
-
 _SAFE_SECONDS: Final = 60.0
 """How often files are looked at even if nothing is heard."""
 _OWN: Final = "navarch.dev/local"

@@ -4,31 +4,31 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
-from navarch.cluster.nodes.runtime import Exit, Launch
+import msgspec
+
+from navarch.cluster.nodes.runtime import Exit, Launch, Mount
 from navarch.cluster.nodes.warden import program
-from navarch.cluster.nodes.warden.link import Link, close_all
-from navarch.cluster.nodes.warden.places import Places
-from navarch.cluster.nodes.warden.process import WardenProcess
+from navarch.cluster.nodes.warden.process import Link, WardenProcess, close_all
 from navarch.cluster.nodes.warden.program.processes import end_left_behind
 from navarch.cluster.streams import Process, ProcessOptions
 from navarch.errors import ContainerError
-
-__all__ = ["Warden"]
 
 _PYTHON: Final = (sys.executable, "-I", "-S")
 _PACKAGE: Final = program.__name__
 # Importing the package by its parents would import all of navarch: it is put in its place by hand.
 _BOOT: Final = f"""\
 import sys
+
 module = type(sys)
 sys.modules["navarch"] = module("navarch")
 sys.modules[{_PACKAGE!r}] = package = module({_PACKAGE!r})
@@ -36,6 +36,38 @@ package.__path__ = [sys.argv[1]]
 from {_PACKAGE}.main import main
 main(int(sys.argv[2]), sys.argv[3])
 """
+
+
+class Places:
+    """Replaces the places of mounts in texts by where their contents are on this machine.
+
+    >>> from pathlib import Path
+    >>> places = Places([Mount(Path("/pods/7/data"), "/var/etcd")])
+    >>> places.in_text("--data-dir=/var/etcd/data --other=/var/etcdish")
+    '--data-dir=/pods/7/data/data --other=/var/etcdish'
+    """
+
+    def __init__(self, mounts: Iterable[Mount]) -> None:
+        self._sources = {
+            target: str(mount.source / mount.sub_path) for mount in mounts if (target := mount.target.rstrip("/"))
+        }
+        targets = "|".join(re.escape(target) for target in sorted(self._sources, key=len, reverse=True))
+        self._pattern = re.compile(rf"(?:(?<![\w./-])|(?<=://))(?:{targets})(?![\w.-])")
+
+    def in_text(self, text: str) -> str:
+        """The text with other places; a place inside another path or name is none."""
+        return self._pattern.sub(lambda found: self._sources[found[0]], text) if self._sources else text
+
+    def in_all(self, texts: Iterable[str]) -> tuple[str, ...]:
+        """The same for each of them."""
+        return tuple(self.in_text(text) for text in texts)
+
+    def in_launch(self, launch: Launch) -> Launch:
+        """The launch with other places in its command, its environment and its folder."""
+        env = {name: self.in_text(value) for name, value in launch.env.items()}
+        return msgspec.structs.replace(
+            launch, argv=self.in_all(launch.argv), env=env, folder=self.in_text(launch.folder)
+        )
 
 
 class WardenContainer:

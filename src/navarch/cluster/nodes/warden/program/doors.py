@@ -15,12 +15,10 @@ import select
 import struct
 from array import array
 
-from navarch.cluster.nodes.warden.program.calls import CALLS
-from navarch.cluster.nodes.warden.program.filters import install
-from navarch.cluster.nodes.warden.program.guard import Guard, follows_link
+from navarch.cluster.nodes.warden.program.filters import Notification, install
+from navarch.cluster.nodes.warden.program.guard import Guard, HeldPaths, follows_link
+from navarch.cluster.nodes.warden.program.kernel import CALLS
 from navarch.cluster.nodes.warden.program.mounts import Mounts
-from navarch.cluster.nodes.warden.program.notifications import Notification
-from navarch.cluster.nodes.warden.program.process_paths import HeldPaths
 from navarch.cluster.nodes.warden.program.sockets import SOCKET_CALLS, Sockets
 from navarch.cluster.nodes.warden.program.wire import descriptors, send_with
 
@@ -30,8 +28,6 @@ if TYPE_CHECKING:
     from typing import Final, NoReturn
 
     from navarch.cluster.nodes.warden.program.filters import Ports
-
-__all__ = ["Door", "open_door", "shut_in", "try_files", "try_ports"]
 
 _WRITING: Final = os.O_ACCMODE | os.O_CREAT | os.O_TRUNC
 _PAGE: Final = 4096

@@ -8,53 +8,101 @@ import select
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Final
+    from typing import Final, Literal
 
-__all__ = [
-    "BIND",
-    "DETACH",
-    "NEW_MOUNTS",
-    "NEW_PROCESSES",
-    "NEW_USER",
-    "NEW_UTS",
-    "PRIVATE",
-    "READ_ONLY",
-    "RECURSIVE",
-    "REMOUNT",
-    "call",
-    "drop_capability",
-    "has_ended",
-    "mount",
-    "no_new_privileges",
-    "pivot_root",
-    "set_hostname",
-    "setns",
-    "subreaper",
-    "unmount",
-    "unshare",
-    "with_parent",
-]
+    Does = Literal["open", "look", "change"]
 
 NEW_MOUNTS: Final = 0x00020000
 NEW_UTS: Final = 0x04000000
 NEW_USER: Final = 0x10000000
 NEW_PROCESSES: Final = 0x20000000
-
 READ_ONLY: Final = 1
 REMOUNT: Final = 32
 BIND: Final = 4096
 RECURSIVE: Final = 16384
 PRIVATE: Final = 1 << 18
 DETACH: Final = 2
-
 _SET_PARENT_DEATH_SIGNAL: Final = 1
 _DROP_FROM_BOUNDING_SET: Final = 24
 _SET_SUBREAPER: Final = 36
 _NO_NEW_PRIVILEGES: Final = 38
-
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.mount.argtypes = (ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_ulong, ctypes.c_char_p)
 _libc.prctl.argtypes = (ctypes.c_int, ctypes.c_ulong, ctypes.c_ulong, ctypes.c_ulong, ctypes.c_ulong)
+
+
+class Call:
+    """Which arguments are paths, and which one, of how many bytes, is filled. One that opens has flags and mode behind its
+    path.
+    """
+
+    def __init__(self, does: Does, *paths: int, filled: int = 0, size: int = 0) -> None:
+        self.does = does
+        self.paths = paths
+        self.filled = filled
+        self.size = size
+
+    def repeated(self, number: int, arguments: list[int], paths: list[str]) -> bytes:
+        """What is filled if the call is made with these paths."""
+        buffer = ctypes.create_string_buffer(max(self.size, 1))
+        given: list[object] = list(arguments)
+        for place, path in zip(self.paths, paths, strict=True):
+            given[place] = ctypes.c_char_p(os.fsencode(path))
+        if self.size:
+            given[self.filled] = buffer
+        call(number, *given)
+        return buffer.raw[: self.size]
+
+
+_CALLS_OF_MACHINES: Final = {
+    "x86_64": (
+        0xC000003E,
+        317,
+        {
+            2: Call("open", 0),
+            4: Call("look", 0, filled=1, size=144),  # stat
+            6: Call("look", 0, filled=1, size=144),  # lstat
+            21: Call("look", 0),  # access
+            76: Call("change", 0),  # truncate
+            82: Call("change", 0, 1),  # rename
+            83: Call("change", 0),  # mkdir
+            84: Call("change", 0),  # rmdir
+            87: Call("change", 0),  # unlink
+            90: Call("change", 0),  # chmod
+            257: Call("open", 1),
+            258: Call("change", 1),  # mkdirat
+            262: Call("look", 1, filled=2, size=144),  # newfstatat
+            263: Call("change", 1),  # unlinkat
+            264: Call("change", 1, 3),  # renameat
+            268: Call("change", 1),  # fchmodat
+            269: Call("look", 1),  # faccessat
+            316: Call("change", 1, 3),  # renameat2
+            332: Call("look", 1, filled=4, size=256),  # statx
+            439: Call("look", 1),  # faccessat2
+        },
+    ),
+    "aarch64": (
+        0xC00000B7,
+        277,
+        {
+            34: Call("change", 1),  # mkdirat
+            35: Call("change", 1),  # unlinkat
+            38: Call("change", 1, 3),  # renameat
+            45: Call("change", 0),  # truncate
+            48: Call("look", 1),  # faccessat
+            53: Call("change", 1),  # fchmodat
+            56: Call("open", 1),
+            79: Call("look", 1, filled=2, size=128),  # newfstatat
+            276: Call("change", 1, 3),  # renameat2
+            291: Call("look", 1, filled=4, size=256),  # statx
+            439: Call("look", 1),  # faccessat2
+        },
+    ),
+}
+
+
+MACHINE, SECCOMP, CALLS = _CALLS_OF_MACHINES.get(os.uname().machine, (0, 0, {}))
+"""The architecture as filters name it, the number of `seccomp`, and the calls by number."""
 
 
 def _checked(result: int, what: str) -> None:

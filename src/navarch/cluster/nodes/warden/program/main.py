@@ -14,15 +14,13 @@ from navarch.cluster.nodes.warden.program import kernel
 from navarch.cluster.nodes.warden.program.children import Child, begin, lift_limit
 from navarch.cluster.nodes.warden.program.doors import Door
 from navarch.cluster.nodes.warden.program.isolation import Isolation
+from navarch.cluster.nodes.warden.program.logs import Taps
 from navarch.cluster.nodes.warden.program.processes import adopted, descendants, end_children, send
-from navarch.cluster.nodes.warden.program.taps import Taps
 from navarch.cluster.nodes.warden.program.wire import Inbox, packed, send_with
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Final
-
-__all__ = ["main"]
 
 _PIECE: Final = 65536
 _LONGEST_BEGINNING: Final = 60

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     Links = Literal["refuse", "beneath", "in_root"]
 
-__all__ = ["open_beneath", "path_parts"]
-
 _OPENAT2: Final = 437
 _CURRENT: Final = -100
 _NO_MAGIC_LINKS, _NO_SYMBOLIC_LINKS, _BENEATH, _IN_ROOT = 0x02, 0x04, 0x08, 0x10

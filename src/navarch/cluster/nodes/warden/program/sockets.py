@@ -18,29 +18,27 @@ from navarch.cluster.nodes.warden.program.filters import BIND, CONNECT, LISTEN, 
 from navarch.cluster.nodes.warden.program.socket_addresses import (
     INTERNET,
     PodAddress,
+    bind_to_path,
     error,
     family_of,
     is_four,
+    listen_as_caller,
     local_address,
     localhost_six,
     parsed,
 )
-from navarch.cluster.nodes.warden.program.unix_paths import bind_to_path, listen_as_caller
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Final
 
-    from navarch.cluster.nodes.warden.program.notifications import Notification
+    from navarch.cluster.nodes.warden.program.filters import Notification
     from navarch.cluster.nodes.warden.program.socket_addresses import Place
 
     Wait = Callable[[int, int, Callable[[], None]], None]
 
-__all__ = ["SOCKET_CALLS", "Sockets"]
-
 SOCKET_CALLS: Final = frozenset({BIND, CONNECT, LISTEN, SENDTO, SOCKET})
-
 _BIND_ADDRESS_NO_PORT: Final = 24
 _DISCONNECT: Final = b"\0" * 16
 _LONGEST_ADDRESS: Final = 128
@@ -48,10 +46,8 @@ _LARGEST_DATAGRAM: Final = 65535
 _MOST_WAITING: Final = 64
 _MOST_SIXES: Final = 1024
 """Of one pod."""
-
 _GROUPS_FOR_ALL: Final = frozenset({_socket.NETLINK_ROUTE, 15})
 """Netlink protocols whose groups need no rights: changes of interfaces, and devices that come and go."""
-
 _sixes: dict[str, dict[int, int]] = {}
 """Where pods, by their addresses, listen on a TCP port of IPv6 alone: they share ::1, so each has another port there."""
 
