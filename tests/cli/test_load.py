@@ -13,8 +13,8 @@ import pytest
 
 from cli.programs import Program
 from navarch.api import Dynamic
-from navarch.cli.loading import load
-from navarch.cli.manifests import Document, documents
+from navarch.cli.manifest_loader import load
+from navarch.cli.manifests import ManifestDocument, documents
 from navarch.client import Client, MergePatch, Request, Response, Transport
 from navarch.errors import ConfigError
 from navarch.k8s.core.v1 import Pod
@@ -127,7 +127,7 @@ async def test_one_that_fails_does_not_hold_up_the_others(cluster: Cluster, writ
     assert "generateName" in done[2].error
 
 
-def faults(found: list[Document]) -> Iterator[tuple[int, str]]:
+def faults(found: list[ManifestDocument]) -> Iterator[tuple[int, str]]:
     for document in found:
         if document.object is None:
             yield document.line, document.fault
@@ -173,7 +173,7 @@ def test_documents_are_found_in_files_folders_and_the_standard_input(
     ]
 
 
-def name_of(document: Document) -> str:
+def name_of(document: ManifestDocument) -> str:
     assert isinstance(document.object, Dynamic)
     return document.object.name
 

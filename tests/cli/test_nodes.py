@@ -13,8 +13,8 @@ import pytest
 from cli.programs import Program
 from navarch._base.clock import ManualClock
 from navarch.api import Dynamic
-from navarch.cli.draining import Drain, Drained, DrainOptions
-from navarch.cli.nodes import joined
+from navarch.cli.drain import Drain, Drained, DrainOptions
+from navarch.cli.nodes import wait_until_ready
 from navarch.client import Client, connect
 from navarch.cluster.embedded.equipment import Equipment
 from navarch.cluster.embedded.state import ClusterFolder
@@ -182,13 +182,13 @@ async def test_a_node_that_is_off_runs_nothing(program: Program) -> None:
     """Its processes end at once, and are back with it."""
     program.run("cluster", "up", "--name", "dev")
     async with connect(program.kubeconfig()) as client:
-        wardens = _children(program)
-        assert len(wardens) == 1
+        shims = _children(program)
+        assert len(shims) == 1
         program.run("cluster", "node", "stop", "node-1", "--name", "dev")
-        await _until(client, lambda: not _children(program), "the warden of node-1 to end")
+        await _until(client, lambda: not _children(program), "the shim of node-1 to end")
         program.run("cluster", "node", "start", "node-1", "--name", "dev")
-        await _until(client, lambda: len(_children(program)) == 1, "a warden of node-1")
-        assert _children(program) != wardens
+        await _until(client, lambda: len(_children(program)) == 1, "a shim of node-1")
+        assert _children(program) != shims
 
 
 async def _until(client: Client, holds: Callable[[], bool], what: str) -> None:
@@ -235,7 +235,7 @@ async def test_nodes_that_do_not_join_are_not_awaited_for_ever(cluster: Cluster,
     folder.make()
     folder.choose(None, 3)
     with pytest.raises(ConfigError, match=rf"of its 3 nodes 2 are ready after 0\.2 s; {folder.log} may say why"):
-        await joined(cluster.client, folder, None, 0.2)
+        await wait_until_ready(cluster.client, folder, None, 0.2)
     later = cluster.client.clock.now() + timedelta(minutes=1)
     with pytest.raises(ConfigError, match=r"of its 3 nodes 0 are ready"):
-        await joined(cluster.client, folder, later, 0.2)
+        await wait_until_ready(cluster.client, folder, later, 0.2)

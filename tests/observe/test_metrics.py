@@ -15,23 +15,23 @@ from navarch._base.clock import ManualClock
 from navarch.observe.families import Histogram
 from navarch.observe.metrics import (
     CacheMetrics,
+    CacheSize,
     ControllerMetrics,
-    Kept,
     LeaderMetrics,
     LoopMetrics,
     Metrics,
+    MetricSource,
     Outcome,
-    Part,
     QueueMetrics,
     RequestMetrics,
-    Watched,
+    WatchStatus,
 )
 from navarch.queue import WorkQueue
 
 Samples = dict[tuple[str, tuple[str, ...]], float]
 
 
-def shown(*parts: Part) -> Samples:
+def shown(*parts: MetricSource) -> Samples:
     """What a scrape finds: (name, label values in the order of their names) to value."""
     metrics = Metrics()
     for part in parts:
@@ -150,8 +150,8 @@ def test_queue_counts_what_goes_through_it() -> None:
 
 def test_watches_are_those_of_this_moment() -> None:
     """One that has gone is shown no longer."""
-    watches = [Watched("pods", "", "watching", 1.0), Watched("deployments.apps", "in a", "listing", 70.0)]
-    kept = [Kept("pods", "", 10, 2000)]
+    watches = [WatchStatus("pods", "", "watching", 1.0), WatchStatus("deployments.apps", "in a", "listing", 70.0)]
+    kept = [CacheSize("pods", "", 10, 2000)]
     metrics = CacheMetrics(lambda: watches, lambda: kept)
     found = shown(metrics)
     assert found["navarch_watch_state", ("pods", "", "watching")] == 1
@@ -198,8 +198,8 @@ def test_parts_of_one_name_are_shown_as_one() -> None:
     for part, seconds in ((one, 0.1), (other, 2.0)):
         part.started()
         part.finished("success", seconds)
-    watches = [Watched("pods", "", "watching", seconds) for seconds in (3.0, 9.0)]
-    kept = [Kept("pods", "", 10, 2000)] * 2
+    watches = [WatchStatus("pods", "", "watching", seconds) for seconds in (3.0, 9.0)]
+    kept = [CacheSize("pods", "", 10, 2000)] * 2
     found = shown(one, other, CacheMetrics(lambda: watches, lambda: kept))
     assert found["controller_runtime_reconcile_total", ("memcached", "success")] == 2
     assert found["controller_runtime_max_concurrent_reconciles", ("memcached",)] == 5

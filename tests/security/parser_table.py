@@ -380,7 +380,7 @@ PARSERS: tuple[Parser, ...] = (
     _texts("proxied pages", _links, "cluster/server/pipeline/proxying/links.py"),
     _texts("SPDY frames", _frames, "cluster/server/pipeline/streams/spdy/frames.py", errors=(SpdyError,)),
     _texts("parts of tokens", _token_part, "cluster/server/pipeline/access/signing.py", errors=(InvalidTokenError,)),
-    _texts("references in commands", lambda text: expanded(text, {}), "cluster/nodes/pods/expansion.py"),
+    _texts("references in commands", lambda text: expanded(text, {}), "cluster/nodes/pods/environment.py"),
     _texts("parts of a number", lambda text: part_of(text, 10, up=True), "cluster/controllers/workloads/fractions.py"),
     _texts("indexes of jobs", lambda text: parse_indexes(text, 100), "cluster/controllers/workloads/jobs/indexes.py"),
     _texts("spans of time", lambda text: [*counted_units(text)], "schema/cel/spans.py"),

@@ -116,7 +116,7 @@ def mode(request: pytest.FixtureRequest) -> Mode:
 async def attacker(mode: Mode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Attacker]:
     """With a cluster of one process node."""
     if mode == "bare":
-        monkeypatch.setattr("navarch.cluster.nodes.warden.warden._PYTHON", BARE)
+        monkeypatch.setattr("navarch.cluster.nodes.shim.runtime._PYTHON", BARE)
     async with in_process(Equipment(nodes=1, folder=tmp_path / "cluster")) as cluster:
         await cluster.eventually(lambda: cluster.list(Node), bool, timeout=SECONDS, what="a node")
         rules = [{"apiGroups": [""], "resources": ["pods", "configmaps", "persistentvolumeclaims"], "verbs": ["*"]}]

@@ -11,10 +11,20 @@ from urllib.parse import urlsplit
 import typer
 
 from navarch._base.clock import SystemClock
+from navarch.cli.cluster_folders import (
+    ClusterHealth,
+    Name,
+    all_folders,
+    ask_health,
+    existing,
+    folder_of,
+    merge_kubeconfigs,
+    running,
+    with_client,
+)
 from navarch.cli.images import image
-from navarch.cli.nodes import READY, joined, node, node_rows
-from navarch.cli.places import ClusterHealth, Name, all_folders, ask_health, asked, existing, folder_of, merged, running
-from navarch.cli.printing import Output, notes, print_json, print_rows, print_table
+from navarch.cli.nodes import READY, node, node_rows, wait_until_ready
+from navarch.cli.output import Output, notes, print_json, print_rows, print_table
 from navarch.cluster.embedded.starting import remove, start
 from navarch.cluster.embedded.state import ClusterFolder, Store
 from navarch.errors import ConfigError, NavarchError
@@ -73,7 +83,7 @@ def up(
         console.print(f"cluster {name!r} is up at {served.url}")
     if wait and folder.nodes:
         with console.status("waiting for its nodes ..."):
-            rows = asked(folder, lambda client: joined(client, folder, began, _JOIN_SECONDS))
+            rows = with_client(folder, lambda client: wait_until_ready(client, folder, began, _JOIN_SECONDS))
         print_table(rows, stderr=True)
     typer.echo(folder.environment(), nl=False)
 
@@ -141,7 +151,7 @@ def kubeconfig(
         typer.echo(str(folder.kubeconfig))
         return
     own = os.environ.get("KUBECONFIG", "").split(os.pathsep)[0] or str(Path.home() / ".kube" / "config")
-    typer.echo(merged(Path(own), folder.kubeconfig), nl=False)
+    typer.echo(merge_kubeconfigs(Path(own), folder.kubeconfig), nl=False)
 
 
 @cluster.command()
@@ -154,16 +164,18 @@ def load(
     force: Annotated[bool, typer.Option("--force", help="Take over fields that others have set.")] = False,
 ) -> None:
     """Apply manifests in an order that works: namespaces, CRDs until they are served, the rest."""
-    from navarch.cli import loading, manifests  # noqa: PLC0415 - much is imported there
+    from navarch.cli import manifest_loader, manifests  # noqa: PLC0415 - much is imported there
 
     folder, console = running(name), notes()
     found = manifests.documents(files)
     with console.status("") as shown:
-        done = asked(folder, lambda client: loading.load(client, found, force=force, say=shown.update))
+        done = with_client(folder, lambda client: manifest_loader.load(client, found, force=force, say=shown.update))
     if output == "json":
         print_json(done)
     else:
-        print_rows([loading.row(each) for each in done], output, empty=f"there is nothing in {', '.join(files)}")
+        print_rows(
+            [manifest_loader.row(each) for each in done], output, empty=f"there is nothing in {', '.join(files)}"
+        )
     failed = [each for each in done if each.result == "failed"]
     for each in failed:
         console.print(f"{each.file}:{each.line}: {each.error}", markup=False)
@@ -188,7 +200,7 @@ def _row(folder: ClusterFolder, health: ClusterHealth) -> dict[str, Any]:
 def _nodes(folder: ClusterFolder) -> str | None:
     """How many of its nodes are ready; None if it does not say so soon."""
     try:
-        rows = asked(folder, lambda client: node_rows(client.using(timeout=_STATUS_SECONDS)))
+        rows = with_client(folder, lambda client: node_rows(client.using(timeout=_STATUS_SECONDS)))
     except NavarchError:
         return None
     return f"{sum(row['status'] == READY for row in rows)}/{len(rows)}"

@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
-from navarch.cli.places import Name, existing
-from navarch.cli.printing import Output, notes, print_rows
-from navarch.cluster.nodes.images import Image, Images, Reference
+from navarch.cli.cluster_folders import Name, existing
+from navarch.cli.output import Output, notes, print_rows
+from navarch.cluster.nodes.images import Image, ImageReference, Images
 from navarch.errors import ConfigError
 
 __all__ = ["image"]
@@ -43,7 +43,7 @@ def add(
     env: Annotated[list[str] | None, typer.Option(help="A variable, as NAME=VALUE; may be given again.")] = None,
 ) -> None:
     """Let containers name a program of this machine as their image. A cluster that runs knows it at once."""
-    reference = Reference.of(image)
+    reference = ImageReference.of(image)
     added = Image(
         name=reference.repository,
         version=reference.tag.removeprefix("v"),
@@ -58,7 +58,7 @@ def add(
 @image.command()
 def remove(image: ImageName, name: Name = "default") -> None:
     """Forget an image that was added; containers that run it go on."""
-    reference = Reference.of(image)
+    reference = ImageReference.of(image)
     identity = ":".join(filter(None, (reference.repository, reference.tag.removeprefix("v"))))
     Images.load(existing(name).images).remove(identity)
     notes().print(f"image {identity!r} is forgotten", markup=False)

@@ -17,7 +17,7 @@ from navarch.cluster.server.wire.status_errors import StatusError
 from navarch.cluster.server.wire.yaml_bodies import read_yaml
 from navarch.errors import ConfigError
 
-__all__ = ["Document", "documents"]
+__all__ = ["ManifestDocument", "documents"]
 
 _STDIN: Final = "-"
 _SUFFIXES: Final = frozenset({".yaml", ".yml", ".json"})
@@ -27,7 +27,7 @@ _LISTS: Final = "List"
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class ManifestDocument:
     """One object, or what is wrong where one should be; `file` and `line` say where it begins."""
 
     file: str
@@ -36,7 +36,7 @@ class Document:
     fault: str = ""
 
 
-def documents(paths: Sequence[str]) -> list[Document]:
+def documents(paths: Sequence[str]) -> list[ManifestDocument]:
     """Everything in the files, in the files of the folders, and, for `-`, in the standard input.
 
     What cannot be read is a document with a fault, so that the others are found nonetheless. Raises `ConfigError` for a
@@ -62,7 +62,7 @@ def _texts(path: str) -> Iterator[tuple[str, str]]:
             raise ConfigError(f"{file} cannot be read: {error}") from None
 
 
-def _in_text(file: str, text: str) -> Iterator[Document]:
+def _in_text(file: str, text: str) -> Iterator[ManifestDocument]:
     if text.lstrip().startswith("{"):
         yield from _in_json(file, text)
         return
@@ -70,7 +70,7 @@ def _in_text(file: str, text: str) -> Iterator[Document]:
         yield from _in_yaml(file, line, part)
 
 
-def _in_json(file: str, text: str) -> Iterator[Document]:
+def _in_json(file: str, text: str) -> Iterator[ManifestDocument]:
     """Objects one after the other, with nothing but space between them."""
     decoder, place = json.JSONDecoder(), 0
     while (start := len(text) - len(text[place:].lstrip())) < len(text):
@@ -78,7 +78,7 @@ def _in_json(file: str, text: str) -> Iterator[Document]:
         try:
             value, place = decoder.raw_decode(text, start)
         except ValueError as error:
-            yield Document(file, line, None, f"expected JSON, got something else: {error}")
+            yield ManifestDocument(file, line, None, f"expected JSON, got something else: {error}")
             return
         yield from _objects(file, line, value)
 
@@ -97,31 +97,31 @@ def _parts(text: str) -> Iterator[tuple[int, str]]:
             lines.append(line)
 
 
-def _in_yaml(file: str, line: int, text: str) -> Iterator[Document]:
+def _in_yaml(file: str, line: int, text: str) -> Iterator[ManifestDocument]:
     try:
         for _ in yaml.parse(text, Loader=yaml.SafeLoader):
             pass
         value = read_yaml(text.encode())
     except yaml.MarkedYAMLError as error:
         row = error.problem_mark.line if error.problem_mark is not None else 0
-        yield Document(file, line + row, None, f"expected YAML, got something else: {error.problem}")
+        yield ManifestDocument(file, line + row, None, f"expected YAML, got something else: {error.problem}")
     except yaml.YAMLError as error:
-        yield Document(file, line, None, f"expected YAML, got something else: {error}")
+        yield ManifestDocument(file, line, None, f"expected YAML, got something else: {error}")
     except StatusError as error:
-        yield Document(file, line, None, str(error))
+        yield ManifestDocument(file, line, None, str(error))
     else:
         yield from _objects(file, line, value)
 
 
-def _objects(file: str, line: int, value: Any) -> Iterator[Document]:
+def _objects(file: str, line: int, value: Any) -> Iterator[ManifestDocument]:
     """The object or, of a list of them, each one."""
     if not isinstance(value, dict) or not isinstance(value.get("kind"), str) or not value.get("apiVersion"):
-        yield Document(file, line, None, f"expected an object with apiVersion and kind, got {_shown(value)}")
+        yield ManifestDocument(file, line, None, f"expected an object with apiVersion and kind, got {_shown(value)}")
     elif value["kind"] == _LISTS and isinstance(value.get("items"), list):
         for item in value["items"]:
             yield from _objects(file, line, item)
     else:
-        yield Document(file, line, Dynamic(value))
+        yield ManifestDocument(file, line, Dynamic(value))
 
 
 def _shown(value: Any) -> str:

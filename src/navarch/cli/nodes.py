@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from navarch.api import format_time, truncate_to_seconds
-from navarch.cli.places import Name, asked, running
-from navarch.cli.printing import Output, notes, print_json, print_rows
+from navarch.cli.cluster_folders import Name, running, with_client
+from navarch.cli.output import Output, notes, print_json, print_rows
 from navarch.cluster.embedded.power import POWER, POWER_OFF
 from navarch.cluster.embedded.state import ClusterFolder
 from navarch.errors import ConfigError, NotFound
@@ -26,7 +26,9 @@ READY: Final = "Ready"
 _LIMITS: Final = "navarch.dev/limits"
 
 
-async def joined(client: Client, folder: ClusterFolder, since: datetime | None, seconds: float) -> list[dict[str, Any]]:
+async def wait_until_ready(
+    client: Client, folder: ClusterFolder, since: datetime | None, seconds: float
+) -> list[dict[str, Any]]:
     """What is shown of the nodes once all of them are ready, but for those that were switched off.
 
     What a node said of itself before `since`, it said before the cluster was started again. Raises `ConfigError` if it
@@ -64,14 +66,16 @@ def _is_news(said: datetime | None, since: datetime | None) -> bool:
 def list_(name: Name = "default", output: Output = "table") -> None:
     """Show the nodes of a cluster."""
     print_rows(
-        asked(running(name), node_rows), output, empty=f"cluster {name!r} has no nodes; `navarch cluster up --nodes 1`"
+        with_client(running(name), node_rows),
+        output,
+        empty=f"cluster {name!r} has no nodes; `navarch cluster up --nodes 1`",
     )
 
 
 @node.command()
 def stop(node: NodeName, name: Name = "default") -> None:
     """Switch a node off, as a power cut does: its processes end at once, and nothing is said to the cluster."""
-    asked(running(name), lambda client: _changed(client, node, {"metadata": {"annotations": {POWER: POWER_OFF}}}))
+    with_client(running(name), lambda client: _changed(client, node, {"metadata": {"annotations": {POWER: POWER_OFF}}}))
     notes().print(
         f"node {node!r} is off; the cluster finds it not ready after 40 s, and moves its pods after five minutes more",
         markup=False,
@@ -81,14 +85,14 @@ def stop(node: NodeName, name: Name = "default") -> None:
 @node.command()
 def start(node: NodeName, name: Name = "default") -> None:
     """Switch a node on again; it goes on with the pods that it still has."""
-    asked(running(name), lambda client: _changed(client, node, {"metadata": {"annotations": {POWER: None}}}))
+    with_client(running(name), lambda client: _changed(client, node, {"metadata": {"annotations": {POWER: None}}}))
     notes().print(f"node {node!r} is on", markup=False)
 
 
 @node.command()
 def uncordon(node: NodeName, name: Name = "default") -> None:
     """Let a node that was drained take pods again."""
-    asked(running(name), lambda client: _changed(client, node, {"spec": {"unschedulable": None}}))
+    with_client(running(name), lambda client: _changed(client, node, {"spec": {"unschedulable": None}}))
     notes().print(f"node {node!r} takes pods again", markup=False)
 
 
@@ -110,7 +114,7 @@ def drain(
     timeout: Annotated[float, typer.Option(min=0.1, help="Seconds after which it gives up.")] = 300.0,
 ) -> None:
     """Empty a node, and let it take no more pods. Budgets are respected; pods of DaemonSets stay."""
-    from navarch.cli.draining import Drain, DrainOptions  # noqa: PLC0415 - much is imported there
+    from navarch.cli.drain import Drain, DrainOptions  # noqa: PLC0415 - much is imported there
 
     console = notes()
     options = DrainOptions(force=force, delete_data=delete_emptydir_data, grace_seconds=grace_period, timeout=timeout)
@@ -120,7 +124,7 @@ def drain(
         return await Drain(client, node, options, lambda text: console.print(text, markup=False)).run()
 
     with console.status(f"draining node {node!r} ..."):
-        result = asked(running(name), drained)
+        result = with_client(running(name), drained)
     if output == "json":
         print_json(result)
     console.print(f"node {node!r} is empty; pods evicted: {len(result.evicted)}", markup=False)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from navarch.observe.families import Family, Histogram, Part
+from navarch.observe.families import Histogram, MetricFamily, MetricSource
 
 if TYPE_CHECKING:  # imported when somebody looks: an operator without an endpoint never needs it
     from prometheus_client import CollectorRegistry, Metric
@@ -25,13 +25,13 @@ class Metrics:
 
     def __init__(self, own: CollectorRegistry | None = None) -> None:
         self._own = own
-        self._parts: dict[int, Part] = {}
+        self._parts: dict[int, MetricSource] = {}
 
-    def add(self, part: Part) -> None:
+    def add(self, part: MetricSource) -> None:
         """Shows the part's numbers from now on; adding it again changes nothing."""
         self._parts[id(part)] = part
 
-    def remove(self, part: Part) -> None:
+    def remove(self, part: MetricSource) -> None:
         """Shows them no longer; a part that is not there changes nothing."""
         self._parts.pop(id(part), None)
 
@@ -74,7 +74,7 @@ class Metrics:
 class _Collector:
     """What prometheus_client asks."""
 
-    def __init__(self, parts: dict[int, Part]) -> None:
+    def __init__(self, parts: dict[int, MetricSource]) -> None:
         self._parts = parts
 
     def describe(self) -> Iterable[Metric]:
@@ -105,8 +105,8 @@ class _Once:
                     yield metric
 
 
-def _joined(parts: Iterable[Part]) -> dict[Family, dict[tuple[str, ...], Value]]:
-    found: dict[Family, dict[tuple[str, ...], Value]] = {}
+def _joined(parts: Iterable[MetricSource]) -> dict[MetricFamily, dict[tuple[str, ...], Value]]:
+    found: dict[MetricFamily, dict[tuple[str, ...], Value]] = {}
     for part in parts:
         for family, labels, value in part.samples():
             values = found.setdefault(family, {})
@@ -114,7 +114,7 @@ def _joined(parts: Iterable[Part]) -> dict[Family, dict[tuple[str, ...], Value]]
     return found
 
 
-def _together(family: Family, one: Value, other: Value) -> Value:
+def _together(family: MetricFamily, one: Value, other: Value) -> Value:
     if isinstance(one, Histogram) and isinstance(other, Histogram):
         return one + other
     assert not isinstance(one, Histogram), family.name
@@ -122,7 +122,7 @@ def _together(family: Family, one: Value, other: Value) -> Value:
     return family.joined(float(one), float(other))
 
 
-def _metric(family: Family, values: dict[tuple[str, ...], Value]) -> Metric:
+def _metric(family: MetricFamily, values: dict[tuple[str, ...], Value]) -> Metric:
     from prometheus_client.core import (  # noqa: PLC0415 - see above
         CounterMetricFamily,
         GaugeMetricFamily,

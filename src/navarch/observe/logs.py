@@ -124,9 +124,9 @@ def setup(format: Format = "auto", level: str = "INFO") -> None:  # noqa: A002 -
     if level.upper() not in _LEVELS:
         raise InvalidValueError(f"expected a log level ({', '.join(_LEVELS)}), got {level!r}")
     root = logging.getLogger()
-    for handler in [handler for handler in root.handlers if isinstance(handler, _Output)]:
+    for handler in [handler for handler in root.handlers if isinstance(handler, _StderrHandler)]:
         root.removeHandler(handler)
-    root.addHandler(_Output(_formatter(format)))
+    root.addHandler(_StderrHandler(_formatter(format)))
     root.setLevel(level.upper())
 
 
@@ -139,7 +139,7 @@ def _formatter(format: Format) -> logging.Formatter:  # noqa: A002 - as above
     raise InvalidValueError(f"expected a log format (auto, json, console), got {format!r}")
 
 
-class _Output(logging.StreamHandler[TextIO]):
+class _StderrHandler(logging.StreamHandler[TextIO]):
     """The one handler that `setup` installs."""
 
     def __init__(self, formatter: logging.Formatter) -> None:

@@ -13,22 +13,22 @@ from typing import Literal, NamedTuple, Protocol, get_args
 
 from navarch.observe import families
 from navarch.observe.exposition import Metrics
-from navarch.observe.families import Histogram, Part, Sample
+from navarch.observe.families import Histogram, MetricSource, Sample
 
 __all__ = [
     "CacheMetrics",
+    "CacheSize",
     "ControllerMetrics",
-    "Kept",
     "LeaderMetrics",
     "LoopMetrics",
+    "MetricSource",
     "Metrics",
     "Outcome",
-    "Part",
     "QueueMetrics",
     "QueueSource",
     "RequestMetrics",
     "Sample",
-    "Watched",
+    "WatchStatus",
 ]
 
 Outcome = Literal["success", "requeue", "requeue_after", "error", "terminal", "crash", "timeout"]
@@ -81,7 +81,7 @@ class ControllerMetrics:
         self._self_triggered += 1
 
     def samples(self) -> Iterator[Sample]:
-        """See `Part`."""
+        """See `MetricSource`."""
         counts, labels = self._outcomes, self._labels
         failed = sum(counts[outcome] for outcome in _FAILURES)
         results = {"error": failed} | {name: counts[name] for name in _OUTCOMES if name not in _FAILURES}
@@ -145,7 +145,7 @@ class QueueMetrics:
         self._worked.add(seconds)
 
     def samples(self) -> Iterator[Sample]:
-        """See `Part`."""
+        """See `MetricSource`."""
         labels, source = self._labels, self.source
         yield Sample(families.QUEUE_ADDS, labels, self._adds)
         yield Sample(families.QUEUE_RETRIES, labels, self._retries)
@@ -157,7 +157,7 @@ class QueueMetrics:
             yield Sample(families.QUEUE_LONGEST, labels, source.longest_running_seconds())
 
 
-class Watched(NamedTuple):
+class WatchStatus(NamedTuple):
     """One watch, as it is when somebody looks."""
 
     kind: str
@@ -170,7 +170,7 @@ class Watched(NamedTuple):
     """How many seconds ago the server was last heard of."""
 
 
-class Kept(NamedTuple):
+class CacheSize(NamedTuple):
     """One collection of the cache, as it is when somebody looks."""
 
     kind: str
@@ -184,12 +184,12 @@ class CacheMetrics:
 
     __slots__ = ("_kept", "_watched")
 
-    def __init__(self, watched: Callable[[], Iterable[Watched]], kept: Callable[[], Iterable[Kept]]) -> None:
+    def __init__(self, watched: Callable[[], Iterable[WatchStatus]], kept: Callable[[], Iterable[CacheSize]]) -> None:
         self._watched = watched
         self._kept = kept
 
     def samples(self) -> Iterator[Sample]:
-        """See `Part`."""
+        """See `MetricSource`."""
         for kind, scope, state, staleness in self._watched():
             yield Sample(families.WATCH_STATE, (kind, scope, state), 1)
             yield Sample(families.WATCH_STALENESS, (kind, scope), staleness)
@@ -216,7 +216,7 @@ class RequestMetrics:
         self._counts[_NO_ANSWER, method] += 1
 
     def samples(self) -> Iterator[Sample]:
-        """See `Part`."""
+        """See `MetricSource`."""
         for labels, count in self._counts.items():
             yield Sample(families.CLIENT_REQUESTS, (*labels, self._host), count)
 
@@ -231,7 +231,7 @@ class LeaderMetrics:
         self._leading = leading
 
     def samples(self) -> Iterator[Sample]:
-        """See `Part`."""
+        """See `MetricSource`."""
         yield Sample(families.LEADER_STATUS, self._labels, float(self._leading()))
 
 
@@ -248,5 +248,5 @@ class LoopMetrics:
         self._lag.add(lag)
 
     def samples(self) -> Iterator[Sample]:
-        """See `Part`."""
+        """See `MetricSource`."""
         yield Sample(families.LOOP_LAG, (), self._lag)

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from navarch.observe.places import split_frames
+from navarch.observe.source_lines import split_frames
 
 __all__ = ["ConsoleFormatter", "JsonFormatter", "Words"]
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # an extra, imported by `enable` only
     from opentelemetry.trace import Span as OtelSpan
     from opentelemetry.trace import SpanContext, SpanKind, Tracer, TracerProvider
 
-__all__ = ["Attribute", "Cause", "Span", "disable", "enable", "enabled", "mark", "request", "span"]
+__all__ = ["Attribute", "Span", "SpanCause", "disable", "enable", "enabled", "mark", "request", "span"]
 
 Attribute = str | int | float | bool
 
@@ -47,7 +47,7 @@ class Span(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Cause:
+class SpanCause:
     """Something that happened, to which the span of the work that it led to can be linked."""
 
     context: SpanContext
@@ -78,7 +78,7 @@ def disable() -> None:
     _switch.tracer = None
 
 
-def span(name: str, /, causes: Iterable[Cause | None] = (), **attributes: Attribute) -> Span:
+def span(name: str, /, causes: Iterable[SpanCause | None] = (), **attributes: Attribute) -> Span:
     """A piece of work inside the one that surrounds it; linked to what caused it."""
     tracer = _switch.tracer
     return _NOTHING if tracer is None else _started(tracer, name, causes, attributes, client=False)
@@ -92,7 +92,7 @@ def request(method: str, path: str, **attributes: Attribute) -> Span:
     return _started(tracer, method, (), {"method": method, "path": path, **attributes}, client=True)
 
 
-def mark(name: str, /, **attributes: Attribute) -> Cause | None:
+def mark(name: str, /, **attributes: Attribute) -> SpanCause | None:
     """Something that happened at this moment, as a span of no length; None while traces are off.
 
     A watch event marks its arrival with its resource version and is handed to the span of the reconcile.
@@ -103,18 +103,18 @@ def mark(name: str, /, **attributes: Attribute) -> Cause | None:
     named = _named(attributes)
     marked = tracer.start_span(name, attributes=named)
     marked.end()
-    return Cause(marked.get_span_context(), named)
+    return SpanCause(marked.get_span_context(), named)
 
 
-class _Switch:
+class _TracerSwitch:
     def __init__(self) -> None:
         self.tracer: Tracer | None = None
 
 
-_switch = _Switch()
+_switch = _TracerSwitch()
 
 
-class _Nothing:
+class _NoSpan:
     """A span while traces are off."""
 
     __slots__ = ()
@@ -131,7 +131,7 @@ class _Nothing:
         pass
 
 
-_NOTHING: Final = _Nothing()
+_NOTHING: Final = _NoSpan()
 
 
 class _Recorded:
@@ -160,7 +160,7 @@ class _Recorded:
 def _started(
     tracer: Tracer,
     name: str,
-    causes: Iterable[Cause | None],
+    causes: Iterable[SpanCause | None],
     attributes: Mapping[str, Attribute],
     *,
     client: bool,

@@ -23,7 +23,7 @@ from navarch.cluster.server.pipeline.audit.log import AuditLog
 from navarch.errors import InvalidValueError
 from navarch.operator import Operator, needed_by, roles_of, serve
 from navarch.operator.crds import prepare_crds
-from navarch.testing.waiting import Waiting
+from navarch.testing.eventually import Eventually
 
 T = TypeVar("T")
 W = TypeVar("W", bound=Object | Dynamic)
@@ -230,7 +230,7 @@ class Cluster:
         seconds, saying what was awaited (in the words of `what`, if given) and what was there instead.
         """
         __tracebackhide__ = True
-        return await Waiting(self._engine, self.client.clock, read, holds, what).until_it_holds(timeout)
+        return await Eventually(self._engine, self.client.clock, read, holds, what).until_it_holds(timeout)
 
 
 def _without_endpoints(operator: Operator) -> Operator:

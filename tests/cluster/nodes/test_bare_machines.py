@@ -21,16 +21,16 @@ DATA = {"name": "data", "emptyDir": {}}
 @pytest.fixture
 async def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Machine]:
     """A process node on a machine that gives no namespaces."""
-    monkeypatch.setattr("navarch.cluster.nodes.warden.warden._PYTHON", PYTHON)
+    monkeypatch.setattr("navarch.cluster.nodes.shim.runtime._PYTHON", PYTHON)
     async with in_process() as cluster, running_machine(cluster, tmp_path) as made:
         yield made
 
 
 async def test_node_says_what_its_machine_refuses(machine: Machine) -> None:
     """In words, and what that means."""
-    assert any("no process namespaces" in limit for limit in machine.warden.limits)
-    assert any("no mount namespaces" in limit and "by where they are" in limit for limit in machine.warden.limits)
-    assert not any("do not resolve" in limit for limit in machine.warden.limits)
+    assert any("no process namespaces" in limit for limit in machine.shim.limits)
+    assert any("no mount namespaces" in limit and "by where they are" in limit for limit in machine.shim.limits)
+    assert not any("do not resolve" in limit for limit in machine.shim.limits)
 
 
 async def test_volume_is_at_its_place_for_a_program_that_was_not_told_of_it(machine: Machine) -> None:

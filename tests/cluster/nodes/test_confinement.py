@@ -16,8 +16,8 @@ _CONFINED = (
     "nodes/network/*.py",
     "nodes/pods/*.py",
     "nodes/volumes/*.py",
-    "nodes/warden/program/logs.py",
-    "nodes/warden/program/mounts.py",
+    "nodes/shim/program/output.py",
+    "nodes/shim/program/mounts.py",
     "embedded/machinery.py",
 )
 _OTHERS = {

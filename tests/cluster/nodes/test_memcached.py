@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from navarch.cluster.nodes.programs.memcached import Items, Memcached
+from navarch.cluster.images.memcached import CacheItems, Memcached
 
 
 async def _answers(memcached: Memcached, asked: bytes) -> bytes:
@@ -51,12 +51,12 @@ async def _answers(memcached: Memcached, asked: bytes) -> bytes:
 )
 async def test_commands(asked: bytes, answer: bytes) -> None:
     """Storing, reading, counting, expiry, and what is not understood."""
-    assert await _answers(Memcached(Items(1)), asked) == answer
+    assert await _answers(Memcached(CacheItems(1)), asked) == answer
 
 
 async def test_stats_count() -> None:
     """What operators look at."""
-    memcached = Memcached(Items(1))
+    memcached = Memcached(CacheItems(1))
     await _answers(memcached, b"set a 0 0 1\r\nx\r\nget a b\r\n")
     said = (await _answers(memcached, b"stats\r\n")).decode().splitlines()
     found = dict(line.split(" ", 2)[1:] for line in said if line.startswith("STAT "))
@@ -66,7 +66,7 @@ async def test_stats_count() -> None:
 
 def test_old_values_make_room() -> None:
     """What was used longest ago goes first."""
-    items = Items(1)
+    items = CacheItems(1)
     for number in range(20):
         items.put(b"%d" % number, 0, b"x" * 100_000, 0.0)
         items.get(b"0")

@@ -13,9 +13,9 @@ import pytest
 from cluster.nodes.machines import BLOCKS, Machine, shell
 from navarch._base.clock import SystemClock
 from navarch.client import MergePatch
-from navarch.cluster.nodes.network.addresses import Block
-from navarch.cluster.nodes.network.names import hosts_text, names_of
-from navarch.cluster.nodes.network.proxies import Datagrams, Proxies
+from navarch.cluster.nodes.network.addresses import LoopbackBlock
+from navarch.cluster.nodes.network.hosts_file import hosts_text, names_of
+from navarch.cluster.nodes.network.proxies import TcpProxies, UdpProxies
 from navarch.cluster.nodes.network.routes import host_ports, routes
 from navarch.k8s.core.v1 import Container, ContainerPort, Node, Pod, PodSpec, Service, ServicePort, ServiceSpec
 from navarch.k8s.discovery.v1 import Endpoint, EndpointConditions, EndpointPort, EndpointSlice
@@ -146,7 +146,7 @@ async def _version(address: str, port: int) -> bytes | None:
 
 def test_no_two_clusters_have_the_same_addresses() -> None:
     """A block belongs to one cluster until it is closed."""
-    one, two = Block.take(_SELDOM), Block.take(_SELDOM)
+    one, two = LoopbackBlock.take(_SELDOM), LoopbackBlock.take(_SELDOM)
     try:
         assert one.number != two.number
         addresses = {one.address() for _ in range(300)} | {two.address() for _ in range(300)}
@@ -155,7 +155,7 @@ def test_no_two_clusters_have_the_same_addresses() -> None:
     finally:
         one.close()
         two.close()
-    again = Block.take(one.number)
+    again = LoopbackBlock.take(one.number)
     again.close()
     assert again.number == one.number
 
@@ -230,10 +230,10 @@ async def test_a_proxy_passes_over_pods_that_refuse() -> None:
         writer.write((await reader.read()).upper())
         writer.close()
 
-    block = Block.take(BLOCKS)
+    block = LoopbackBlock.take(BLOCKS)
     server = await asyncio.start_server(answer, block.address(), 0)
     good = server.sockets[0].getsockname()
-    proxies = Proxies(random.Random(1))
+    proxies = TcpProxies(random.Random(1))
     service = (block.address(), 8080)
     try:
         await proxies.follow({service: [(block.address(), 1), good]})
@@ -283,8 +283,8 @@ async def _ask(address: tuple[str, int], *words: bytes) -> list[bytes]:
 
 async def test_datagrams_are_carried_both_ways() -> None:
     """A client keeps its pod while that is there, and gets another one when it is gone."""
-    loop, block = asyncio.get_running_loop(), Block.take(BLOCKS)
-    datagrams, service = Datagrams(SystemClock(), random.Random(1)), (block.address(), 5353)
+    loop, block = asyncio.get_running_loop(), LoopbackBlock.take(BLOCKS)
+    datagrams, service = UdpProxies(SystemClock(), random.Random(1)), (block.address(), 5353)
     pods = [(block.address(), 5353), (block.address(), 5353)]
     servers = [
         (await loop.create_datagram_endpoint(lambda name=name: _Echo(name), local_addr=pod))[0]  # type: ignore[misc]

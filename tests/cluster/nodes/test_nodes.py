@@ -25,7 +25,7 @@ from navarch._base.clock import ManualClock
 from navarch.client import MergePatch
 from navarch.cluster.embedded import EmbeddedCluster
 from navarch.cluster.embedded.equipment import Equipment
-from navarch.cluster.nodes.registration import LEASES, Heartbeat, Profile, node_object, register
+from navarch.cluster.nodes.node_status import LEASES, Heartbeat, Profile, node_object, register
 from navarch.cluster.storage.file import FileStorage
 from navarch.k8s.coordination.v1 import Lease
 from navarch.k8s.core.v1 import Node, Pod, PodSpec, Taint

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from navarch.cluster.nodes.warden.program import kernel, openat
-from navarch.cluster.nodes.warden.program.root import Root
+from navarch.cluster.nodes.shim.program import kernel, openat
+from navarch.cluster.nodes.shim.program.root import Root
 
 _RESOLVERS = {"openat2": openat._openat2, "walk": openat._walk}
 _OUT = ("/etc/passwd", "..", "../outside/secret", "a/../../outside/secret", "a/b/../../../outside")

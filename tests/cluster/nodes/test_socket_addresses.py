@@ -7,7 +7,7 @@ import struct
 
 import pytest
 
-from navarch.cluster.nodes.warden.program.socket_addresses import PodAddress, parsed
+from navarch.cluster.nodes.shim.program.socket_addresses import PodAddress, parsed
 
 _POD = PodAddress("127.70.128.9")
 

@@ -6,17 +6,17 @@ from datetime import UTC, datetime
 
 import pytest
 
-from navarch.cluster.nodes.pods.records import Record
-from navarch.cluster.nodes.pods.status import Situation, pod_status
+from navarch.cluster.nodes.pods.container_record import ContainerRecord
+from navarch.cluster.nodes.pods.status import PodState, pod_status
 from navarch.cluster.nodes.runtime import Exit
 from navarch.k8s.core.v1 import Container, Pod, PodSpec
 
 _NOW = datetime(2030, 1, 1, tzinfo=UTC)
 
 
-def _record(name: str, how: str) -> Record:
+def _record(name: str, how: str) -> ContainerRecord:
     """A container that waits, runs, or has ended with a code; `1 waits` and `1 runs` after an end."""
-    record = Record(Container(name=name), None, lambda: None, "ContainerCreating")
+    record = ContainerRecord(Container(name=name), None, lambda: None, "ContainerCreating")
     word, _, again = how.partition(" ")
     if word == "waits":
         return record
@@ -41,7 +41,7 @@ def _phase(policy: str, *main: str, init: tuple[str, ...] = (), over: bool = Fal
         containers=[record.spec for record in records.values()],
         init_containers=[record.spec for record in first.values()] or None,
     )
-    situation = Situation(start_time=_NOW, node_address="127.0.0.1", prepared=True, over=over)
+    situation = PodState(start_time=_NOW, node_address="127.0.0.1", prepared=True, over=over)
     status = pod_status(Pod(name="p", spec=spec), {**records, **first}, situation, {}, _NOW)
     return status.phase
 
@@ -89,7 +89,7 @@ def test_transition_times_are_kept() -> None:
     """A condition has the time since which it is so."""
     record = _record("m", "runs")
     pod = Pod(name="p", spec=PodSpec(containers=[record.spec]))
-    situation = Situation(start_time=_NOW, node_address="127.0.0.1", prepared=True)
+    situation = PodState(start_time=_NOW, node_address="127.0.0.1", prepared=True)
     pod.status = pod_status(pod, {"m": record}, situation, {}, _NOW)
     later = datetime(2030, 1, 2, tzinfo=UTC)
     record.is_ready(ready=False)

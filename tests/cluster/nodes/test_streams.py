@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from cluster.nodes.machines import Machine, shell, status_of
-from navarch.cluster.nodes.logs import LogFile
-from navarch.cluster.nodes.volumes.payload import PodFolder
-from navarch.cluster.nodes.warden.program.logs import LARGEST, Log
+from navarch.cluster.nodes.container_logs import LogFile
+from navarch.cluster.nodes.shim.program.output import LARGEST, ContainerLog
+from navarch.cluster.nodes.volumes.atomic_writer import PodFolder
 from navarch.cluster.streams import LogOptions, Process, ProcessOptions
 from navarch.errors import ContainerError
 from navarch.k8s.core.v1 import Container, Pod
@@ -175,7 +175,7 @@ def test_a_log_is_neither_written_nor_read_through_a_link(tmp_path: Path) -> Non
     os.mkfifo(folder.path / "pipe")
     for name in ("link", "pipe"):
         with pytest.raises(OSError, match=r"symbolic links|No such device"):
-            Log(str(folder.path / name))
+            ContainerLog(str(folder.path / name))
         log = LogFile(folder, name)
         assert log.tail(10, LogOptions()) == []
         log.close()
@@ -184,7 +184,7 @@ def test_a_log_is_neither_written_nor_read_through_a_link(tmp_path: Path) -> Non
 
 def test_long_lines_are_written_in_parts(tmp_path: Path) -> None:
     """A line without an end in sight does not wait for it."""
-    log = Log(str(tmp_path / "x.log"))
+    log = ContainerLog(str(tmp_path / "x.log"))
     log.add("stdout", b"a" * 40000)
     log.add("stdout", b"b\nc\n")
     log.close()

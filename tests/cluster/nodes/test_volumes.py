@@ -11,8 +11,8 @@ import pytest
 from cluster.nodes.machines import Machine, condition, shell, status_of
 from navarch.api import Quantity
 from navarch.client import MergePatch
-from navarch.cluster.nodes.volumes.payload import File, write_payload
-from navarch.cluster.nodes.warden.program.root import Root
+from navarch.cluster.nodes.shim.program.root import Root
+from navarch.cluster.nodes.volumes.atomic_writer import FileProjection, write_payload
 from navarch.errors import ContainerError
 from navarch.k8s.core.v1 import (
     ConfigMap,
@@ -194,10 +194,10 @@ def test_a_payload_changes_in_one_step(tmp_path: Path) -> None:
     """Who holds the old version open sees all of it; the new one is whole from the first moment."""
     folder = tmp_path / "volume"
     with Root.at(folder, create=True) as volume:
-        assert write_payload(volume, {"a": File(b"1"), "deep/b": File(b"2", 0o600)})
-        assert not write_payload(volume, {"a": File(b"1"), "deep/b": File(b"2", 0o600)})
+        assert write_payload(volume, {"a": FileProjection(b"1"), "deep/b": FileProjection(b"2", 0o600)})
+        assert not write_payload(volume, {"a": FileProjection(b"1"), "deep/b": FileProjection(b"2", 0o600)})
         before = (folder / "..data").resolve()
-        assert write_payload(volume, {"a": File(b"3")})
+        assert write_payload(volume, {"a": FileProjection(b"3")})
     assert {path.name for path in folder.iterdir() if not path.name.startswith("..")} == {"a"}
     assert (folder / "a").read_bytes() == b"3"
     assert not before.exists()
@@ -208,9 +208,9 @@ def test_a_payload_changes_in_one_step(tmp_path: Path) -> None:
 def test_a_payload_stays_in_its_volume(tmp_path: Path, path: str) -> None:
     """Though the server has let the path through; what was there stays."""
     with Root.at(tmp_path / "volume", create=True) as volume:
-        write_payload(volume, {"a": File(b"1")})
+        write_payload(volume, {"a": FileProjection(b"1")})
         with pytest.raises((ContainerError, OSError)):
-            write_payload(volume, {path: File(b"2")})
+            write_payload(volume, {path: FileProjection(b"2")})
     assert [name.name for name in tmp_path.iterdir()] == ["volume"]
     assert (tmp_path / "volume" / "a").read_bytes() == b"1"
     assert len([*(tmp_path / "volume").iterdir()]) == 3
@@ -224,11 +224,11 @@ def test_a_payload_takes_the_place_of_whatever_is_there(tmp_path: Path) -> None:
     with Root.at(folder, create=True) as volume:
         for link in ("..data", "..data_tmp", "a", "other"):
             (folder / link).symlink_to(tmp_path / "outside")
-        assert write_payload(volume, {"a": File(b"1")})
+        assert write_payload(volume, {"a": FileProjection(b"1")})
         (folder / "..data").unlink()
         for name in ("..data", "..data_tmp", "other"):
             (folder / name / "deep").mkdir(parents=True)
-        assert write_payload(volume, {"a": File(b"2"), "b/c": File(b"3")})
+        assert write_payload(volume, {"a": FileProjection(b"2"), "b/c": FileProjection(b"3")})
     assert ((folder / "a").read_bytes(), (folder / "b" / "c").read_bytes()) == (b"2", b"3")
     assert len([*folder.iterdir()]) == 4
     assert (tmp_path / "outside" / "kept").read_text() == "x"

@@ -19,7 +19,7 @@ import msgspec
 from navarch._base.clock import Clock
 from navarch.errors import ConfigError, ContainerError, InvalidValueError
 
-__all__ = ["Image", "Images", "ImagesWatch", "Reference"]
+__all__ = ["Image", "ImageReference", "Images", "ImagesWatch"]
 
 _log = logging.getLogger("navarch.nodes")
 
@@ -32,20 +32,20 @@ _REMEDY: Final = "mend the file, or remove it to have no images of your own"
 _PAUSE: Final = ("/bin/sh", "-c", "trap 'exit 0' TERM INT; while :; do sleep 3600 & wait $!; done")
 
 
-class Reference(NamedTuple):
+class ImageReference(NamedTuple):
     """An image as a container names it, in its parts.
 
-    >>> Reference.of("quay.io/coreos/etcd:v3.5.1")
-    Reference(repository='quay.io/coreos/etcd', tag='v3.5.1')
-    >>> Reference.of("localhost:5000/app")
-    Reference(repository='localhost:5000/app', tag='')
+    >>> ImageReference.of("quay.io/coreos/etcd:v3.5.1")
+    ImageReference(repository='quay.io/coreos/etcd', tag='v3.5.1')
+    >>> ImageReference.of("localhost:5000/app")
+    ImageReference(repository='localhost:5000/app', tag='')
     """
 
     repository: str
     tag: str
 
     @classmethod
-    def of(cls, text: str) -> Reference:
+    def of(cls, text: str) -> ImageReference:
         """The parts of the text; a digest is left out: programs of this machine have none."""
         name, _, _ = text.partition("@")
         head, colon, tag = name.rpartition(":")
@@ -89,7 +89,7 @@ class Image(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         """Where its program is, and others that came with it."""
         return os.path.dirname(self.argv[0])  # noqa: PTH120 - an empty one stays empty
 
-    def fits(self, reference: Reference) -> bool:
+    def fits(self, reference: ImageReference) -> bool:
         """Whether that is how a container would name it."""
         named = reference.repository == self.name or reference.repository.endswith(f"/{self.name}")
         return named and _is_version(self.version, reference.tag)
@@ -173,7 +173,7 @@ class Images:
 
     def find(self, name: str) -> Image:
         """The image that a container means; raises `ContainerError` with those that are known."""
-        reference = Reference.of(name)
+        reference = ImageReference.of(name)
         found = next((image for image in self if image.fits(reference)), None)
         if found is None:
             known = ", ".join(sorted({image.identity for image in self}))
@@ -294,7 +294,7 @@ def _memcached() -> Image:
     if program:
         root = ("-u", "root") if os.geteuid() == 0 else ()
         return Image(name="memcached", argv=(program,), always=(*always, *root))
-    own = str(Path(__file__).parent / "programs" / "memcached.py")
+    own = str(Path(__file__).parent.parent / "images" / "memcached.py")
     return Image(name="memcached", argv=(sys.executable, "-I", "-S", own), always=always)
 
 

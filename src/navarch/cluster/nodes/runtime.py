@@ -14,7 +14,7 @@ from navarch._base.tasks import unless
 from navarch.cluster.streams import Process, ProcessOptions
 
 
-class Attached:
+class AttachedProcess:
     """See `Process`: the streams of a container whose input stays open for others. Who has no more input has left it."""
 
     def __init__(self, process: Process) -> None:
@@ -87,7 +87,7 @@ class Account(msgspec.Struct, frozen=True):
     groups: tuple[int, ...] = ()
 
 
-class Launch(msgspec.Struct, frozen=True, kw_only=True):
+class ContainerConfig(msgspec.Struct, frozen=True, kw_only=True):
     """All that a container begins with. `id` is of this one start; another start is another container.
 
     `address` is the pod's: what the container binds on all addresses or on localhost is bound there.
@@ -108,7 +108,7 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     address: str = "127.0.0.1"
 
 
-class Started(Protocol):
+class RunningContainer(Protocol):
     """A container that was started."""
 
     @property
@@ -153,7 +153,7 @@ class Runtime(Protocol):
         """Returns when the runtime has died, and every container with it."""
         ...
 
-    async def start(self, launch: Launch) -> Started:
+    async def start(self, launch: ContainerConfig) -> RunningContainer:
         """Starts a container; raises `ContainerError` if its program cannot be run."""
         ...
 

@@ -17,7 +17,7 @@ _LOCK_PORT: Final = 47640
 """Held on the last address of a block for as long as the block is: the kernel gives it back even after kill -9."""
 
 
-class Addresses:
+class AddressPool:
     """The addresses of one network. What was given back is given out again as late as possible."""
 
     def __init__(self, network: str) -> None:
@@ -49,7 +49,7 @@ class Addresses:
             self._returned.append(address)
 
 
-class Block:
+class LoopbackBlock:
     """127.n.0.0/16: the lower half for services, the upper half for pods and nodes.
 
     An address that was given back is given out again as late as possible.

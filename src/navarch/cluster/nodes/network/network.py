@@ -1,4 +1,4 @@
-"""`Network`: addresses of pods, their hosts files, and the proxies of services, kept as the cluster is."""
+"""`ClusterNetwork`: addresses of pods, their hosts files, and the proxies of services, kept as the cluster is."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from typing import Final
 from navarch._base.clock import Clock
 from navarch.cache import Cache, Cached, Change
 from navarch.client import Client
-from navarch.cluster.nodes.network.addresses import Block
-from navarch.cluster.nodes.network.names import Name, hosts_text, names_of
-from navarch.cluster.nodes.network.proxies import Datagrams, Proxies
+from navarch.cluster.nodes.network.addresses import LoopbackBlock
+from navarch.cluster.nodes.network.hosts_file import HostsEntry, hosts_text, names_of
+from navarch.cluster.nodes.network.proxies import TcpProxies, UdpProxies
 from navarch.cluster.nodes.network.routes import Address, host_ports, routes, wants_host_ports
 from navarch.k8s.core.v1 import Node, Pod, Service, ServicePort, ServiceSpec
 from navarch.k8s.discovery.v1 import EndpointSlice
@@ -26,27 +26,27 @@ _API_SERVER: Final = ("default", "kubernetes")
 
 
 @dataclass(slots=True)
-class _Member:
+class _NetworkPod:
     pod: Pod
     address: str
     write_hosts: Callable[[bytes], None]
     text: str = ""
 
 
-class Network:
+class ClusterNetwork:
     """One for all nodes of a cluster: `run` it. Pods `join` and `leave`."""
 
-    def __init__(self, client: Client, block: Block, clock: Clock, rng: random.Random) -> None:
+    def __init__(self, client: Client, block: LoopbackBlock, clock: Clock, rng: random.Random) -> None:
         self.block = block
         self._clock = clock
         self._cache = Cache(client, clock, rng)
         self._services = self._cache.collection(Service)
         self._slices = self._cache.collection(EndpointSlice)
         self._nodes = self._cache.collection(Cached(Node, keep=("status.addresses",)))
-        self._proxies = Proxies(rng)
-        self._datagrams = Datagrams(clock, rng)
-        self._members: dict[str, _Member] = {}
-        self._names: list[Name] = []
+        self._proxies = TcpProxies(rng)
+        self._datagrams = UdpProxies(clock, rng)
+        self._members: dict[str, _NetworkPod] = {}
+        self._names: list[HostsEntry] = []
         self._changed, self._followed = asyncio.Event(), asyncio.Event()
 
     async def run(self) -> None:
@@ -95,7 +95,7 @@ class Network:
         """
         known = self._members.get(pod.metadata.uid)
         if known is None:
-            known = self._members[pod.metadata.uid] = _Member(pod, self.block.address(), write_hosts)
+            known = self._members[pod.metadata.uid] = _NetworkPod(pod, self.block.address(), write_hosts)
             self._note(known)
         self._write(known)
         return known.address
@@ -107,7 +107,7 @@ class Network:
             self.block.give_back(member.address)
             self._note(member)
 
-    def _note(self, member: _Member) -> None:
+    def _note(self, member: _NetworkPod) -> None:
         """Ports on nodes come and go with the pods that want them."""
         if wants_host_ports(member.pod):
             self._changed.set()
@@ -132,7 +132,7 @@ class Network:
         self._datagrams.follow(datagrams)
         await self._proxies.follow(host_ports(pods, nodes) | routes(services, slices, places), _bypassed(services))
 
-    def _write(self, member: _Member) -> None:
+    def _write(self, member: _NetworkPod) -> None:
         text = hosts_text(member.pod, member.address, self._names)
         if text != member.text:
             member.write_hosts(text.encode())
@@ -149,7 +149,7 @@ def _bypassed(services: Iterable[Service]) -> frozenset[Address]:
     )
 
 
-def _addresses(nodes: Iterable[Node], block: Block) -> dict[str, str]:
+def _addresses(nodes: Iterable[Node], block: LoopbackBlock) -> dict[str, str]:
     """The addresses of nodes by name, but for those that are not this cluster's own: others may listen there."""
     found = {
         node.name: known.address

@@ -31,7 +31,7 @@ class _Flow:
     used_at: float
 
 
-class _Listener:
+class _UdpListener:
     """One port of one service."""
 
     def __init__(self, address: Address, clock: Clock, rng: random.Random) -> None:
@@ -112,13 +112,13 @@ def _bound(address: Address) -> socket.socket:
     return found
 
 
-class Datagrams:
+class UdpProxies:
     """Keeps a listener for each UDP port of each service."""
 
     def __init__(self, clock: Clock, rng: random.Random) -> None:
         self._clock = clock
         self._rng = rng
-        self._listeners: dict[Address, _Listener] = {}
+        self._listeners: dict[Address, _UdpListener] = {}
 
     def follow(self, wanted: Mapping[Address, list[Address]]) -> None:
         """Services are as `wanted` says from now on."""
@@ -129,9 +129,9 @@ class Datagrams:
             if listener is not None:
                 listener.pods = pods
 
-    def _listening(self, address: Address) -> _Listener | None:
+    def _listening(self, address: Address) -> _UdpListener | None:
         try:
-            listener = self._listeners[address] = _Listener(address, self._clock, self._rng)
+            listener = self._listeners[address] = _UdpListener(address, self._clock, self._rng)
         except OSError as error:
             _log.warning("service at %s:%d (UDP) cannot be reached: %s", *address, error)
             return None
@@ -142,7 +142,7 @@ class Datagrams:
         self.follow({})
 
 
-class Proxies:
+class TcpProxies:
     """Keeps one listener for each port of each service. Connections that are open outlive changes of the service."""
 
     def __init__(self, rng: random.Random) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from navarch.cluster.nodes.network.names import SERVICE_LABEL
+from navarch.cluster.nodes.network.hosts_file import SERVICE_LABEL
 from navarch.k8s.core.v1 import ContainerPort, Pod, Service, ServicePort
 from navarch.k8s.discovery.v1 import EndpointSlice
 

@@ -10,11 +10,11 @@ from typing import Final, Literal
 from navarch._base.backoff import Delays
 from navarch._base.tasks import unless
 from navarch.cluster.nodes.images import Image
-from navarch.cluster.nodes.pods.checks import ProbeKind, Target, hook_fault, results
-from navarch.cluster.nodes.pods.home import Grace, Home
-from navarch.cluster.nodes.pods.launching import last_words, launch_of
-from navarch.cluster.nodes.pods.records import Record
-from navarch.cluster.nodes.runtime import Exit, Launch, Started
+from navarch.cluster.nodes.pods.container_config import generate_container_config, termination_message
+from navarch.cluster.nodes.pods.container_record import ContainerRecord
+from navarch.cluster.nodes.pods.probes import ProbeKind, ProbeTarget, hook_fault, probe_results
+from navarch.cluster.nodes.pods.sandbox import GracePeriod, PodSandbox
+from navarch.cluster.nodes.runtime import ContainerConfig, Exit, RunningContainer
 from navarch.errors import ContainerError, NavarchError
 from navarch.k8s.core.v1 import Container, Probe
 
@@ -30,36 +30,36 @@ _SIGNALS: Final[dict[str, int]] = {
 _LEAST_AFTER_HOOK: Final = 2.0
 
 
-async def until_pulled(home: Home, record: Record, stop: asyncio.Event) -> Image | None:
+async def until_pulled(sandbox: PodSandbox, record: ContainerRecord, stop: asyncio.Event) -> Image | None:
     """The image of a container, once this machine has it; None if `stop` comes first."""
-    site, delays = home.site, Delays(home.site.delays.pull, home.site.client.rng)
+    deps, delays = sandbox.deps, Delays(sandbox.deps.delays.pull, sandbox.deps.client.rng)
     while not stop.is_set():
         name = record.spec.image or ""
         try:
-            found = site.images.find(name)
+            found = deps.images.find(name)
         except ContainerError as error:
             delay = delays.next_delay()
-            _tell(home, record, name, error)
-            await unless(stop.wait(), site.clock.sleep(min(_SHOWN_SECONDS, delay / 2)))
-            _tell_wait(home, record, name, error)
-            await unless(stop.wait(), site.clock.sleep(delay))
+            _tell(sandbox, record, name, error)
+            await unless(stop.wait(), deps.clock.sleep(min(_SHOWN_SECONDS, delay / 2)))
+            _tell_wait(sandbox, record, name, error)
+            await unless(stop.wait(), deps.clock.sleep(delay))
         else:
             note = f'Container image "{name}" already present on machine and can be accessed by the pod'
-            home.say("Pulled", note, container=record.spec.name)
+            sandbox.say("Pulled", note, container=record.spec.name)
             return found
     return None
 
 
-def _tell_wait(home: Home, record: Record, name: str, error: ContainerError) -> None:
+def _tell_wait(sandbox: PodSandbox, record: ContainerRecord, name: str, error: ContainerError) -> None:
     if record.spec.image_pull_policy != "Never":
-        say = partial(home.say, container=record.spec.name)
+        say = partial(sandbox.say, container=record.spec.name)
         say("BackOff", f'Back-off pulling image "{name}"')
         say("Failed", "Error: ImagePullBackOff", "Warning")
         record.waits("ImagePullBackOff", f'Back-off pulling image "{name}": ErrImagePull: {error}')
 
 
-def _tell(home: Home, record: Record, name: str, error: ContainerError) -> None:
-    say = partial(home.say, container=record.spec.name)
+def _tell(sandbox: PodSandbox, record: ContainerRecord, name: str, error: ContainerError) -> None:
+    say = partial(sandbox.say, container=record.spec.name)
     if record.spec.image_pull_policy == "Never":
         note = f'Container image "{name}" is not present with pull policy of Never'
         say("ErrImageNeverPull", note, "Warning")
@@ -75,16 +75,16 @@ def _tell(home: Home, record: Record, name: str, error: ContainerError) -> None:
 class ContainerLoop:
     """Runs one container until it has ended for good, or is stopped."""
 
-    def __init__(self, home: Home, record: Record, policy: Policy) -> None:
-        self._home = home
-        self._clock = home.site.clock
+    def __init__(self, sandbox: PodSandbox, record: ContainerRecord, policy: Policy) -> None:
+        self._sandbox = sandbox
+        self._clock = sandbox.deps.clock
         self._policy = policy
         self._stopping = asyncio.Event()
-        self._last_grace: Grace | None = None
+        self._last_grace: GracePeriod | None = None
         self._redefined = False
-        self._delays = Delays(home.site.delays.restart, home.site.client.rng)
+        self._delays = Delays(sandbox.deps.delays.restart, sandbox.deps.client.rng)
         self._restarted = False
-        self._running: Started | None = None
+        self._running: RunningContainer | None = None
         self.record = record
         self.began = asyncio.Event()
         """Set when it has started for the first time and its startup probe and hook are content."""
@@ -125,7 +125,7 @@ class ContainerLoop:
         self._redefined = False
         self.record.begins()
         try:
-            started = await self._home.site.runtime.start(launch)
+            started = await self._sandbox.deps.runtime.start(launch)
         except ContainerError as error:
             return self._could_not_start(error)
         self._running = started
@@ -135,12 +135,14 @@ class ContainerLoop:
             self._say("PortsRefused", started.notice, warning=True)
         return await self._attended(started)
 
-    async def _until_launchable(self) -> Launch | None:
-        delays = Delays(self._home.site.delays.mount, self._home.site.client.rng)
-        self.image = await until_pulled(self._home, self.record, self._stopping)
+    async def _until_launchable(self) -> ContainerConfig | None:
+        delays = Delays(self._sandbox.deps.delays.mount, self._sandbox.deps.client.rng)
+        self.image = await until_pulled(self._sandbox, self.record, self._stopping)
         while self.image is not None and not self._stopping.is_set():
             try:
-                launch = await launch_of(self._home, self.record.spec, self.image, self.record.attempt)
+                launch = await generate_container_config(
+                    self._sandbox, self.record.spec, self.image, self.record.attempt
+                )
             except (NavarchError, OSError) as error:
                 self._say("Failed", f"Error: {error}", warning=True)
                 self.record.waits("CreateContainerConfigError", str(error))
@@ -157,27 +159,27 @@ class ContainerLoop:
         self.record.waits("RunContainerError", text)
         return _NOT_STARTED
 
-    async def _attended(self, started: Started) -> Exit:
+    async def _attended(self, started: RunningContainer) -> Exit:
         """Looks after it until it has ended."""
         async with asyncio.TaskGroup() as group:
             work = group.create_task(self._look_after(started), name=f"probes of {self.name}")
             exit_ = await started.wait()
             work.cancel()
         self._running = None
-        words = last_words(self._home, self.record.spec, self.record.restarts, exit_)
+        words = termination_message(self._sandbox, self.record.spec, self.record.restarts, exit_)
         self.record.ended(exit_, self._clock.now(), words)
         return exit_
 
     async def _back_off(self, ran: float) -> None:
         """The first restart comes at once, those after it later and later."""
-        if ran >= self._home.site.delays.forgotten_after:
+        if ran >= self._sandbox.deps.delays.forgotten_after:
             self._delays.reset()
             self._restarted = False
         if not self._restarted or self._redefined:
             self._restarted = True
             return
-        delay, pod = self._delays.next_delay(), self._home.pod
-        where = f"{pod.name}_{pod.namespace}({self._home.uid})"
+        delay, pod = self._delays.next_delay(), self._sandbox.pod
+        where = f"{pod.name}_{pod.namespace}({self._sandbox.uid})"
         self._say("BackOff", f"Back-off restarting failed container {self.name} in pod {where}", warning=True)
         text = f"back-off {_duration(delay)} restarting failed container={self.name} pod={where}"
         self.record.waits("CrashLoopBackOff", text)
@@ -185,7 +187,7 @@ class ContainerLoop:
 
     # While it runs
 
-    async def _look_after(self, started: Started) -> None:
+    async def _look_after(self, started: RunningContainer) -> None:
         if self._stopping.is_set():
             await self._end(started, self._last_grace or self._grace(None))
             return
@@ -207,9 +209,9 @@ class ContainerLoop:
             if spec.readiness_probe is not None:
                 group.create_task(self._watch_readiness(spec.readiness_probe, target))
 
-    async def _has_started(self, probe: Probe, started: Started, target: Target) -> bool:
+    async def _has_started(self, probe: Probe, started: RunningContainer, target: ProbeTarget) -> bool:
         """Whether the startup probe was content in the end; if not, the container is being ended."""
-        async for fault, well in results(probe, target, self._clock):
+        async for fault, well in probe_results(probe, target, self._clock):
             self._tell_fault("Startup", fault)
             if well:
                 return True
@@ -218,15 +220,15 @@ class ContainerLoop:
         await self._restart(started, "startup", probe)
         return False
 
-    async def _watch_liveness(self, probe: Probe, started: Started, target: Target) -> None:
-        async for fault, well in results(probe, target, self._clock):
+    async def _watch_liveness(self, probe: Probe, started: RunningContainer, target: ProbeTarget) -> None:
+        async for fault, well in probe_results(probe, target, self._clock):
             self._tell_fault("Liveness", fault)
             if well is False:
                 await self._restart(started, "liveness", probe)
                 return
 
-    async def _watch_readiness(self, probe: Probe, target: Target) -> None:
-        async for fault, well in results(probe, target, self._clock):
+    async def _watch_readiness(self, probe: Probe, target: ProbeTarget) -> None:
+        async for fault, well in probe_results(probe, target, self._clock):
             self._tell_fault("Readiness", fault)
             if well is not None:
                 self.record.is_ready(ready=well)
@@ -235,18 +237,20 @@ class ContainerLoop:
         if fault is not None:
             self._say("Unhealthy", f"{kind} probe failed: {fault}", warning=True)
 
-    async def _restart(self, started: Started, kind: str, probe: Probe) -> None:
+    async def _restart(self, started: RunningContainer, kind: str, probe: Probe) -> None:
         self._say("Killing", f"Container {self.name} failed {kind} probe, will be restarted")
         await self._end(started, self._grace(probe.termination_grace_period_seconds))
 
-    def _grace(self, seconds: int | None) -> Grace:
+    def _grace(self, seconds: int | None) -> GracePeriod:
         if seconds is None:
-            seconds = self._home.pod.spec.termination_grace_period_seconds
-        return Grace(self._clock, 30 if seconds is None else seconds)
+            seconds = self._sandbox.pod.spec.termination_grace_period_seconds
+        return GracePeriod(self._clock, 30 if seconds is None else seconds)
 
-    def _target(self, started: Started) -> Target:
-        home, on_host = self._home, self._home.pod.spec.host_network is True
-        return Target(home.site.runtime, started.id, self.record.spec, home.place.address, on_host=on_host)
+    def _target(self, started: RunningContainer) -> ProbeTarget:
+        sandbox, on_host = self._sandbox, self._sandbox.pod.spec.host_network is True
+        return ProbeTarget(
+            sandbox.deps.runtime, started.id, self.record.spec, sandbox.placement.address, on_host=on_host
+        )
 
     # Stopping
 
@@ -261,7 +265,7 @@ class ContainerLoop:
         """It is not to be started at all."""
         self._stopping.set()
 
-    async def stop(self, grace: Grace) -> None:
+    async def stop(self, grace: GracePeriod) -> None:
         """Ends it for good, within the grace if it wants to; one that is being started, as soon as it has."""
         self._last_grace = grace
         self._stopping.set()
@@ -277,7 +281,7 @@ class ContainerLoop:
             await self._running.wait()
             self._running = None
 
-    async def _end(self, started: Started, grace: Grace) -> None:
+    async def _end(self, started: RunningContainer, grace: GracePeriod) -> None:
         lifecycle = self.record.spec.lifecycle
         if lifecycle is not None and lifecycle.pre_stop is not None and grace.left > 0:
             hook = hook_fault(lifecycle.pre_stop, self._target(started), self._clock)
@@ -292,7 +296,7 @@ class ContainerLoop:
 
     def _say(self, reason: str, note: str, *, warning: bool = False) -> None:
         try:
-            self._home.say(reason, note, "Warning" if warning else "Normal", container=self.name)
+            self._sandbox.say(reason, note, "Warning" if warning else "Normal", container=self.name)
         except NavarchError:  # a note that no server would take
             return
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from navarch.client import Client
 from navarch.cluster.nodes.pods.status import ephemeral_containers
-from navarch.cluster.nodes.volumes.payloads import Place, field_value, resource_value
+from navarch.cluster.nodes.volumes.projections import PodPlacement, field_value, resource_value
 from navarch.errors import ContainerError, NotFound
 from navarch.k8s.core.v1 import ConfigMap, Container, EnvFromSource, EnvVar, EnvVarSource, Pod, Secret, Service
 
@@ -36,10 +36,10 @@ def expanded(text: str, values: Mapping[str, str]) -> str:
 class Environment:
     """Puts together the environment of one container. Raises `ContainerError` for what it refers to and is not there."""
 
-    def __init__(self, client: Client, pod: Pod, place: Place, services: Sequence[Service]) -> None:
+    def __init__(self, client: Client, pod: Pod, placement: PodPlacement, services: Sequence[Service]) -> None:
         self._client = client
         self._pod = pod
-        self._place = place
+        self._placement = placement
         self._services = services
         known = [*pod.spec.containers, *(pod.spec.init_containers or []), *ephemeral_containers(pod)]
         self._containers = {each.name: each for each in known}
@@ -78,9 +78,9 @@ class Environment:
 
     async def _value(self, source: EnvVarSource, container: Container) -> str | None:
         if source.field_ref is not None:
-            return field_value(self._pod, self._place, source.field_ref.field_path)
+            return field_value(self._pod, self._placement, source.field_ref.field_path)
         if source.resource_field_ref is not None:
-            return resource_value(self._containers, container.name, source.resource_field_ref, self._place)
+            return resource_value(self._containers, container.name, source.resource_field_ref, self._placement)
         reference = source.config_map_key_ref or source.secret_key_ref
         if reference is None:
             raise ContainerError("unsupported source of an environment variable")

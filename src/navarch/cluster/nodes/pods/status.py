@@ -12,8 +12,8 @@ from typing import Any, Final, Literal
 from navarch._base.backoff import Backoff, Delays
 from navarch.api import from_builtins, to_builtins, truncate_to_seconds
 from navarch.client import StrategicPatch
-from navarch.cluster.nodes.pods.home import Home
-from navarch.cluster.nodes.pods.records import Record
+from navarch.cluster.nodes.pods.container_record import ContainerRecord
+from navarch.cluster.nodes.pods.sandbox import PodSandbox
 from navarch.errors import ApiError, Conflict, NavarchError, NotFound, ServerError, TooManyRequests
 from navarch.k8s.core.v1 import Container, ContainerStatus, HostIP, Pod, PodCondition, PodIP, PodStatus
 
@@ -24,11 +24,11 @@ _CLEARED: Final = {"reason": None, "message": None}
 Phase = Literal["Pending", "Running", "Succeeded", "Failed"]
 
 
-class StatusWriter:
+class PodStatusWriter:
     """Writes what `compute` says while `run` runs, each time after `changed`."""
 
-    def __init__(self, home: Home, compute: Callable[[], PodStatus]) -> None:
-        self._home = home
+    def __init__(self, sandbox: PodSandbox, compute: Callable[[], PodStatus]) -> None:
+        self._sandbox = sandbox
         self._compute = compute
         self._dirty = asyncio.Event()
         self._written: dict[str, Any] | None = None
@@ -41,12 +41,12 @@ class StatusWriter:
         """Writes until it is cancelled."""
         while True:
             await self._dirty.wait()
-            await self._home.site.clock.sleep(0)
+            await self._sandbox.deps.clock.sleep(0)
             await self.write()
 
     async def write(self) -> None:
         """Writes the status as it is now, unless it was; tries until the server has taken it or knows no such pod."""
-        delays = Delays(_PAUSE, self._home.site.client.rng)
+        delays = Delays(_PAUSE, self._sandbox.deps.client.rng)
         while True:
             self._dirty.clear()
             try:
@@ -55,9 +55,9 @@ class StatusWriter:
                 return
             except NavarchError as error:
                 if not _may_pass(error):
-                    _log.warning("status of pod %s/%s: %s", self._home.pod.namespace, self._home.pod.name, error)
+                    _log.warning("status of pod %s/%s: %s", self._sandbox.pod.namespace, self._sandbox.pod.name, error)
                     return
-                await self._home.site.clock.sleep(delays.next_delay())
+                await self._sandbox.deps.clock.sleep(delays.next_delay())
             else:
                 return
 
@@ -65,12 +65,14 @@ class StatusWriter:
         status = _wire(self._compute())
         if status == self._written:
             return
-        pod = self._home.pod
+        pod = self._sandbox.pod
         patch = StrategicPatch({"metadata": {"uid": pod.metadata.uid}, "status": status})
-        found = await self._home.site.client.patch(Pod, pod.name, patch, namespace=pod.namespace, subresource="status")
+        found = await self._sandbox.deps.client.patch(
+            Pod, pod.name, patch, namespace=pod.namespace, subresource="status"
+        )
         self._written = status
-        if int(found.metadata.resource_version) > int(self._home.pod.metadata.resource_version):
-            self._home.pod = found
+        if int(found.metadata.resource_version) > int(self._sandbox.pod.metadata.resource_version):
+            self._sandbox.pod = found
 
 
 def _may_pass(error: NavarchError) -> bool:
@@ -88,7 +90,7 @@ def _wire(status: PodStatus) -> dict[str, Any]:
 
 
 @dataclass(slots=True)
-class Situation:
+class PodState:
     """What is known of a pod beside its containers. `reason` is why it failed as a whole; `over` that none restarts."""
 
     start_time: datetime
@@ -114,68 +116,70 @@ def is_sidecar(container: Container) -> bool:
 
 
 def pod_status(
-    pod: Pod, records: Mapping[str, Record], situation: Situation, images: Mapping[str, str], now: datetime
+    pod: Pod, records: Mapping[str, ContainerRecord], state: PodState, images: Mapping[str, str], now: datetime
 ) -> PodStatus:
     """The whole status, but for what the server and others set."""
     init = [records[each.name] for each in pod.spec.init_containers or []]
     main = [records[each.name] for each in pod.spec.containers]
-    phase = phase_of(pod, init, main, situation)
+    phase = phase_of(pod, init, main, state)
     known = {condition.type: condition for condition in pod.status.conditions or []}
-    conditions = _conditions(pod, records, situation, phase, known)
+    conditions = _conditions(pod, records, state, phase, known)
     return PodStatus(
         phase=phase,
-        reason=situation.reason,
-        message=situation.message,
+        reason=state.reason,
+        message=state.message,
         observed_generation=pod.metadata.generation or None,
         conditions=[_dated(condition, known, pod, now) for condition in conditions],
-        host_ip=situation.node_address,
-        host_ips=[HostIP(ip=situation.node_address)],
-        pod_ip=situation.address or None,
-        pod_ips=[PodIP(ip=situation.address)] if situation.address else None,
-        start_time=truncate_to_seconds(situation.start_time),
+        host_ip=state.node_address,
+        host_ips=[HostIP(ip=state.node_address)],
+        pod_ip=state.address or None,
+        pod_ips=[PodIP(ip=state.address)] if state.address else None,
+        start_time=truncate_to_seconds(state.start_time),
         init_container_statuses=[each.status(images.get(each.spec.name, ""), initial=True) for each in init] or None,
         container_statuses=[each.status(images.get(each.spec.name, "")) for each in main],
         ephemeral_container_statuses=_ephemeral_statuses(pod, records, images) or None,
     )
 
 
-def _ephemeral_statuses(pod: Pod, records: Mapping[str, Record], images: Mapping[str, str]) -> list[ContainerStatus]:
+def _ephemeral_statuses(
+    pod: Pod, records: Mapping[str, ContainerRecord], images: Mapping[str, str]
+) -> list[ContainerStatus]:
     names = [each.name for each in pod.spec.ephemeral_containers or [] if each.name in records]
     return [records[name].status(images.get(name, "")) for name in names]
 
 
-def phase_of(pod: Pod, init: Sequence[Record], main: Sequence[Record], situation: Situation) -> Phase:
+def phase_of(pod: Pod, init: Sequence[ContainerRecord], main: Sequence[ContainerRecord], state: PodState) -> Phase:
     """Where the pod is in its life."""
-    if situation.reason is not None:
+    if state.reason is not None:
         return "Failed"
     policy = pod.spec.restart_policy or "Always"
     if policy == "Never" and any(_has_failed(each) for each in init if not is_sidecar(each.spec)):
         return "Failed"
-    if any(not _is_initialized(each) for each in init) and not situation.over:
+    if any(not _is_initialized(each) for each in init) and not state.over:
         return "Pending"
     if any(not _was_there(each) for each in main):
-        return "Failed" if situation.over else "Pending"
+        return "Failed" if state.over else "Pending"
     if any(each.is_running for each in main):
         return "Running"
     succeeded = all(each.terminated is not None and each.terminated.exit_code == 0 for each in main)
-    if not situation.over and (policy == "Always" or any(each.is_running for each in init)):
+    if not state.over and (policy == "Always" or any(each.is_running for each in init)):
         return "Running"
     if succeeded:
         return "Succeeded"
-    return "Failed" if situation.over or policy == "Never" else "Running"
+    return "Failed" if state.over or policy == "Never" else "Running"
 
 
-def _was_there(record: Record) -> bool:
+def _was_there(record: ContainerRecord) -> bool:
     """Whether it runs, or has before."""
     before = record.last_state is not None and record.last_state.terminated is not None
     return record.is_running or record.terminated is not None or before
 
 
-def _has_failed(record: Record) -> bool:
+def _has_failed(record: ContainerRecord) -> bool:
     return record.terminated is not None and record.terminated.exit_code != 0
 
 
-def _is_initialized(record: Record) -> bool:
+def _is_initialized(record: ContainerRecord) -> bool:
     if is_sidecar(record.spec):
         return record.started
     return record.terminated is not None and record.terminated.exit_code == 0
@@ -183,16 +187,16 @@ def _is_initialized(record: Record) -> bool:
 
 def _conditions(
     pod: Pod,
-    records: Mapping[str, Record],
-    situation: Situation,
+    records: Mapping[str, ContainerRecord],
+    state: PodState,
     phase: Phase,
     known: Mapping[str, PodCondition],
 ) -> list[PodCondition]:
     init = [records[each.name] for each in pod.spec.init_containers or []]
     main = [records[each.name] for each in pod.spec.containers]
     found = [
-        _condition("PodReadyToStartContainers", holds=situation.prepared and not situation.over),
-        _initialized(init, phase, situation),
+        _condition("PodReadyToStartContainers", holds=state.prepared and not state.over),
+        _initialized(init, phase, state),
     ]
     containers = _containers_ready([*(each for each in init if is_sidecar(each.spec)), *main], phase)
     ready = _ready(pod, containers, known)
@@ -204,11 +208,11 @@ def _condition(kind: str, *, holds: bool, reason: str | None = None, message: st
     return PodCondition(type=kind, status="True" if holds else "False", reason=reason, message=message)
 
 
-def _initialized(init: Sequence[Record], phase: Phase, situation: Situation) -> PodCondition:
+def _initialized(init: Sequence[ContainerRecord], phase: Phase, state: PodState) -> PodCondition:
     if phase == "Succeeded":
         return _condition("Initialized", holds=True, reason="PodCompleted")
     missing = [each.spec.name for each in init if not _is_initialized(each)]
-    if situation.over and all(each.has_run for each in init if each.spec.name in missing):
+    if state.over and all(each.has_run for each in init if each.spec.name in missing):
         missing = [
             name for name in missing if not any(is_sidecar(each.spec) for each in init if each.spec.name == name)
         ]
@@ -218,7 +222,7 @@ def _initialized(init: Sequence[Record], phase: Phase, situation: Situation) -> 
     return _condition("Initialized", holds=False, reason="ContainersNotInitialized", message=message)
 
 
-def _containers_ready(records: Sequence[Record], phase: Phase) -> PodCondition:
+def _containers_ready(records: Sequence[ContainerRecord], phase: Phase) -> PodCondition:
     if phase == "Succeeded":
         return _condition("ContainersReady", holds=False, reason="PodCompleted")
     if phase == "Failed":

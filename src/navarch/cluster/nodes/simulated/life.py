@@ -10,10 +10,10 @@ from typing import Any, Final, Literal, NamedTuple, Self
 from navarch._base.backoff import Delays
 from navarch._base.clock import Clock
 from navarch.api import format_time, parse_time
-from navarch.cluster.nodes.simulated.seen import SeenPod
+from navarch.cluster.nodes.simulated.pod_view import PodView
 from navarch.cluster.nodes.simulated.stages import Life, Stage
 
-__all__ = ["Containers", "Instant", "PodLife"]
+__all__ = ["Instant", "PodLife", "SimulatedContainers"]
 
 _FORGOTTEN_AFTER: Final = 600.0
 """A container that ran so long counts as one that never failed."""
@@ -33,7 +33,7 @@ class Instant(NamedTuple):
 
 
 @dataclass(slots=True)
-class Containers:
+class SimulatedContainers:
     """How the containers of a pod are; they are all alike. Times are as in JSON."""
 
     state: Literal["waiting", "running", "ended"] = "waiting"
@@ -51,10 +51,10 @@ class Containers:
 class PodLife:
     """One pod on its way through the stages."""
 
-    def __init__(self, pod: SeenPod, life: Life, address: str, now: Instant, rng: random.Random) -> None:
+    def __init__(self, pod: PodView, life: Life, address: str, now: Instant, rng: random.Random) -> None:
         self.pod = pod
         self.address = address
-        self.containers = Containers()
+        self.containers = SimulatedContainers()
         self.failure: Stage | None = None
         """Why the pod failed as a whole, if it did."""
         self.is_over = pod.is_over
@@ -112,7 +112,7 @@ class PodLife:
         """Whether it was to go, and nothing of it runs any more."""
         return self.is_over and self.pod.metadata.deletion_timestamp is not None
 
-    def update(self, pod: SeenPod, moment: float) -> None:
+    def update(self, pod: PodView, moment: float) -> None:
         """The pod is another one now; it may be one that is to go."""
         self.pod = pod
         if pod.metadata.deletion_timestamp is None:

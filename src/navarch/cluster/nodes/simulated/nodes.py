@@ -8,10 +8,10 @@ from dataclasses import replace
 from typing import Final
 
 from navarch.client import Client
-from navarch.cluster.nodes.network.addresses import Addresses
-from navarch.cluster.nodes.registration import Profile
+from navarch.cluster.nodes.network.addresses import AddressPool
+from navarch.cluster.nodes.node_status import Profile
 from navarch.cluster.nodes.simulated.life import Instant
-from navarch.cluster.nodes.simulated.machine import Fault, Machine
+from navarch.cluster.nodes.simulated.node import Fault, SimulatedNode
 from navarch.cluster.nodes.simulated.pods import SimulatedPods
 from navarch.cluster.nodes.simulated.rounds import Rounds
 from navarch.cluster.nodes.simulated.stages import Life
@@ -105,9 +105,9 @@ class SimulatedNodes:
         self._pods.look_at(name)
 
 
-def _machines(names: Sequence[str], profile: Profile | None) -> Iterator[Machine]:
-    like, addresses = profile or Profile(name="", runtime="simulated://1"), Addresses(_NETWORK)
+def _machines(names: Sequence[str], profile: Profile | None) -> Iterator[SimulatedNode]:
+    like, addresses = profile or Profile(name="", runtime="simulated://1"), AddressPool(_NETWORK)
     labels: Mapping[str, str] = {_LABEL: "true", **like.labels}
     capacity = {**_CAPACITY, **like.capacity}
     for name in names:
-        yield Machine(replace(like, name=name, address=addresses.take(), labels=labels, capacity=capacity))
+        yield SimulatedNode(replace(like, name=name, address=addresses.take(), labels=labels, capacity=capacity))

@@ -12,11 +12,11 @@ import msgspec
 from navarch.api import format_time
 from navarch.cache import Cache, Cached, Change, Collection
 from navarch.client import Client, Preconditions, StrategicPatch
-from navarch.cluster.nodes.network.addresses import Addresses
+from navarch.cluster.nodes.network.addresses import AddressPool
 from navarch.cluster.nodes.simulated.life import Instant, PodLife
-from navarch.cluster.nodes.simulated.machine import Machine
+from navarch.cluster.nodes.simulated.node import SimulatedNode
+from navarch.cluster.nodes.simulated.pod_view import PodView, decode_pod
 from navarch.cluster.nodes.simulated.rounds import Rounds
-from navarch.cluster.nodes.simulated.seen import SeenPod, seen
 from navarch.cluster.nodes.simulated.stages import Life, life_of
 from navarch.cluster.nodes.simulated.status import pod_status, without_nulls
 from navarch.errors import Conflict, NotFound
@@ -27,7 +27,7 @@ _NETWORK: Final = "10.64.0.0/10"
 _WORKERS: Final = 16
 
 
-class _Written:
+class _WrittenStatus:
     """The answer to a write of a pod: that it was written is all that is of interest."""
 
     __kind__ = Pod.__kind__
@@ -40,11 +40,11 @@ class _Written:
 class SimulatedPods:
     """Lets the pods of these machines live."""
 
-    def __init__(self, client: Client, machine: Callable[[str], Machine | None], lives: Sequence[Life]) -> None:
+    def __init__(self, client: Client, machine: Callable[[str], SimulatedNode | None], lives: Sequence[Life]) -> None:
         self._client = client
         self._machine = machine
         self._choices = lives
-        self._addresses = Addresses(_NETWORK)
+        self._addresses = AddressPool(_NETWORK)
         self._cache = Cache(client, client.clock, client.rng)
         self._pods: Collection[Pod] = self._cache.collection(Cached(Pod, fields="spec.nodeName!="))
         self._lives: dict[str, PodLife] = {}
@@ -77,14 +77,14 @@ class SimulatedPods:
             self._forget(change.newest.uid)
             return
         try:
-            pod = seen(change.new.data)
+            pod = decode_pod(change.new.data)
         except msgspec.DecodeError as error:
             _log.warning("pod %s is not looked at: %s", change.newest.key, error)
             return
         if (machine := self._machine(pod.spec.node_name)) is not None:
             self._update(pod, machine)
 
-    def _update(self, pod: SeenPod, machine: Machine) -> None:
+    def _update(self, pod: PodView, machine: SimulatedNode) -> None:
         """Own writes come back, and ask for nothing."""
         uid = pod.metadata.uid
         life = self._lives.get(uid)
@@ -96,13 +96,13 @@ class SimulatedPods:
         life.update(pod, self._client.clock.monotonic())
         self._rounds.add(uid)
 
-    def _begun(self, pod: SeenPod, machine: Machine) -> PodLife:
+    def _begun(self, pod: PodView, machine: SimulatedNode) -> PodLife:
         metadata = pod.metadata
         life = life_of(metadata.annotations, metadata.labels, machine.name, self._choices)
         address = machine.address if pod.spec.host_network else self._address(pod)
         return PodLife(pod, life, address, Instant.of(self._client.clock), self._client.rng)
 
-    def _address(self, pod: SeenPod) -> str:
+    def _address(self, pod: PodView) -> str:
         known = pod.status.pod_ip
         return self._addresses.keep(known) if known else self._addresses.take()
 
@@ -128,7 +128,7 @@ class SimulatedPods:
             await self._remove(life)
         return None if life.due is None else max(life.due - self._client.clock.monotonic(), 0.0)
 
-    async def _write(self, life: PodLife, machine: Machine) -> None:
+    async def _write(self, life: PodLife, machine: SimulatedNode) -> None:
         """What is over was told before."""
         if life.pod.is_over:
             return
@@ -163,4 +163,4 @@ class SimulatedPods:
             return
 
 
-_written: Any = _Written
+_written: Any = _WrittenStatus

@@ -13,9 +13,9 @@ from typing import Final
 from navarch._base.clock import Clock
 from navarch._base.tasks import uninterrupted, within
 from navarch.client import Client
-from navarch.cluster.nodes.volumes.payload import PodFolder, check_depth, write_payload
-from navarch.cluster.nodes.volumes.payloads import Files, Payloads, Place
-from navarch.cluster.nodes.warden.program.root import Root
+from navarch.cluster.nodes.shim.program.root import Root
+from navarch.cluster.nodes.volumes.atomic_writer import PodFolder, check_depth, write_payload
+from navarch.cluster.nodes.volumes.projections import Files, PodPlacement, VolumeProjections
 from navarch.errors import ContainerError, NavarchError, NotFound
 from navarch.k8s.core.v1 import HostPathVolumeSource, PersistentVolume, PersistentVolumeClaim, Pod, Volume
 
@@ -40,11 +40,11 @@ class Volumes:
     that nothing is written after the pod's end.
     """
 
-    def __init__(self, client: Client, place: Place, folder: PodFolder, clock: Clock) -> None:
+    def __init__(self, client: Client, placement: PodPlacement, folder: PodFolder, clock: Clock) -> None:
         self._client = client
         self._folder = folder
         self._clock = clock
-        self._payloads = Payloads(client, place, clock)
+        self._projections = VolumeProjections(client, placement, clock)
         self._paths: dict[str, Path] = {}
         self._read_only: set[str] = set()
         self._changed = asyncio.Event()
@@ -95,7 +95,7 @@ class Volumes:
                 _log.info("files of pod %s/%s stay as they are: %s", pod().namespace, pod().name, error)
 
     async def _until_due(self) -> None:
-        renewal = self._payloads.seconds_until_renewal()
+        renewal = self._projections.seconds_until_renewal()
         try:
             seconds = _SAFE_SECONDS if renewal is None else min(renewal, _SAFE_SECONDS)
             await within(self._clock, seconds, _waited(self._changed))
@@ -106,12 +106,12 @@ class Volumes:
     async def _refresh(self, pod: Pod) -> None:
         for volume in pod.spec.volumes or []:
             if _has_files(volume):
-                await self._write(volume, await self._payloads.files(pod, volume))
+                await self._write(volume, await self._projections.files(pod, volume))
 
     async def _made(self, pod: Pod, volume: Volume) -> Path:
         own = self._folder.path / _place(volume)
         if _has_files(volume):
-            await self._write(volume, await self._payloads.files(pod, volume))
+            await self._write(volume, await self._projections.files(pod, volume))
             return own
         if volume.empty_dir is not None:
             with self._folder.open(_place(volume), create=0o777):

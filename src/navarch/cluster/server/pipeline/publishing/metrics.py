@@ -11,7 +11,7 @@ from navarch.cluster.server.objects.types import Catalog, ResourceType
 from navarch.cluster.server.wire.request import ApiRequest, Reply, RequestInfo
 from navarch.cluster.storage import Storage
 from navarch.observe.exposition import Metrics
-from navarch.observe.families import Buckets, Family, Histogram, Part, Sample
+from navarch.observe.families import Buckets, Histogram, MetricFamily, MetricSource, Sample
 
 __all__ = ["RequestCounts", "metrics_page"]
 
@@ -39,34 +39,34 @@ class _Labels(NamedTuple):
 
 
 _WITHOUT_DRY_RUN: Final = tuple(name for name in _Labels._fields if name != "dry_run")
-_REQUESTS: Final = Family(
+_REQUESTS: Final = MetricFamily(
     "counter",
     "apiserver_request_total",
     "Counter of apiserver requests broken out for each verb, dry run value, group, version, resource, scope, component, "
     "and HTTP response code.",
     ("code", *_Labels._fields),
 )
-_DURATION: Final = Family(
+_DURATION: Final = MetricFamily(
     "histogram",
     "apiserver_request_duration_seconds",
     "Response latency distribution in seconds for each verb, dry run value, group, version, resource, subresource, scope "
     "and component.",
     _Labels._fields,
 )
-_LONG: Final = Family(
+_LONG: Final = MetricFamily(
     "gauge",
     "apiserver_longrunning_requests",
     "Gauge of all active long-running apiserver requests broken out by verb, group, version, resource, scope and "
     "component.",
     _WITHOUT_DRY_RUN,
 )
-_OBJECTS: Final = Family(
+_OBJECTS: Final = MetricFamily(
     "gauge",
     "apiserver_resource_objects",
     "Number of stored objects at the time of last check split by kind.",
     ("group", "resource"),
 )
-_OLD_OBJECTS: Final = Family(
+_OLD_OBJECTS: Final = MetricFamily(
     "gauge",
     "apiserver_storage_objects",
     "Number of stored objects at the time of last check split by kind.",
@@ -179,7 +179,7 @@ class _StoredObjects:
 
 
 async def metrics_page(
-    request: ApiRequest, requests: RequestCounts, tasks: Part, catalog: Catalog, storage: Storage
+    request: ApiRequest, requests: RequestCounts, tasks: MetricSource, catalog: Catalog, storage: Storage
 ) -> Reply:
     """Everything as Prometheus reads it, with the figures of the process."""
     stored = {resource.storage_prefix: resource for resource in catalog if "list" in resource.verbs}

@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from navarch._base.supervisor import TaskStatus
-from navarch.observe.families import Family, Sample
+from navarch.observe.families import MetricFamily, Sample
 
 __all__ = ["TaskMetrics"]
 
-_RESTARTS: Final = Family(
+_RESTARTS: Final = MetricFamily(
     "counter", "navarch_task_restarts_total", "How often a background task was restarted after a failure.", ("task",)
 )
-_HEALTHY: Final = Family("gauge", "navarch_task_healthy", "Whether a background task works: 1, or 0.", ("task",))
-_DROPPED: Final = Family(
+_HEALTHY: Final = MetricFamily("gauge", "navarch_task_healthy", "Whether a background task works: 1, or 0.", ("task",))
+_DROPPED: Final = MetricFamily(
     "counter",
     "apiserver_audit_error_total",
     "Records of the audit log that were dropped, since they could not be written.",

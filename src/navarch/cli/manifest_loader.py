@@ -1,0 +1,155 @@
+"""Applying many manifests in an order that works."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Final, Literal
+
+import msgspec
+
+from navarch._base.clock import Clock
+from navarch.api import Dynamic
+from navarch.cli.manifests import ManifestDocument
+from navarch.client import Client
+from navarch.errors import ConfigError, Forbidden, NavarchError, NotFound
+
+__all__ = ["LoadResult", "load", "row"]
+
+_FIRST: Final = (
+    "Namespace",
+    "CustomResourceDefinition",
+    "PriorityClass",
+    "StorageClass",
+    "RuntimeClass",
+    "IngressClass",
+)
+_EARLY: Final = (
+    "ServiceAccount",
+    "ClusterRole",
+    "ClusterRoleBinding",
+    "Role",
+    "RoleBinding",
+    "ResourceQuota",
+    "LimitRange",
+    "Secret",
+    "ConfigMap",
+    "PersistentVolume",
+    "PersistentVolumeClaim",
+    "Service",
+)
+_LAST: Final = ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration")
+_SERVERS_OWN: Final = frozenset({"resourceVersion", "managedFields"})
+_ACCOUNT_SECONDS: Final = 10.0
+_PAUSE_SECONDS: Final = 0.1
+
+Result = Literal["created", "configured", "unchanged", "failed"]
+
+
+class LoadResult(msgspec.Struct, frozen=True):
+    """What became of one document."""
+
+    kind: str
+    namespace: str
+    name: str
+    result: Result
+    file: str
+    line: int
+    error: str = ""
+
+
+async def load(
+    client: Client,
+    found: Iterable[ManifestDocument],
+    *,
+    force: bool = False,
+    say: Callable[[str], None] = lambda _: None,
+) -> list[LoadResult]:
+    """Applies each document, what others need first; one that fails does not hold up the others.
+
+    `force` takes over fields that others have set. `say` is told what is being done.
+    """
+    loader = _Loader(client.using(manager="navarch-load"), force=force)
+    done = []
+    for document in sorted(found, key=_rank):
+        say(_title(document))
+        done.append(await loader.load(document))
+    return done
+
+
+def _rank(document: ManifestDocument) -> int:
+    """Those that are equal stay in the order in which they were given."""
+    order = (*_FIRST, *_EARLY, "", *_LAST)
+    kind = document.object.kind if document.object is not None else ""
+    return order.index(kind if kind in order else "")
+
+
+def _title(document: ManifestDocument) -> str:
+    return f"{document.object.kind} {document.object.name}" if document.object is not None else document.file
+
+
+class _Loader:
+    def __init__(self, client: Client, *, force: bool) -> None:
+        self._client = client
+        self._clock: Clock = client.clock
+        self._force = force
+
+    async def load(self, document: ManifestDocument) -> LoadResult:
+        target = document.object
+        if target is None:
+            return _loaded(document, "", "failed", document.fault)
+        try:
+            namespace, result = await self._applied(target)
+        except NavarchError as error:
+            return _loaded(document, target.namespace, "failed", str(error))
+        return _loaded(document, namespace, result)
+
+    async def _applied(self, target: Dynamic) -> tuple[str, Result]:
+        if not target.name:
+            raise ConfigError("expected an object with a name: what has only a generateName cannot be applied")
+        before = await self._state(target)
+        if target.kind == "CustomResourceDefinition":
+            await self._client.install(target)
+            applied: Any = target
+        else:
+            applied = await self._tried(target)
+        if before is None:
+            return applied.namespace, "created"
+        return applied.namespace, "unchanged" if await self._state(target) == before else "configured"
+
+    async def _state(self, target: Dynamic) -> dict[str, Any] | None:
+        """What somebody may have asked for: controllers may write the status meanwhile, and so the version changes."""
+        kind = await self._client.discovery.kind_of(target)
+        try:
+            found = await self._client.get(kind, target.name, namespace=target.namespace or None)
+        except NotFound:
+            return None
+        metadata = {name: value for name, value in found.metadata.items() if name not in _SERVERS_OWN}
+        return {**found, "metadata": metadata, "status": None}
+
+    async def _tried(self, target: Dynamic) -> Dynamic:
+        """A pod in a namespace that was made a moment ago is refused until that has its ServiceAccount."""
+        limit = self._clock.monotonic() + _ACCOUNT_SECONDS
+        while True:
+            try:
+                return await self._client.apply(target, force=self._force)
+            except Forbidden as error:
+                awaited = "error looking up service account" in error.message and self._clock.monotonic() < limit
+                if not awaited:
+                    raise
+            await self._clock.sleep(_PAUSE_SECONDS)
+
+
+def _loaded(document: ManifestDocument, namespace: str, result: Result, error: str = "") -> LoadResult:
+    kind, name = (document.object.kind, document.object.name) if document.object is not None else ("", "")
+    return LoadResult(kind, namespace, name, result, document.file, document.line, error)
+
+
+def row(loaded: LoadResult) -> dict[str, str]:
+    """What is shown of it in a table."""
+    return {
+        "kind": loaded.kind,
+        "namespace": loaded.namespace,
+        "name": loaded.name,
+        "result": loaded.result,
+        "from": f"{loaded.file}:{loaded.line}",
+    }

@@ -1,0 +1,157 @@
+"""What is known of each container of a pod, as its status tells it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+
+from navarch.api import truncate_to_seconds
+from navarch.cluster.nodes.runtime import Exit
+from navarch.k8s.core.v1 import (
+    Container,
+    ContainerState,
+    ContainerStateRunning,
+    ContainerStateTerminated,
+    ContainerStateWaiting,
+    ContainerStatus,
+    ResourceRequirements,
+    VolumeMount,
+    VolumeMountStatus,
+)
+
+__all__ = ["LOST", "ContainerRecord"]
+
+LOST = "ContainerStatusUnknown"
+_SCHEME = "navarch://"
+
+
+class ContainerRecord:
+    """One container: where it is in its life. Each change is told to whoever writes the status."""
+
+    def __init__(self, spec: Container, known: ContainerStatus | None, changed: Callable[[], None], waits: str) -> None:
+        self.spec = spec
+        self._changed = changed
+        self.state = ContainerState(waiting=ContainerStateWaiting(reason=waits))
+        self.last_state: ContainerState | None = None
+        self.restarts = 0
+        self.has_run = False
+        self.ready = False
+        self.started = False
+        self.container_id: str | None = None
+        if known is not None:
+            self._go_on_from(known)
+
+    def _go_on_from(self, known: ContainerStatus) -> None:
+        """What ran when the node was last here is gone; nobody saw how it ended."""
+        self.restarts, self.last_state, self.container_id = known.restart_count, known.last_state, known.container_id
+        state = known.state or ContainerState()
+        if state.running is not None:
+            state = ContainerState(
+                terminated=ContainerStateTerminated(
+                    exit_code=137,
+                    reason=LOST,
+                    message="The container could not be located when the pod was terminated",
+                    container_id=known.container_id,
+                    started_at=state.running.started_at,
+                )
+            )
+        if state.terminated is not None:
+            self.state, self.has_run = state, True
+        elif self.last_state is not None and self.last_state.terminated is not None:
+            self.has_run = True
+
+    @property
+    def terminated(self) -> ContainerStateTerminated | None:
+        """How it ended, if it has."""
+        return self.state.terminated
+
+    @property
+    def is_running(self) -> bool:
+        """Whether its program runs."""
+        return self.state.running is not None
+
+    @property
+    def attempt(self) -> int:
+        """The number of the next start, counted from 0."""
+        return self.restarts + 1 if self.has_run else self.restarts
+
+    def waits(self, reason: str, message: str | None = None) -> None:
+        """It does not run, because."""
+        if self.state.terminated is not None:
+            self.last_state = self.state
+        self.state = ContainerState(waiting=ContainerStateWaiting(reason=reason, message=message))
+        self.ready = self.started = False
+        self._changed()
+
+    def begins(self) -> int:
+        """It is to be started: the number of this start."""
+        self.restarts, self.has_run = self.attempt, True
+        if self.state.terminated is not None:
+            self.last_state = self.state
+        return self.restarts
+
+    def runs(self, container: str, now: datetime) -> None:
+        """Its program runs."""
+        self.container_id = f"{_SCHEME}{container}"
+        self.state = ContainerState(running=ContainerStateRunning(started_at=truncate_to_seconds(now)))
+        hooked = self.spec.lifecycle is not None and self.spec.lifecycle.post_start is not None
+        self.started = self.spec.startup_probe is None and not hooked
+        self.ready = self.started and self.spec.readiness_probe is None
+        self._changed()
+
+    def ended(self, exit_: Exit, now: datetime, message: str | None, *, reason: str | None = None) -> None:
+        """Its program has ended."""
+        began = self.state.running.started_at if self.state.running is not None else truncate_to_seconds(now)
+        self.state = ContainerState(
+            terminated=ContainerStateTerminated(
+                exit_code=exit_.code,
+                reason=reason or ("Completed" if exit_.code == 0 else "Error"),
+                message=message or None,
+                container_id=self.container_id,
+                started_at=began,
+                finished_at=truncate_to_seconds(now),
+            )
+        )
+        self.ready = self.started = False
+        self._changed()
+
+    def is_ready(self, *, ready: bool) -> None:
+        """What its readiness probe says."""
+        if self.ready != ready:
+            self.ready = ready
+            self._changed()
+
+    def has_started(self) -> None:
+        """Its startup probe is content, or it has none."""
+        if not self.started:
+            self.started = True
+            self.ready = self.spec.readiness_probe is None
+            self._changed()
+
+    def status(self, image_id: str, *, initial: bool = False) -> ContainerStatus:
+        """As the pod's status shows it. An `initial` container is ready when it has done its work."""
+        done = initial and self.terminated is not None and self.terminated.exit_code == 0
+        mounts = [_mount_status(mount) for mount in self.spec.volume_mounts or []]
+        return ContainerStatus(
+            name=self.spec.name,
+            image=self.spec.image or "",
+            image_id=image_id,
+            container_id=self.container_id,
+            ready=self.ready or done,
+            restart_count=self.restarts,
+            started=self.started,
+            state=self.state,
+            last_state=self.last_state or ContainerState(),
+            volume_mounts=mounts or None,
+            resources=self.spec.resources or ResourceRequirements(),
+        )
+
+
+def _mount_status(mount: VolumeMount) -> VolumeMountStatus:
+    fixed = mount.read_only is True
+    return VolumeMountStatus(
+        name=mount.name,
+        mount_path=mount.mount_path,
+        read_only=fixed or None,
+        recursive_read_only="Disabled" if fixed else None,
+    )
