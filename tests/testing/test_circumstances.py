@@ -38,7 +38,7 @@ async def test_operator_with_its_own_rights_does_its_work(cluster: Cluster) -> N
     client = await cluster.client_for(memcached_operator)
     async with cluster.run(memcached_operator, client=client):
         await cluster.apply(Memcached(name="cache", spec=MemcachedSpec(size=2)))
-        await cluster.eventually(lambda: cluster.get(Memcached, "cache"), lambda it: len(it.status.nodes) == 2)
+        await cluster.until(Memcached, "cache", lambda it: len(it.status.nodes) == 2)
     account = "system:serviceaccount:default:memcached-operator"
     assert cluster.audit.records(user=account, verb="patch", resource="deployments")
 
@@ -72,7 +72,7 @@ async def test_requests_fail_as_the_test_says(cluster: Cluster) -> None:
 
     async with cluster.run(memcached_operator, client=faulty(cluster.client, fault)):
         await cluster.apply(Memcached(name="cache"))
-        await cluster.eventually(lambda: cluster.get(Deployment, "cache"), lambda it: it.spec.replicas == 1)
+        await cluster.until(Deployment, "cache", lambda it: it.spec.replicas == 1)
     assert not left
 
 
@@ -133,20 +133,18 @@ async def test_pods_with_claims_are_ready_on_simulated_nodes(cluster: Cluster) -
         volume_claim_templates=[PersistentVolumeClaim(name="data", spec=claim)],
     )
     await cluster.create(StatefulSet(name="store", spec=spec))
-    await cluster.eventually(lambda: cluster.get(StatefulSet, "store"), lambda it: it.status.ready_replicas == 3)
+    await cluster.until(StatefulSet, "store", lambda it: it.status.ready_replicas == 3)
     before = await cluster.get(Pod, "store-1")
     await cluster.delete(Pod, "store-1")
     again = lambda it: it.metadata.uid != before.metadata.uid and it.spec.node_name  # noqa: E731 - it is shown
-    assert (
-        await cluster.eventually(lambda: cluster.get(Pod, "store-1"), again)
-    ).spec.node_name == before.spec.node_name
+    assert (await cluster.until(Pod, "store-1", again)).spec.node_name == before.spec.node_name
 
 
 @pytest.mark.cluster(nodes=1)
 async def test_node_is_switched_off_by_an_annotation(cluster: Cluster) -> None:
     """Its programs end at once; time cannot be made to pass faster for them."""
     await cluster.create(Pod(name="a", spec=PodSpec(containers=[Container(name="main", image="memcached")])))
-    pod = await cluster.eventually(lambda: cluster.get(Pod, "a"), lambda it: it.status.phase == "Running")
+    pod = await cluster.until(Pod, "a", lambda it: it.status.phase == "Running")
     await cluster.eventually(lambda: _answers(pod), bool)
     off = MergePatch({"metadata": {"annotations": {"navarch.dev/power": "off"}}})
     await cluster.client.patch(Node, pod.spec.node_name or "", off)

@@ -38,9 +38,9 @@ async def test_every_timer_of_a_day_comes_at_its_time(cluster: Cluster) -> None:
     async with cluster.run(daily):
         await cluster.create(CronJob(name="often", spec=spec))
         await cluster.create(ConfigMap(name="clock"))
-        await cluster.eventually(lambda: cluster.get(ConfigMap, "clock"), lambda _: times)
+        await cluster.until(ConfigMap, "clock", lambda _: times)
         await cluster.pass_time(DAY)
-        await cluster.eventually(lambda: cluster.get(ConfigMap, "clock"), lambda _: len(times) == 25)
+        await cluster.until(ConfigMap, "clock", lambda _: len(times) == 25)
         jobs = await cluster.eventually(lambda: cluster.list(Job), lambda found: len(found) == 4)
         lease = await cluster.get(Lease, "daily")
         ready = await cluster.list(Node)
@@ -70,7 +70,7 @@ async def test_idle_heartbeats_are_left_out_of_a_long_time(cluster: Cluster, mon
     async def reconcile(found: ConfigMap, ctx: Context) -> None: ...
 
     async with cluster.run(idle):
-        await cluster.eventually(lambda: cluster.get(Lease, "idle"), bool)
+        await cluster.until(Lease, "idle", bool)
         await cluster.pass_time(120)
         two_minutes, moves = moves, 0
         await cluster.pass_time(DAY)

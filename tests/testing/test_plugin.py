@@ -17,7 +17,7 @@ from navarch._base.clock import ManualClock
 from navarch.client import Client
 from navarch.errors import DefinitionError, Forbidden, Invalid, NotFound
 from navarch.k8s.apps.v1 import Deployment
-from navarch.k8s.core.v1 import ConfigMap, Pod
+from navarch.k8s.core.v1 import ConfigMap, Namespace, Pod
 from navarch.testing import Cluster
 
 pytest_plugins = ["pytester"]
@@ -29,7 +29,7 @@ async def test_scales_to_the_size_asked_for(cluster: Cluster) -> None:
     """The operator of the design, and its test, as they stand there."""
     async with cluster.run(operator):
         await cluster.apply(Memcached(name="cache", spec=MemcachedSpec(size=3)))
-        await cluster.eventually(lambda: cluster.get(Memcached, "cache"), lambda m: len(m.status.nodes) == 3)
+        await cluster.until(Memcached, "cache", lambda m: len(m.status.nodes) == 3)
 
 
 @pytest.mark.cluster(nodes=1)
@@ -38,7 +38,7 @@ async def test_cluster_with_a_node_runs_pods_as_processes(cluster: Cluster) -> N
     async with cluster.run(operator):
         await cluster.apply(Memcached(name="cache"))
         ready = lambda found: found.status.ready_replicas == 1  # noqa: E731 - it is shown if it does not come true
-        await cluster.eventually(lambda: cluster.get(Deployment, "cache"), ready, timeout=60)
+        await cluster.until(Deployment, "cache", ready, timeout=60)
         (pod,) = await cluster.list(Pod)
         reader, writer = await asyncio.open_connection(pod.status.pod_ip, 11211)
         writer.write(b"version\r\n")
@@ -51,7 +51,7 @@ async def test_cluster_without_controllers_is_an_api_server(cluster: Cluster) ->
     """Nobody acts on what is stored."""
     async with cluster.run(operator):
         await cluster.apply(Memcached(name="cache"))
-        await cluster.eventually(lambda: cluster.get(Deployment, "cache"), lambda it: it.spec.replicas == 1)
+        await cluster.until(Deployment, "cache", lambda it: it.spec.replicas == 1)
         assert cluster.audit.records(user="system:kube-controller-manager") == []
 
 
@@ -59,7 +59,7 @@ async def test_object_goes_when_it_is_deleted(cluster: Cluster) -> None:
     """The operator's cleanup is carried out, and its finalizer goes."""
     async with cluster.run(operator):
         await cluster.apply(Memcached(name="cache"))
-        await cluster.eventually(lambda: cluster.get(Memcached, "cache"), lambda it: it.metadata.finalizers)
+        await cluster.until(Memcached, "cache", lambda it: it.metadata.finalizers)
         await cluster.delete(Memcached, "cache")
         await cluster.eventually(lambda: _names(cluster), lambda names: not names)
 
@@ -115,13 +115,17 @@ async def test_eventually_shows_the_status_of_an_object_that_is_long(cluster: Cl
 
 
 async def _complaint(cluster: Cluster, read: Callable[[], Awaitable[T]], holds: Callable[[T], Any]) -> str:
-    """What is said of a wait that is over after its first look, however long that took: its time passes by hand."""
+    return await _failure(cluster, lambda hasty: hasty.eventually(read, holds))
+
+
+async def _failure(cluster: Cluster, wait: Callable[[Cluster], Awaitable[Any]]) -> str:
+    """Returns the message of a wait that times out after its first read, however long that took: its clock is moved."""
     clock = ManualClock()
     client = Client(cluster.client._caller.transport, cluster.client.options, clock=clock)
 
     async def given_up() -> str:
         with pytest.raises(AssertionError) as failed:
-            await Cluster(client, cluster._engine).eventually(read, holds)
+            await wait(Cluster(client, cluster._engine))
         return str(failed.value)
 
     async with asyncio.timeout(60), asyncio.TaskGroup() as group:
@@ -139,9 +143,41 @@ async def test_eventually_looks_again_when_something_is_written(cluster: Cluster
         await cluster.apply(ConfigMap(name="a", data={"k": "2"}), force=True)
 
     async with asyncio.TaskGroup() as group:
-        waiting = group.create_task(cluster.eventually(lambda: cluster.get(ConfigMap, "a"), _is_two, timeout=60))
+        waiting = group.create_task(cluster.until(ConfigMap, "a", _is_two, timeout=60))
         group.create_task(write())
     assert waiting.result().name == "a"
+
+
+async def test_until_returns_the_object_for_which_the_condition_holds(cluster: Cluster) -> None:
+    """An object that does not exist yet, or lacks the field, is waited for."""
+
+    async def write() -> None:
+        await cluster.create(ConfigMap(name="a"))
+        await cluster.apply(ConfigMap(name="a", data={"k": "2"}), force=True)
+
+    async with asyncio.TaskGroup() as group:
+        waiting = group.create_task(cluster.until(ConfigMap, "a", lambda it: it.data["k"] == "2", timeout=60))
+        group.create_task(write())
+    assert waiting.result().data == {"k": "2"}
+
+
+async def test_until_names_the_object_and_shows_it_as_it_was_last(cluster: Cluster) -> None:
+    """A time-out says which object was awaited, in which namespace, for what, and how it looked last."""
+    await cluster.create(Namespace(name="team"))
+    await cluster.create(ConfigMap(name="a", namespace="team", data={"k": "1"}))
+    said = await _failure(
+        cluster, lambda hasty: hasty.until(ConfigMap, "a", lambda it: it.data == {"k": "2"}, namespace="team")
+    )
+    awaited = r"""expected ConfigMap team/a to fulfil `.*it\.data == \{"k": "2"\}.*` within 30 s"""
+    assert re.search(awaited + r", got at last ConfigMap\(.*'k': '1'", said)
+
+
+async def test_until_says_that_an_object_never_existed(cluster: Cluster) -> None:
+    """The default namespace is named; an object of the whole cluster has none."""
+    said = await _failure(cluster, lambda hasty: hasty.until(ConfigMap, "a", bool))
+    assert re.fullmatch(r'expected ConfigMap default/a to fulfil .* within 30 s, got at last .*"a" not found.*', said)
+    said = await _failure(cluster, lambda hasty: hasty.until(Namespace, "team", bool))
+    assert said.startswith("expected Namespace team to fulfil ")
 
 
 async def test_others_have_clients_too(cluster: Cluster) -> None:

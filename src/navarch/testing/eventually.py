@@ -1,4 +1,4 @@
-"""Eventually for something to come true, and saying what was there instead."""
+"""`Eventually`: waits until a condition holds, or fails with what was awaited and what was there last."""
 
 from __future__ import annotations
 
@@ -11,59 +11,56 @@ from navarch._base.tasks import within
 from navarch.api import Object
 from navarch.errors import NotFound
 
-__all__ = ["Eventually", "RevisionSource"]
-
 T = TypeVar("T")
 
 _LOOK_SECONDS: Final = 0.25
-"""What does not depend on the cluster alone is looked at so often, even if nothing is written."""
+"""The pause between two reads when nothing is written: a condition may depend on more than the cluster."""
 _LONGEST_SHOWN: Final = 3000
 _BEGINNING_SHOWN: Final = 500
-"""Of what is longer. The rest is its end: there an object has its status."""
+"""The head of a longer text that a message shows; its tail follows, which has the status of an object."""
 
 
 class RevisionSource(Protocol):
-    """Where it is known when something was written."""
+    """Reports writes to the store."""
 
     async def revision(self) -> int:
-        """How far the store has got."""
+        """Returns the store's current revision."""
         ...
 
     async def changed_since(self, revision: int) -> int:
-        """Returns how far the store has got once something was written after `revision`."""
+        """Waits for a write after `revision`, and returns the store's revision then."""
         ...
 
 
 class Eventually(Generic[T]):
-    """One wait for one condition."""
+    """One wait for one condition; `awaited` names it in the message of a time-out."""
 
     def __init__(
         self,
-        changes: RevisionSource,
+        source: RevisionSource,
         clock: Clock,
         read: Callable[[], Awaitable[T]],
         holds: Callable[[T], Any],
-        what: str,
+        awaited: str,
     ) -> None:
-        self._changes = changes
+        self._source = source
         self._clock = clock
         self._read = read
         self._holds = holds
-        self._what = what
-        self._last = "nothing yet"
+        self._awaited = awaited
+        self._last = "nothing: no read has ended"
 
-    async def until_it_holds(self, seconds: float) -> T:
-        """The value that holds; raises `AssertionError` if that takes longer than so many seconds."""
+    async def wait(self, seconds: float) -> T:
+        """Returns the value for which the condition holds; raises `AssertionError` after so many seconds."""
         __tracebackhide__ = True  # the test's own line is what pytest shows
         try:
-            return await within(self._clock, seconds, self._looked_again_and_again())
+            return await within(self._clock, seconds, self._poll())
         except TimeoutError:
-            what = self._what or _text_of(self._holds)
-            raise AssertionError(f"expected {what} within {seconds:g} s, got at last {self._last}") from None
+            raise AssertionError(f"expected {self._awaited} within {seconds:g} s, got at last {self._last}") from None
 
-    async def _looked_again_and_again(self) -> T:
+    async def _poll(self) -> T:
         while True:
-            revision = await self._changes.revision()
+            revision = await self._source.revision()
             try:
                 value = await self._read()
                 self._last = _shown(value)
@@ -73,20 +70,22 @@ class Eventually(Generic[T]):
                 self._last = str(error)
             except (AttributeError, LookupError, TypeError) as error:
                 self._last = f"{self._last} ({type(error).__name__}: {error})"
-            await self._something_new(revision)
+            await self._written_or_paused(revision)
 
-    async def _something_new(self, revision: int) -> None:
+    async def _written_or_paused(self, revision: int) -> None:
         try:
-            await within(self._clock, _LOOK_SECONDS, _nothing(self._changes.changed_since(revision)))
+            await within(self._clock, _LOOK_SECONDS, _discard(self._source.changed_since(revision)))
         except TimeoutError:
             return
 
 
-async def _nothing(work: Awaitable[int]) -> None:
+async def _discard(work: Awaitable[int]) -> None:
+    """Awaits the work without its result."""
     await work
 
 
 def _shown(value: object) -> str:
+    """Returns the `repr` of the value without managedFields, cut in its middle if it is long."""
     text = repr([_without_managers(each) for each in value] if isinstance(value, list) else _without_managers(value))
     if len(text) <= _LONGEST_SHOWN:
         return text
@@ -95,7 +94,7 @@ def _shown(value: object) -> str:
 
 
 def _without_managers(value: object) -> object:
-    """An object without who manages which of its fields: that is longer than all the rest."""
+    """Returns the object without managedFields, which are longer than all other fields."""
     if not isinstance(value, Object) or not value.metadata.managed_fields:
         return value
     shown = value.copy()
@@ -103,8 +102,8 @@ def _without_managers(value: object) -> object:
     return shown
 
 
-def _text_of(holds: Callable[..., Any]) -> str:
-    """The line of the test that says what is awaited."""
+def source_of(holds: Callable[..., Any]) -> str:
+    """Returns the source of the condition on one line, for messages."""
     try:
         lines = [line.strip() for line in inspect.getsource(holds).splitlines()]
     except (OSError, TypeError):

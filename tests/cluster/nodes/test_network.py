@@ -119,7 +119,7 @@ async def test_pod_is_reached_at_its_host_port_while_it_is_there(cluster: Cluste
         containers=[Container(name="main", image="memcached", ports=ports)], termination_grace_period_seconds=0
     )
     await cluster.create(Pod(name="cache", spec=spec))
-    node = await cluster.eventually(lambda: cluster.get(Node, "node-1"), lambda node: node.status.addresses)
+    node = await cluster.until(Node, "node-1", lambda node: node.status.addresses)
     assert node.status.addresses is not None
     ask = partial(_version, node.status.addresses[0].address, 31211)
     answer = await cluster.eventually(ask, bool, what="an answer")
@@ -168,7 +168,7 @@ async def test_pods_find_services_and_each_other_by_name(cluster: Cluster) -> No
     cache = PodSpec(containers=[Container(name="main", image="memcached")], hostname="cache-0", subdomain="each")
     await cluster.create(Pod(name="cache-0", labels={"app": "cache"}, spec=cache))
     ask = "import socket, sys; s = socket.create_connection((sys.argv[1], int(sys.argv[2])), 60); s.sendall(b'version\\r\\n'); print(s.recv(99))"
-    node = await cluster.eventually(lambda: cluster.get(Node, "node-1"), lambda node: node.status.addresses)
+    node = await cluster.until(Node, "node-1", lambda node: node.status.addresses)
     assert node.status.addresses is not None
     door = (await cluster.get(Service, "cache")).spec.ports
     assert door is not None
