@@ -63,9 +63,9 @@ def test_clusters_are_side_by_side(program: Program) -> None:
     assert "was not running, and is removed" in program.run("cluster", "down", "--name", "a", "--delete").stderr
     again = program.run("cluster", "up", "--name", "b", "--nodes", "3", "--store", "memory", "--port", "1")
     assert "already up" in again.stderr
-    assert "it keeps the number of its nodes, 1, until it is stopped and started again" in again.stderr
-    assert "it keeps its port until it is stopped and started again" in again.stderr
-    assert "it keeps its objects in 'file' until it is removed" in again.stderr.replace("\n", " ")
+    assert "the running cluster keeps its number of nodes, 1, until it is stopped and started again" in again.stderr
+    assert "the running cluster keeps its port until it is stopped and started again" in again.stderr
+    assert "the running cluster keeps its objects in 'file' until it is deleted" in again.stderr.replace("\n", " ")
 
 
 def test_cluster_can_be_removed(program: Program) -> None:
@@ -81,7 +81,7 @@ def test_cluster_can_be_removed(program: Program) -> None:
     [
         (
             ("cluster", "down", "--name", "nope"),
-            "there is no cluster 'nope'; there are: none; `navarch cluster up --name nope` makes it",
+            "there is no cluster 'nope'; there are: none; `navarch cluster up --name nope` creates it",
         ),
         (("cluster", "kubeconfig", "--name", "nope"), "there is no cluster 'nope'"),
         (("cluster", "up", "--name", "NOT_A_NAME"), "expected the name of a cluster like 'dev' or 'test-1'"),

@@ -43,8 +43,8 @@ def test_images_are_added_listed_and_removed(made: Program) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("add", "app", "--", "no-such-program"), "expected a program that can be run, got 'no-such-program'"),
-        (("add", "app", "--env", "X", "--", "sh"), "expected a variable as NAME=VALUE, got 'X'"),
+        (("add", "app", "--", "no-such-program"), "expected an executable program, got 'no-such-program'"),
+        (("add", "app", "--env", "X", "--", "sh"), "expected an environment variable as NAME=VALUE, got 'X'"),
         (("remove", "app"), "expected an image that was added, got 'app'; added were: none"),
     ],
 )

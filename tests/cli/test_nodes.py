@@ -88,7 +88,7 @@ async def test_drain_moves_pods_and_leaves_those_of_daemon_sets(cluster: Cluster
     result = await Drain(cluster.client, node, DrainOptions(), said.append).run()
     assert set(result.evicted) == {f"default/{pod.name}" for pod in before if pod.spec.node_name == node}
     assert set(result.ignored) == {f"default/{pod.name}" for pod in daemons if pod.spec.node_name == node}
-    assert said[0] == f"node {node!r} takes no more pods"
+    assert said[0] == f"node {node!r} is cordoned"
     after = await ready_pods(cluster, "web", 2)
     assert node not in {pod.spec.node_name for pod in after}
     assert (await cluster.get(Node, node)).spec.unschedulable
@@ -104,7 +104,7 @@ async def test_drain_respects_budgets(cluster: Cluster) -> None:
     clock = ManualClock()
     by_hand = Client(cluster.client._caller.transport, cluster.client.options, clock=clock)
     async with asyncio.timeout(SECONDS), asyncio.TaskGroup() as group:
-        group.create_task(_stays(by_hand, node, rf"within 2 s, got left over: default/{pod.name}: .*budget"))
+        group.create_task(_stays(by_hand, node, rf"within 2 s, got pods that are left: default/{pod.name}: .*budget"))
         await clock.until_sleeping(2)  # the whole drain, and the pause after the first refusal
         await clock.advance(2)
     async with asyncio.TaskGroup() as group:
@@ -129,7 +129,7 @@ async def _until_counted(cluster: Cluster) -> None:
 @pytest.mark.parametrize(
     ("fields", "said", "allowed"),
     [
-        ({}, "nothing would make these pods again: default/single", {"force": True}),
+        ({}, "no controller recreates these pods: default/single", {"force": True}),
         (
             {"volumes": [{"name": "data", "emptyDir": {}}]},
             "emptyDir volumes would be lost: default/single",
@@ -234,8 +234,8 @@ async def test_nodes_that_do_not_join_are_not_awaited_for_ever(cluster: Cluster,
     folder = ClusterFolder(tmp_path, "dev")
     folder.make()
     folder.choose(None, 3)
-    with pytest.raises(ConfigError, match=rf"of its 3 nodes 2 are ready after 0\.2 s; {folder.log} may say why"):
+    with pytest.raises(ConfigError, match=rf"2 of its 3 nodes are ready after 0\.2 s; see {folder.log} for the reason"):
         await wait_until_ready(cluster.client, folder, None, 0.2)
     later = cluster.client.clock.now() + timedelta(minutes=1)
-    with pytest.raises(ConfigError, match=r"of its 3 nodes 0 are ready"):
+    with pytest.raises(ConfigError, match=r"0 of its 3 nodes are ready"):
         await wait_until_ready(cluster.client, folder, later, 0.2)

@@ -1,4 +1,4 @@
-"""Which cluster a command is about, and how it is reached."""
+"""The clusters of this user: finds the folder of one, connects to it, reads its health, merges its kubeconfig."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _LINE: Final = re.compile(
 )
 _LISTS = ("clusters", "users", "contexts")
 T = TypeVar("T")
-Name = Annotated[str, typer.Option("--name", "-n", help="Which cluster; several can run side by side.")]
+Name = Annotated[str, typer.Option("--name", "-n", help="The name of the cluster; several can run side by side.")]
 
 
 class Problem(NamedTuple):
-    """A check that fails, and how often the task behind it was restarted."""
+    """A check that fails, its cause, and the number of restarts of its task."""
 
     check: str
     cause: str
@@ -40,7 +40,7 @@ class Problem(NamedTuple):
 
 
 class ClusterHealth(NamedTuple):
-    """The state of a cluster, why it is not `running` in the full sense, and how many restarts of tasks there were."""
+    """The state of a cluster, its failing checks, and the number of restarts of its tasks."""
 
     state: ClusterState
     problems: list[Problem]
@@ -48,12 +48,12 @@ class ClusterHealth(NamedTuple):
 
     @property
     def is_well(self) -> bool:
-        """Whether nobody has to do anything."""
+        """Returns whether no check fails."""
         return not self.problems
 
 
 def ask_health(folder: ClusterFolder) -> ClusterHealth:
-    """Asks the cluster of a folder; one that does not answer within three seconds is `not answering`."""
+    """Reads `/healthz` of the folder's cluster; it is `not answering` after three seconds without an answer."""
     if folder.running() is None:
         return ClusterHealth("stopped", [])
     try:
@@ -69,7 +69,7 @@ def ask_health(folder: ClusterFolder) -> ClusterHealth:
 
 
 def _healthz(folder: ClusterFolder) -> str:
-    from navarch.client import load  # noqa: PLC0415 - commands that ask the cluster nothing start sooner
+    from navarch.client import load  # noqa: PLC0415 - commands without requests start sooner
 
     config = load(folder.kubeconfig)
     place = urlsplit(config.server)
@@ -82,7 +82,7 @@ def _healthz(folder: ClusterFolder) -> str:
 
 
 def merge_kubeconfigs(own: Path, other: Path) -> str:
-    """`own` with everything of `other`, whose context is the current one; `own` may not be there yet."""
+    """Returns `own` with the entries of `other` added and its context as the current one; `own` may not exist."""
     first, second = _read(own) if own.is_file() else {}, _read(other)
     result = {"apiVersion": "v1", "kind": "Config", **first}
     for part in _LISTS:
@@ -106,28 +106,28 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def all_folders() -> list[ClusterFolder]:
-    """Every cluster of this user, by name."""
+    """Returns the folders of all clusters of this user, by name."""
     return folders(state_root(os.environ))
 
 
 def folder_of(name: str) -> ClusterFolder:
-    """The folder of a cluster, whether there is such a one or not."""
+    """Returns the folder of a cluster, which may not exist."""
     return ClusterFolder(state_root(os.environ), name)
 
 
 def existing(name: str) -> ClusterFolder:
-    """The folder of a cluster; raises `ConfigError` with those that there are."""
+    """Returns the folder of an existing cluster; raises `ConfigError` with the names of all."""
     folder = folder_of(name)
     if not folder.exists():
         known = ", ".join(each.name for each in all_folders()) or "none"
         raise ConfigError(
-            f"there is no cluster {name!r}; there are: {known}; `navarch cluster up --name {name}` makes it"
+            f"there is no cluster {name!r}; there are: {known}; `navarch cluster up --name {name}` creates it"
         )
     return folder
 
 
 def running(name: str) -> ClusterFolder:
-    """The folder of a cluster that runs; raises `ConfigError` with the remedy."""
+    """Returns the folder of a running cluster; raises `ConfigError` with the command that starts it."""
     folder = existing(name)
     if folder.running() is None:
         raise ConfigError(f"cluster {name!r} is not running; start it with `navarch cluster up --name {name}`")
@@ -135,8 +135,8 @@ def running(name: str) -> ClusterFolder:
 
 
 def with_client(folder: ClusterFolder, work: Callable[[Client], Awaitable[T]]) -> T:
-    """What comes of the work with a client of the cluster's administrator."""
-    from navarch.client import connect, load  # noqa: PLC0415 - commands that ask the cluster nothing start sooner
+    """Runs the work with a client of the cluster's administrator, and returns its result."""
+    from navarch.client import connect, load  # noqa: PLC0415 - commands without requests start sooner
 
     async def connected() -> T:
         async with connect(load(folder.kubeconfig)) as client:

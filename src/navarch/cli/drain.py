@@ -1,4 +1,4 @@
-"""Emptying a node as `kubectl drain --ignore-daemonsets` does: it takes no more pods, and those that it has move on."""
+"""`Drain`: cordons a node and evicts its pods, as `kubectl drain --ignore-daemonsets` does."""
 
 from __future__ import annotations
 
@@ -12,17 +12,15 @@ from navarch.client import ALL, Client, MergePatch, Preconditions
 from navarch.errors import ConfigError, Conflict, NavarchError, NotFound, TooManyRequests
 from navarch.k8s.core.v1 import Node, Pod
 
-__all__ = ["Drain", "DrainOptions", "Drained"]
-
 _MIRROR: Final = "kubernetes.io/config.mirror"
 _LOOK_SECONDS: Final = 0.2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrainOptions:
-    """What may be lost, and how long is waited, in seconds: `timeout` for everything, `pause` for a budget to have room.
+    """Limits of a drain, in seconds: `timeout` of all of it, `pause` between evictions that a disruption budget refuses.
 
-    `force` evicts pods that no controller would make again, `delete_data` those with emptyDir volumes.
+    `force` evicts pods that no controller recreates, `delete_data` pods with emptyDir volumes.
     """
 
     force: bool = False
@@ -34,7 +32,7 @@ class DrainOptions:
 
 @dataclass(frozen=True, slots=True)
 class Drained:
-    """What became of the pods of the node, as `namespace/name`."""
+    """The pods that were evicted and that stay, as `namespace/name`."""
 
     node: str
     evicted: tuple[str, ...]
@@ -42,7 +40,7 @@ class Drained:
 
 
 class Drain:
-    """One drain of one node. `say` is told each step."""
+    """One drain of one node. `say` gets a line for each step."""
 
     def __init__(self, client: Client, node: str, options: DrainOptions, say: Callable[[str], None]) -> None:
         self._client = client
@@ -50,48 +48,50 @@ class Drain:
         self._options = options
         self._say = say
         self._left: dict[str, str] = {}
-        """Why pods are still there."""
+        """The pods that are still on the node, with the reason."""
 
     async def run(self) -> Drained:
-        """Returns when the pods are gone; raises `ConfigError` if some may not go, or have not gone in time."""
+        """Cordons the node and returns when its pods are deleted; raises `ConfigError` if some may not be evicted, or not in time."""
         await self._client.patch(Node, self._node, MergePatch({"spec": {"unschedulable": True}}))
-        self._say(f"node {self._node!r} takes no more pods")
+        self._say(f"node {self._node!r} is cordoned")
         pods = await self._client.list(Pod, namespace=ALL, fields={"spec.nodeName": self._node})
         ignored, leaving = _parted(pods)
         self._check(leaving)
         for pod in ignored:
-            self._say(f"pod {_name(pod)} stays: it belongs to the node, or to a DaemonSet")
+            self._say(f"pod {_name(pod)} stays: it is a mirror pod or belongs to a DaemonSet")
         try:
             await within(self._client.clock, self._options.timeout, self._move(leaving))
         except TimeoutError:
             raise ConfigError(
-                f"expected node {self._node!r} to be empty within {self._options.timeout:g} s, got left over: "
+                f"expected node {self._node!r} to be empty within {self._options.timeout:g} s, got pods that are left: "
                 f"{self._reasons()}"
             ) from None
         return Drained(self._node, tuple(map(_name, leaving)), tuple(map(_name, ignored)))
 
     def _check(self, pods: Sequence[Pod]) -> None:
-        """Says at once of all pods what would be lost with them."""
+        """Raises `ConfigError` with all pods whose eviction would lose them or their data."""
         faults = []
         single = [_name(pod) for pod in pods if _owner(pod) == "" and not _has_ended(pod)]
         with_data = [_name(pod) for pod in pods if _has_data(pod) and not _has_ended(pod)]
         if single and not self._options.force:
-            faults.append(f"nothing would make these pods again: {', '.join(single)} (--force evicts them)")
+            faults.append(f"no controller recreates these pods: {', '.join(single)} (--force evicts them)")
         if with_data and not self._options.delete_data:
-            faults.append(f"emptyDir volumes would be lost: {', '.join(with_data)} (--delete-emptydir-data does so)")
+            faults.append(
+                f"emptyDir volumes would be lost: {', '.join(with_data)} (--delete-emptydir-data evicts them)"
+            )
         if faults:
-            raise ConfigError(f"node {self._node!r} takes no more pods, but keeps its own: {'; '.join(faults)}")
+            raise ConfigError(f"node {self._node!r} is cordoned, but not drained: {'; '.join(faults)}")
 
     async def _move(self, pods: Iterable[Pod]) -> None:
         async with asyncio.TaskGroup() as group:
             for pod in pods:
-                self._left[_name(pod)] = "it has not ended yet"
-                group.create_task(self._tried(pod))
+                self._left[_name(pod)] = "it has not terminated yet"
+                group.create_task(self._evict_or_note(pod))
         if self._left:
-            raise ConfigError(f"node {self._node!r} could not be emptied: {self._reasons()}")
+            raise ConfigError(f"node {self._node!r} was not drained: {self._reasons()}")
 
-    async def _tried(self, pod: Pod) -> None:
-        """A pod that cannot be evicted does not hold up the others."""
+    async def _evict_or_note(self, pod: Pod) -> None:
+        """Evicts the pod, and notes an error: it does not stop the other evictions."""
         try:
             await self._evict(pod)
         except NavarchError as error:
@@ -99,30 +99,30 @@ class Drain:
 
     async def _evict(self, pod: Pod) -> None:
         name = _name(pod)
-        self._say(f"pod {name} is asked to go")
-        while not await self._is_told(pod):
+        self._say(f"evicting pod {name}")
+        while not await self._is_evicted(pod):
             await self._client.clock.sleep(self._options.pause)
         while await self._is_there(pod):
             await self._client.clock.sleep(_LOOK_SECONDS)
         del self._left[name]
-        self._say(f"pod {name} is gone")
+        self._say(f"pod {name} is deleted")
 
-    async def _is_told(self, pod: Pod) -> bool:
-        """Whether it was evicted; a budget that has no room now may have some later."""
+    async def _is_evicted(self, pod: Pod) -> bool:
+        """Returns whether the pod was evicted; False while its disruption budget allows no disruption."""
         name = _name(pod)
         grace, same = self._options.grace_seconds, Preconditions(uid=pod.metadata.uid)
         try:
             await self._client.evict(pod.name, namespace=pod.namespace, grace_seconds=grace, preconditions=same)
         except NotFound:
             return True
-        except Conflict:  # another one has its name, or its budget was written in the same moment
+        except Conflict:  # another pod has its name, or its budget changed concurrently
             return not await self._is_there(pod)
         except TooManyRequests as error:
             if self._left[name] != error.message:
-                self._say(f"pod {name} has to wait: {error.message}")
+                self._say(f"pod {name} is not evicted yet: {error.message}")
             self._left[name] = error.message
             return False
-        self._left[name] = "it has not ended yet"
+        self._left[name] = "it has not terminated yet"
         return True
 
     async def _is_there(self, pod: Pod) -> bool:
@@ -137,7 +137,7 @@ class Drain:
 
 
 def _parted(pods: Iterable[Pod]) -> tuple[list[Pod], list[Pod]]:
-    """Those that stay on their node whatever is said, and those that leave."""
+    """Returns the pods that stay on the node, and the pods to evict."""
     ignored: list[Pod] = []
     leaving: list[Pod] = []
     for pod in pods:
@@ -151,7 +151,7 @@ def _name(pod: Pod) -> str:
 
 
 def _owner(pod: Pod) -> str:
-    """The kind of the controller that would make it again."""
+    """Returns the kind of the pod's controller; empty if it has none."""
     return next((owner.kind for owner in pod.metadata.owner_references or [] if owner.controller), "")
 
 

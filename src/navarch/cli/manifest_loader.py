@@ -1,4 +1,4 @@
-"""Applying many manifests in an order that works."""
+"""Applies manifests in the order in which they depend on each other."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from navarch.api import Dynamic
 from navarch.cli.manifests import ManifestDocument
 from navarch.client import Client
 from navarch.errors import ConfigError, Forbidden, NavarchError, NotFound
-
-__all__ = ["LoadResult", "load", "row"]
 
 _FIRST: Final = (
     "Namespace",
@@ -46,7 +44,7 @@ Result = Literal["created", "configured", "unchanged", "failed"]
 
 
 class LoadResult(msgspec.Struct, frozen=True):
-    """What became of one document."""
+    """The result of one document."""
 
     kind: str
     namespace: str
@@ -64,9 +62,9 @@ async def load(
     force: bool = False,
     say: Callable[[str], None] = lambda _: None,
 ) -> list[LoadResult]:
-    """Applies each document, what others need first; one that fails does not hold up the others.
+    """Applies each document, dependencies first; a document that fails does not stop the others.
 
-    `force` takes over fields that others have set. `say` is told what is being done.
+    `force` takes over fields of other field managers. `say` gets a line for each document.
     """
     loader = _Loader(client.using(manager="navarch-load"), force=force)
     done = []
@@ -77,7 +75,7 @@ async def load(
 
 
 def _rank(document: ManifestDocument) -> int:
-    """Those that are equal stay in the order in which they were given."""
+    """Returns the position of the document's kind; documents of equal rank keep their order."""
     order = (*_FIRST, *_EARLY, "", *_LAST)
     kind = document.object.kind if document.object is not None else ""
     return order.index(kind if kind in order else "")
@@ -105,19 +103,21 @@ class _Loader:
 
     async def _applied(self, target: Dynamic) -> tuple[str, Result]:
         if not target.name:
-            raise ConfigError("expected an object with a name: what has only a generateName cannot be applied")
+            raise ConfigError(
+                "expected an object with a name, got none: an object with a generateName cannot be applied"
+            )
         before = await self._state(target)
         if target.kind == "CustomResourceDefinition":
             await self._client.install(target)
             applied: Any = target
         else:
-            applied = await self._tried(target)
+            applied = await self._apply(target)
         if before is None:
             return applied.namespace, "created"
         return applied.namespace, "unchanged" if await self._state(target) == before else "configured"
 
     async def _state(self, target: Dynamic) -> dict[str, Any] | None:
-        """What somebody may have asked for: controllers may write the status meanwhile, and so the version changes."""
+        """Returns the object without status and resourceVersion, which controllers may change concurrently; None if there is none."""
         kind = await self._client.discovery.kind_of(target)
         try:
             found = await self._client.get(kind, target.name, namespace=target.namespace or None)
@@ -126,8 +126,8 @@ class _Loader:
         metadata = {name: value for name, value in found.metadata.items() if name not in _SERVERS_OWN}
         return {**found, "metadata": metadata, "status": None}
 
-    async def _tried(self, target: Dynamic) -> Dynamic:
-        """A pod in a namespace that was made a moment ago is refused until that has its ServiceAccount."""
+    async def _apply(self, target: Dynamic) -> Dynamic:
+        """Applies the object; waits for the ServiceAccount of a new namespace, without which its pods are refused."""
         limit = self._clock.monotonic() + _ACCOUNT_SECONDS
         while True:
             try:
@@ -145,7 +145,7 @@ def _loaded(document: ManifestDocument, namespace: str, result: Result, error: s
 
 
 def row(loaded: LoadResult) -> dict[str, str]:
-    """What is shown of it in a table."""
+    """Returns the result as a row of a table."""
     return {
         "kind": loaded.kind,
         "namespace": loaded.namespace,

@@ -1,4 +1,4 @@
-"""Manifests in files: which documents there are, and where each of them begins."""
+"""Reads manifests from files: each document with its file and line."""
 
 from __future__ import annotations
 
@@ -17,8 +17,6 @@ from navarch.cluster.server.wire.status_errors import StatusError
 from navarch.cluster.server.wire.yaml_bodies import read_yaml
 from navarch.errors import ConfigError
 
-__all__ = ["ManifestDocument", "documents"]
-
 _STDIN: Final = "-"
 _SUFFIXES: Final = frozenset({".yaml", ".yml", ".json"})
 _SEPARATOR: Final = re.compile(r"^---(?:\s.*)?$")
@@ -28,7 +26,7 @@ _LISTS: Final = "List"
 
 @dataclass(frozen=True, slots=True)
 class ManifestDocument:
-    """One object, or what is wrong where one should be; `file` and `line` say where it begins."""
+    """One object, or the fault of a document that cannot be read; it begins at `file` and `line`."""
 
     file: str
     line: int
@@ -37,10 +35,10 @@ class ManifestDocument:
 
 
 def documents(paths: Sequence[str]) -> list[ManifestDocument]:
-    """Everything in the files, in the files of the folders, and, for `-`, in the standard input.
+    """Returns all documents of the files, of the files in the folders and, for `-`, of standard input.
 
-    What cannot be read is a document with a fault, so that the others are found nonetheless. Raises `ConfigError` for a
-    path that leads to nothing.
+    A document that cannot be parsed has a fault; the others are returned nonetheless. Raises `ConfigError` for a path
+    that does not exist.
     """
     return [found for path in paths for name, text in _texts(path) for found in _in_text(name, text)]
 
@@ -59,7 +57,7 @@ def _texts(path: str) -> Iterator[tuple[str, str]]:
         try:
             yield str(file), file.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            raise ConfigError(f"{file} cannot be read: {error}") from None
+            raise ConfigError(f"cannot read {file}: {error}") from None
 
 
 def _in_text(file: str, text: str) -> Iterator[ManifestDocument]:
@@ -71,7 +69,7 @@ def _in_text(file: str, text: str) -> Iterator[ManifestDocument]:
 
 
 def _in_json(file: str, text: str) -> Iterator[ManifestDocument]:
-    """Objects one after the other, with nothing but space between them."""
+    """Yields JSON objects that follow each other with only white space between them."""
     decoder, place = json.JSONDecoder(), 0
     while (start := len(text) - len(text[place:].lstrip())) < len(text):
         line = text.count("\n", 0, start) + 1
@@ -84,7 +82,7 @@ def _in_json(file: str, text: str) -> Iterator[ManifestDocument]:
 
 
 def _parts(text: str) -> Iterator[tuple[int, str]]:
-    """The documents as texts, with the number of the first line that says something; empty ones are left out."""
+    """Yields the text of each YAML document with the number of its first line that has content; skips empty documents."""
     lines: list[str] = []
     first = 0
     for number, line in enumerate([*text.splitlines(), "---"], start=1):
@@ -114,7 +112,7 @@ def _in_yaml(file: str, line: int, text: str) -> Iterator[ManifestDocument]:
 
 
 def _objects(file: str, line: int, value: Any) -> Iterator[ManifestDocument]:
-    """The object or, of a list of them, each one."""
+    """Yields the object or, of a List, each of its items."""
     if not isinstance(value, dict) or not isinstance(value.get("kind"), str) or not value.get("apiVersion"):
         yield ManifestDocument(file, line, None, f"expected an object with apiVersion and kind, got {_shown(value)}")
     elif value["kind"] == _LISTS and isinstance(value.get("items"), list):

@@ -1,4 +1,4 @@
-"""How commands print what they found: as a table for people, as JSON for programs."""
+"""Prints the results of commands: as a table for people, as JSON for programs."""
 
 from __future__ import annotations
 
@@ -11,20 +11,18 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-__all__ = ["Output", "notes", "print_json", "print_rows", "print_table"]
-
 _WIDEST: Final = 10_000
 
-Output = Annotated[Literal["table", "json"], typer.Option("--output", "-o", help="How it is printed.")]
+Output = Annotated[Literal["table", "json"], typer.Option("--output", "-o", help="The output format.")]
 
 
 def notes() -> Console:
-    """Where people are told what happens: on standard error, so that the output stays a program's."""
+    """Returns the console for messages to people: standard error, so that standard output has the result alone."""
     return Console(stderr=True, highlight=False, soft_wrap=True)
 
 
 def print_rows(rows: Sequence[Mapping[str, Any]], output: str, *, empty: str) -> None:
-    """All rows, which have the same fields; `empty` is what people read if there are none."""
+    """Prints the rows, which have the same fields; prints `empty` if there are none."""
     if output == "json":
         print_json(rows)
     elif rows:
@@ -34,12 +32,12 @@ def print_rows(rows: Sequence[Mapping[str, Any]], output: str, *, empty: str) ->
 
 
 def print_json(value: object) -> None:
-    """The value, indented."""
+    """Prints the value as indented JSON."""
     typer.echo(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
 
 
 def print_table(rows: Sequence[Mapping[str, Any]], *, stderr: bool = False) -> None:
-    """The rows under the names of their fields; lines are never cut, since they may be searched."""
+    """Prints the rows under the names of their fields; lines are never cut, so that they can be searched."""
     console = Console(stderr=stderr, highlight=False)
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in rows[0]:

@@ -1,4 +1,4 @@
-"""The metrics by name: controller-runtime's own names wherever the meaning is the same, so its dashboards work."""
+"""The metric families: controller-runtime's names where the meaning is the same, so that its dashboards work."""
 
 from __future__ import annotations
 
@@ -8,15 +8,13 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final, Literal, NamedTuple, Protocol
 
-__all__ = ["Buckets", "Histogram", "MetricFamily", "MetricSource", "Sample"]
-
 Buckets = tuple[float, ...]
 
 
 class Histogram:
-    """Counts values by how large they are. Adding one costs a search among the upper bounds and two additions.
+    """Counts values in buckets. Adding one costs a search among the upper bounds and two additions.
 
-    prometheus_client's own takes a lock for each and compares bounds one by one, which is ten times slower.
+    prometheus_client's histogram takes a lock for each value and compares bounds one by one: ten times slower.
     """
 
     __slots__ = ("_bounds", "_counts", "total")
@@ -27,12 +25,12 @@ class Histogram:
         self.total = 0.0
 
     def add(self, value: float) -> None:
-        """Counts one more value; it belongs to the first bound that is not below it."""
+        """Counts one value in the bucket of the first bound that is not below it."""
         self._counts[bisect_left(self._bounds, value)] += 1
         self.total += value
 
     def cumulative(self) -> list[tuple[str, float]]:
-        """For each bound, as text, how many values were not above it; the last bound is +Inf."""
+        """Returns for each bound, as text, the number of values that are not above it; the last bound is +Inf."""
         names = (*map(str, self._bounds), "+Inf")
         return list(zip(names, map(float, accumulate(self._counts)), strict=True))
 
@@ -45,7 +43,7 @@ class Histogram:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MetricFamily:
-    """One metric with its labels. Two samples of one family with the same labels become one by `joined`."""
+    """One metric with its label names. `joined` combines two samples of one family with the same labels."""
 
     kind: Literal["counter", "gauge", "histogram"]
     name: str
@@ -55,7 +53,7 @@ class MetricFamily:
 
 
 class Sample(NamedTuple):
-    """What one part has to say to one family."""
+    """One value of one family, from one source."""
 
     family: MetricFamily
     labels: tuple[str, ...]
@@ -63,10 +61,10 @@ class Sample(NamedTuple):
 
 
 class MetricSource(Protocol):
-    """Something that can be measured; it is asked when somebody looks."""
+    """Something that is measured; it is read at each scrape."""
 
     def samples(self) -> Iterable[Sample]:
-        """The state right now."""
+        """Returns the current samples."""
         ...
 
 

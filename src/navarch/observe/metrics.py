@@ -1,8 +1,8 @@
-"""What is counted, and by whom.
+"""The metric sources of the runtime.
 
-Each part of the runtime owns one of these small classes and calls it from the event loop; the numbers are plain Python,
-and are made into Prometheus' form only when somebody looks. Nothing is registered by itself: an operator adds its
-parts to its own `Metrics` and serves that, so several operators in one process do not know of each other.
+Each part of the runtime owns one of these classes and calls it from the event loop. Numbers are plain Python, and are
+converted to Prometheus' format at each scrape. Nothing is registered globally: an operator adds its sources to its own
+`Metrics` and serves that, so several operators in one process stay separate.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ __all__ = [
 ]
 
 Outcome = Literal["success", "requeue", "requeue_after", "error", "terminal", "crash", "timeout"]
-"""How a reconcile ended.
+"""The result of a reconcile.
 
-- `success`: it returned; `requeue_after`: it asked to come again after some time (`Result(after=…)`, `Retry(after=…)`);
-  `requeue`: it asked to come again with growing delays (`Retry` without a time).
-- `error`: it raised an error that can be expected of a working reconciler, that of a call to the API or to another
-  service (`NavarchError`, `OSError`, `TimeoutError`).
-- `terminal`: it raised `Permanent`. `timeout`: it was cut off at its time limit.
-- `crash`: it raised anything else, which points to a fault in the reconciler (counted as a panic, as Go has it).
+- `success`: it returned; `requeue_after`: it requested another reconcile after some time (`Result(after=…)`,
+  `Retry(after=…)`); `requeue`: it requested another reconcile with backoff (`Retry` without a time).
+- `error`: it raised the error of a call to the API or to another service (`NavarchError`, `OSError`, `TimeoutError`),
+  which a correct reconciler may raise.
+- `terminal`: it raised `Permanent`. `timeout`: it was cancelled at its time limit.
+- `crash`: it raised any other error, which points to a fault in the reconciler (counted as a panic, as in Go).
 
 The last four are all `result="error"` for dashboards.
 """
@@ -63,21 +63,21 @@ class ControllerMetrics:
         self._time = Histogram(families.RECONCILE_SECONDS)
 
     def started(self) -> None:
-        """A worker begins a reconcile."""
+        """Counts a reconcile that begins."""
         self._active += 1
 
     def finished(self, outcome: Outcome, seconds: float) -> None:
-        """The reconcile of a worker ended so, after so long."""
+        """Counts a reconcile that ended, with its result and duration."""
         self._active -= 1
         self._outcomes[outcome] += 1
         self._time.add(seconds)
 
     def cancelled(self) -> None:
-        """The reconcile of a worker was given up, as when the operator stops; it counts as nothing."""
+        """Ends a reconcile that was cancelled, for example by shutdown; it is not counted."""
         self._active -= 1
 
     def self_triggered(self) -> None:
-        """An object was found to be reconciled over and over because of what this very controller writes."""
+        """Counts an object whose reconciles are triggered by this controller's own writes, again and again."""
         self._self_triggered += 1
 
     def samples(self) -> Iterator[Sample]:
@@ -98,50 +98,50 @@ class ControllerMetrics:
 
 
 class QueueSource(Protocol):
-    """What a queue is asked when somebody looks."""
+    """The state of a queue that is read at each scrape."""
 
     @property
     def depth(self) -> int:
-        """How many keys wait to be taken."""
+        """Returns the number of keys that wait."""
         ...
 
     def unfinished_seconds(self) -> float:
-        """How long all that is being worked on has taken so far, added up."""
+        """Returns the sum of the seconds that keys in progress have taken so far."""
         ...
 
     def longest_running_seconds(self) -> float:
-        """How long the longest that is being worked on has taken so far."""
+        """Returns the seconds of the key that has been in progress for the longest time."""
         ...
 
 
 class QueueMetrics:
-    """One work queue; `name` is the name of its controller too."""
+    """One work queue; it has the name of its controller."""
 
     __slots__ = ("_adds", "_labels", "_retries", "_waited", "_worked", "source")
 
     def __init__(self, name: str) -> None:
         self._labels = (name, name)
         self.source: QueueSource | None = None
-        """The queue, once it exists: asked for its depth and for unfinished work."""
+        """The queue, once it exists: it has the depth and the unfinished work."""
         self._adds = 0
         self._retries = 0
         self._waited = Histogram(families.QUEUE_SECONDS)
         self._worked = Histogram(families.QUEUE_SECONDS)
 
     def added(self) -> None:
-        """A key that did not wait yet begins to wait."""
+        """Counts a key that begins to wait."""
         self._adds += 1
 
     def retried(self) -> None:
-        """A key is to come again with backoff."""
+        """Counts a key that is retried with backoff."""
         self._retries += 1
 
     def taken(self, waited: float) -> None:
-        """A worker takes a key that waited so many seconds."""
+        """Counts a key that a worker takes after so many seconds."""
         self._waited.add(waited)
 
     def finished(self, seconds: float) -> None:
-        """A worker is done with a key after so many seconds."""
+        """Counts a key that a worker finished after so many seconds."""
         self._worked.add(seconds)
 
     def samples(self) -> Iterator[Sample]:
@@ -158,20 +158,20 @@ class QueueMetrics:
 
 
 class WatchStatus(NamedTuple):
-    """One watch, as it is when somebody looks."""
+    """The state of one watch at a scrape."""
 
     kind: str
-    """What is watched, for example "deployments.apps"."""
+    """The watched resource, for example "deployments.apps"."""
     scope: str
-    """Which part of it: a namespace, a selector; empty if all."""
+    """Its namespace or selector; empty for all objects."""
     state: str
-    """A word for where the watch is in its life, for example "watching"."""
+    """The state of the watch, for example "watching"."""
     staleness: float
-    """How many seconds ago the server was last heard of."""
+    """The seconds since the last answer of the server."""
 
 
 class CacheSize(NamedTuple):
-    """One collection of the cache, as it is when somebody looks."""
+    """The size of one collection of the cache at a scrape."""
 
     kind: str
     scope: str
@@ -180,7 +180,7 @@ class CacheSize(NamedTuple):
 
 
 class CacheMetrics:
-    """Everything that is cached; both functions are asked anew each time, since watches come and go."""
+    """The watches and the cache; both functions are called at each scrape, since watches start and stop."""
 
     __slots__ = ("_kept", "_watched")
 
@@ -208,11 +208,11 @@ class RequestMetrics:
         self._counts: Counter[tuple[str, str]] = Counter()
 
     def answered(self, method: str, code: int) -> None:
-        """A request was answered with this status."""
+        """Counts a request with the status code of its answer."""
         self._counts[str(code), method] += 1
 
     def unanswered(self, method: str) -> None:
-        """A request got no answer."""
+        """Counts a request without an answer."""
         self._counts[_NO_ANSWER, method] += 1
 
     def samples(self) -> Iterator[Sample]:
@@ -222,7 +222,7 @@ class RequestMetrics:
 
 
 class LeaderMetrics:
-    """Whether this process leads the election of that name."""
+    """The leadership of this process in the election of that name."""
 
     __slots__ = ("_labels", "_leading")
 
@@ -236,7 +236,7 @@ class LeaderMetrics:
 
 
 class LoopMetrics:
-    """How readily the event loop turns."""
+    """The lag of the event loop."""
 
     __slots__ = ("_lag",)
 
@@ -244,7 +244,7 @@ class LoopMetrics:
         self._lag = Histogram(families.LAG_SECONDS)
 
     def turned(self, lag: float) -> None:
-        """The loop came to something that had been ready for so many seconds."""
+        """Counts a callback that ran so many seconds after it was ready."""
         self._lag.add(lag)
 
     def samples(self) -> Iterator[Sample]:

@@ -1,4 +1,4 @@
-"""Lines of code, and which of them are the user's own."""
+"""Lines of code in stacks and tracebacks: tells the user's own code from the runtime's."""
 
 from __future__ import annotations
 
@@ -9,15 +9,13 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Final, NamedTuple
 
-__all__ = ["SourceLine", "culprit", "split_frames", "users_line"]
-
 _STANDARD_LIBRARY: Final = str(Path(os.__file__).parent) + os.sep
 _NAVARCH: Final = str(Path(__file__).parent.parent) + os.sep
 _INSTALLED: Final = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 
 
 class SourceLine(NamedTuple):
-    """A line of code that is being executed."""
+    """A line of code in a stack."""
 
     file: str
     line: int
@@ -28,9 +26,9 @@ class SourceLine(NamedTuple):
 
 
 def culprit(stack: Sequence[SourceLine]) -> SourceLine | None:
-    """The innermost line of the user's own code, of a stack whose innermost line comes first; None if there is none.
+    """Returns the innermost line of the user's own code in a stack, innermost first; None if there is none.
 
-    An operator may itself be an installed package; then it is whatever the runtime called first.
+    If the operator is itself an installed package, returns the line that the runtime called first.
     """
     for place in stack:
         if not _is_runtime(place) and not _is_installed(place):
@@ -42,7 +40,7 @@ def culprit(stack: Sequence[SourceLine]) -> SourceLine | None:
 
 
 def users_line(error: BaseException) -> str:
-    """Where in the user's own code an error came from, as "file:line"; empty if it did not pass through any."""
+    """Returns the line of the user's own code that raised the error, as "file:line"; empty if there is none."""
     frames = traceback.walk_tb(error.__traceback__)
     stack = [SourceLine(frame.f_code.co_filename, line, frame.f_code.co_qualname) for frame, line in frames]
     place = culprit(stack[::-1])
@@ -50,7 +48,7 @@ def users_line(error: BaseException) -> str:
 
 
 def split_frames(error: BaseException) -> tuple[list[traceback.FrameSummary], list[traceback.FrameSummary]]:
-    """The frames of the runtime that led to the user's code, and all others, each outermost first."""
+    """Returns the frames of the runtime that called the user's code, and all other frames, each outermost first."""
     frames = traceback.extract_tb(error.__traceback__)
     runtime = [_is_runtime(SourceLine(frame.filename, frame.lineno or 0, frame.name)) for frame in frames]
     first = runtime.index(False) if False in runtime else len(frames)
@@ -62,7 +60,7 @@ def _is_installed(place: SourceLine) -> bool:
 
 
 def _is_runtime(place: SourceLine) -> bool:
-    """Python's own library, what it has frozen, and Navarch."""
+    """Returns whether the line is in Python's standard library, frozen code or Navarch."""
     if place.file.startswith((_NAVARCH, "<")):
         return True
     return place.file.startswith(_STANDARD_LIBRARY) and not _is_installed(place)
