@@ -1,4 +1,4 @@
-"""Logs of containers, read as `kubectl logs` asks for them."""
+"""Reads the logs of containers with the options of `kubectl logs`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _BATCH: Final = 256 * 1024
 
 
 class LogLine(NamedTuple):
-    """One line of a log, or a part of one that is too long or not over yet."""
+    """One line of a log, or one part of a line that is too long or not complete."""
 
     time: bytes
     stream: bytes
@@ -30,31 +30,31 @@ class LogLine(NamedTuple):
 
     @classmethod
     def of(cls, raw: bytes) -> LogLine | None:
-        """A line as it is in the file; None for one that was not written whole."""
+        """Parses a line of the file; returns None for an incomplete one."""
         parts = raw.rstrip(b"\n").split(b" ", 3)
         return cls(parts[0], parts[1], parts[2] == b"F", parts[3]) if len(parts) == 4 else None
 
     def is_wanted(self, options: LogOptions) -> bool:
-        """Whether it is of the stream and of the time that are asked for."""
+        """Returns whether the options select the line's stream and time."""
         if options.stream != "All" and self.stream.decode() != options.stream.lower():
             return False
         return options.since is None or _moment(self.time) >= options.since
 
     def shown(self, *, stamped: bool) -> bytes:
-        """As it is shown: with its time in front if it begins a line."""
+        """Returns the line as it is shown; `stamped` puts its time in front."""
         return (self.time + b" " if stamped else b"") + self.text + (b"\n" if self.whole else b"")
 
 
 def _moment(text: bytes) -> datetime:
-    """Nanoseconds are more than a datetime can hold."""
+    """Returns the time of a line, cut to microseconds."""
     whole, _, fraction = text.decode().partition(".")
     return parse_time(f"{whole}.{fraction.rstrip('Z')[:6]}Z")
 
 
 class LogFile:
-    """Reads one log, in which new lines may come and which may be begun anew when it is too large.
+    """Reads one log file, which may grow and may be rotated.
 
-    Lines come in batches of so many bytes: whoever reads a long log can let others work in between.
+    Lines come in batches of a bounded size, so that a reader of a long log can yield to other tasks.
     """
 
     def __init__(self, folder: PodFolder, path: str) -> None:
@@ -65,7 +65,7 @@ class LogFile:
         self._rest = b""
 
     def present(self) -> Iterator[list[LogLine]]:
-        """The lines that are there now, those of the file before included; not those that come while it is read."""
+        """Yields the lines that exist now, including those of the rotated file."""
         self.close()
         if (older := self._opened(self._older)) is not None:
             with older:
@@ -83,7 +83,7 @@ class LogFile:
             yield _understood(lines)
 
     def new(self) -> Iterator[list[LogLine]]:
-        """The lines that have come since the last call, or since `present` or `tail`."""
+        """Yields the lines written since the last call, or since `present` or `tail`."""
         while True:
             self._file = self._file or self._opened(self._path)
             data = self._file.read(_BATCH) if self._file is not None else b""
@@ -93,7 +93,7 @@ class LogFile:
             yield _understood(lines)
 
     def tail(self, count: int, options: LogOptions) -> list[LogLine]:
-        """The last so many of the lines that are wanted; looked for from the end."""
+        """Returns the last lines that the options select, searched from the end."""
         size = _BATCH
         while True:
             found, is_all = self._last(size)
@@ -103,7 +103,7 @@ class LogFile:
             size *= 8
 
     def _last(self, size: int) -> tuple[list[LogLine], bool]:
-        """The lines in the last so many bytes, of the file before too if need be; and whether these are all lines."""
+        """Returns the lines in the last bytes, of the rotated file too if needed, and whether these are all lines."""
         self.close()
         self._file = self._opened(self._path)
         own, is_whole = (b"", True) if self._file is None else _end_of(self._file, size)
@@ -115,7 +115,7 @@ class LogFile:
         return _understood(lines if is_whole else lines[1:]), is_whole
 
     def _has_moved_on(self) -> bool:
-        """Whether another file has taken the place of the one that was read."""
+        """Returns whether the file was rotated since it was opened."""
         successor = None if self._file is None else self._opened(self._path)
         if self._file is None or successor is None:
             return False
@@ -126,7 +126,7 @@ class LogFile:
         return True
 
     def _opened(self, path: str) -> BinaryIO | None:
-        """The file; none while the shim puts another one in its place, or if it is none."""
+        """Opens the file; returns None while the shim rotates it, or if it is no regular file."""
         try:
             with self._folder.open() as folder:
                 return os.fdopen(folder.open_file(path), "rb")
@@ -134,7 +134,7 @@ class LogFile:
             return None
 
     def close(self) -> None:
-        """Lets go of the file."""
+        """Closes the file."""
         if self._file is not None:
             self._file.close()
             self._file = None
@@ -145,14 +145,14 @@ def _understood(lines: list[bytes]) -> list[LogLine]:
 
 
 def _end_of(file: BinaryIO, size: int) -> tuple[bytes, bool]:
-    """The last so many bytes, and whether that is the whole file."""
+    """Returns the last bytes, and whether they are the whole file."""
     length = file.seek(0, os.SEEK_END)
     file.seek(max(length - size, 0))
     return file.read(), length <= size
 
 
 def _last_lines(lines: list[LogLine], count: int) -> list[LogLine]:
-    """The last so many lines, each with all of its parts."""
+    """Returns the last lines, each with all of its parts."""
     kept: deque[list[LogLine]] = deque(maxlen=count)
     begins = True
     for line in lines:
@@ -165,7 +165,7 @@ def _last_lines(lines: list[LogLine], count: int) -> list[LogLine]:
 
 
 class _View:
-    """Lines as they are asked for: with times where a line begins, and no more bytes than wanted."""
+    """Formats lines by the options: with times at the beginning of lines, up to a number of bytes."""
 
     def __init__(self, options: LogOptions) -> None:
         self._stamped = options.timestamps
@@ -184,7 +184,7 @@ class _View:
 
 
 async def log_pieces(worker: PodWorker, container: str, options: LogOptions, clock: Clock) -> AsyncIterator[bytes]:
-    """What the options ask for; raises `ContainerError` in Kubernetes' words where there is no such log."""
+    """Yields the log that the options select; raises `ContainerError` if there is no such log."""
     folder, path, is_alive = _found(worker, container, previous=options.previous)
     log, view = LogFile(folder, path), _View(options)
     try:
@@ -218,7 +218,9 @@ async def _batches(
 
 
 def _found(worker: PodWorker, container: str, *, previous: bool) -> tuple[PodFolder, str, Callable[[], bool]]:
-    """The pod's folder, the file in it, and whether somebody may still write to it."""
+    """Returns the pod's folder, the path of the log in it, and a function that says whether the container may still
+    write.
+    """
     pod, record = worker.sandbox.pod.name, worker.record(container)
     if record is None:
         raise ContainerError(f'container "{container}" in pod "{pod}" is not available')

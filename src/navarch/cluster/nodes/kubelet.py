@@ -1,4 +1,4 @@
-"""`Kubelet`: one node of a cluster, whose pods are run by a runtime."""
+"""`Kubelet`: runs the pods of one node through a container runtime, and answers for the node over HTTP."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _LAST_WORDS_SECONDS = 0.5
 
 
 def page(path: str, node: str, workers: Sequence[PodWorker]) -> NodePage:
-    """The answer of the node of that name, which has these pods."""
+    """Returns the answer of the node to a GET: health, pods or metrics, as far as Kubernetes' kubelet has the same."""
     found: Callable[[], NodePage] | None = {
         **dict.fromkeys(("/healthz", "/healthz/ping", "/healthz/syncloop"), lambda: NodePage(200, _TEXT, b"ok")),
         **dict.fromkeys(("/pods", "/pods/"), lambda: _pods(workers)),
@@ -80,7 +80,7 @@ class _KubeletMetrics:
         self._workers = workers
 
     def samples(self) -> Iterator[Sample]:
-        """How many pods and containers run."""
+        """Returns the numbers of running pods and containers."""
         running = [sum(1 for _ in worker.running()) for worker in self._workers]
         yield Sample(_NAME, (self._node,), 1)
         yield Sample(_RUNNING_PODS, (), sum(1 for count in running if count))
@@ -89,17 +89,17 @@ class _KubeletMetrics:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KubeletOptions:
-    """How a node is: what it says of itself beside its name, and how long it waits."""
+    """Options of a kubelet: the profile of its node beside the name, and the backoffs of its retries."""
 
     profile: Profile | None = None
     delays: KubeletBackoffs = field(default_factory=KubeletBackoffs)
 
 
 class Kubelet:
-    """Joins the cluster under its name, runs the pods that are bound to it and says how they are, while `run` runs.
+    """Registers its node, runs the pods that are bound to it and reports their status while `run` runs.
 
-    Logs and volumes are in `folder`. When it ends, so does everything that it ran; what the cluster knows of its pods
-    stays, so that it goes on with them when it runs again, by their restart policy and with their volumes as they were.
+    Logs and volumes are in `folder`. When the kubelet ends, its containers end; the pods stay in the cluster. When it
+    runs again it continues with them, by their restart policy and with their volumes.
     """
 
     def __init__(
@@ -133,13 +133,13 @@ class Kubelet:
         self._gate.set("open")
         async with self._runtime as runtime:
             for limit in runtime.limits:
-                _log.warning("node %s: %s", self.name, limit)
+                _log.warning("node %s is limited: %s", self.name, limit)
             try:
                 await unless(runtime.lost(), self._work(runtime))
             finally:
                 self._pods = None
                 self.ready.clear()
-        _log.info("node %s has ended", self.name)
+        _log.info("node %s has stopped", self.name)
 
     async def _work(self, runtime: Runtime) -> None:
         profile = self._profile(runtime)
@@ -161,13 +161,13 @@ class Kubelet:
         return replace(profile, name=self.name, annotations={**profile.annotations, **limits}, images=images)
 
     async def _registered(self, profile: Profile) -> NodeObject:
-        """Joins the cluster; a server that does not answer is asked again."""
+        """Registers the node; retries with backoff while the API server does not answer."""
         delays = Series(_PAUSE, self._client.rng)
         while True:
             try:
                 return await register(self._client, node_object(profile, self._clock.now()))
             except NavarchError as error:
-                _log.warning("node %s cannot join yet: %s", self.name, error)
+                _log.warning("registering node %s failed: %s; retrying", self.name, error)
                 await self._clock.sleep(delays.next_delay())
 
     def _deps(self, runtime: Runtime, profile: Profile, recorder: Recorder) -> KubeletDeps:
@@ -188,16 +188,16 @@ class Kubelet:
     # Faults
 
     async def cut_off(self, *, cut: bool = True) -> None:
-        """The cluster cannot be reached from this node, though its pods run on; or it can again."""
+        """Cuts the node off from the API server, while its pods keep running; or reconnects it."""
         self._gate.set("cut" if cut else "open")
 
     async def freeze(self, *, frozen: bool = True) -> None:
-        """Everything on this node stands still, or goes on."""
+        """Stops every process of the node, or continues them."""
         self._gate.set("frozen" if frozen else "open")
         await self._runtime.freeze(frozen=frozen)
 
     async def kill(self) -> None:
-        """Dies at once, as in a power cut: `run` ends, and nothing is said to the cluster."""
+        """Kills the node as a power cut does: `run` ends, without a request to the API server."""
         self._gate.set("cut")
         await self._runtime.kill()
 
@@ -205,7 +205,7 @@ class Kubelet:
 
     @property
     def is_reachable(self) -> bool:
-        """Whether it would answer."""
+        """Returns whether the node answers requests."""
         return self._pods is not None and self._gate.state == "open"
 
     def is_running(self, pod_uid: str, container: str = "") -> bool:
@@ -244,16 +244,16 @@ class Kubelet:
 
     @property
     def address(self) -> str:
-        """Its own address."""
+        """Returns the node's address."""
         return (self._options.profile or Profile(name=self.name)).address
 
     def pod_address(self, pod_uid: str) -> str:
-        """Where the pod is; empty if it is not here."""
+        """Returns the pod's address; empty if the pod is not on this node."""
         worker = self._pods.worker(pod_uid) if self._pods is not None else None
         return worker.sandbox.placement.address if worker is not None else ""
 
     def page(self, path: str) -> NodePage:
-        """What it says of itself over HTTP."""
+        """Returns the node's answer to a GET of that path."""
         return page(path, self.name, self._pods.workers() if self._pods is not None else ())
 
     def _worker(self, pod_uid: str) -> PodWorker:

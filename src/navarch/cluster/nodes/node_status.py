@@ -1,4 +1,4 @@
-"""A node's own object: what it says of itself when it joins the cluster."""
+"""Registers the Node object of a node, renews its Lease every ten seconds and its conditions every five minutes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _STATUS_SECONDS: Final = 300.0
 _log = logging.getLogger("navarch.nodes")
 KUBELET_VERSION = "v1.36.4"
 RUNTIME = "navarch://1"
-"""What process nodes call that which runs their containers."""
+"""The `containerRuntimeVersion` of process nodes."""
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64", "armv7l": "arm", "i686": "386"}
 _PODS = 110
 _CONDITIONS = (
@@ -45,7 +45,7 @@ _CONDITIONS = (
 
 
 class Heartbeat:
-    """Says that a node lives. Whoever watches may doubt it 40 seconds after the last sign."""
+    """Renews the Lease and the conditions of one node. The lease expires 40 seconds after the last renewal."""
 
     def __init__(self, client: Client, node: Node, clock: Clock) -> None:
         self._client = client
@@ -55,16 +55,16 @@ class Heartbeat:
         self._said_at = self._clock.monotonic()
 
     async def run(self) -> None:
-        """Gives signs of life until it is cancelled; a server that does not answer is asked again at the next one."""
+        """Renews until it is cancelled; a failed renewal is retried at the next one."""
         while True:
             try:
                 await self.beat()
             except NavarchError as error:
-                _log.warning("node %s: no sign of life could be given: %s", self._node.name, error)
+                _log.warning("heartbeat of node %s failed: %s; retrying in 10 s", self._node.name, error)
             await self._clock.sleep(_RENEWAL_SECONDS)
 
     async def beat(self) -> None:
-        """One sign of life."""
+        """Renews the Lease once and, every five minutes, the conditions."""
         try:
             self._lease = await self._renewed()
         except (Conflict, AlreadyExists, NotFound):
@@ -96,7 +96,7 @@ class Heartbeat:
         return lease
 
     async def _say_conditions(self) -> None:
-        """The transition times of conditions that have not changed are left alone."""
+        """Writes the conditions; a condition with the same status keeps its transition time."""
         said = [to_builtins(condition) for condition in conditions(self._clock.now())]
         known = {known.type: known for known in (self._node.status.conditions or [])}
         for condition in said:
@@ -109,9 +109,9 @@ class Heartbeat:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
-    """What a node says of itself. `capacity` is the machine's own by default; all of it may be used by pods.
+    """The properties of a node. `capacity` defaults to the machine's; pods may use all of it.
 
-    `labels` and `annotations` come on top of those that every node has.
+    `labels` and `annotations` are added to those of every node.
     """
 
     name: str
@@ -125,7 +125,7 @@ class Profile:
 
 
 def machine_capacity() -> dict[str, str]:
-    """What this machine has."""
+    """Returns the capacity of this machine."""
     pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     disk = os.statvfs("/")
     return {
@@ -137,7 +137,7 @@ def machine_capacity() -> dict[str, str]:
 
 
 def node_object(profile: Profile, now: datetime) -> Node:
-    """The whole object, ready, as of now."""
+    """Returns the Node object, ready at that time."""
     system, architecture = "linux", _ARCHITECTURES.get(platform.machine(), platform.machine())
     labels = {"kubernetes.io/hostname": profile.name, "kubernetes.io/os": system, "kubernetes.io/arch": architecture}
     labels |= {f"beta.{label}": value for label, value in labels.items() if not label.endswith("hostname")}
@@ -181,7 +181,7 @@ def _info(profile: Profile, system: str, architecture: str) -> NodeSystemInfo:
 
 
 def conditions(now: datetime) -> list[NodeCondition]:
-    """That all is well, as of now."""
+    """Returns the conditions of a healthy node at that time."""
     return [
         NodeCondition(
             type=kind, status=status, reason=reason, message=message, last_heartbeat_time=now, last_transition_time=now
@@ -191,7 +191,7 @@ def conditions(now: datetime) -> list[NodeCondition]:
 
 
 async def register(client: Client, node: Node) -> Node:
-    """Creates the node or, if it is known, brings what it says of itself up to date; what others set on it stays."""
+    """Creates the Node or updates its own labels, annotations and status; fields of others stay."""
     try:
         await client.create(node)
     except AlreadyExists:

@@ -1,4 +1,4 @@
-"""A block of loopback addresses that no other cluster on this machine has."""
+"""Address allocation: `LoopbackBlock` for pods that run, `AddressPool` for simulated ones."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LOCK_PORT: Final = 47640
 
 
 class AddressPool:
-    """The addresses of one network. What was given back is given out again as late as possible."""
+    """The addresses of one network. A released address is reused as late as possible."""
 
     def __init__(self, network: str) -> None:
         self._network = IPv4Network(network)
@@ -27,7 +27,7 @@ class AddressPool:
         self._returned: deque[str] = deque()
 
     def take(self) -> str:
-        """One that is free; raises `ConfigError` if there is none."""
+        """Returns a free address; raises `ConfigError` if there is none."""
         for address in map(str, self._fresh):
             if address not in self._taken:
                 self._taken.add(address)
@@ -38,21 +38,22 @@ class AddressPool:
         return address
 
     def keep(self, address: str) -> str:
-        """That one, which somebody already has."""
+        """Marks an address as taken, and returns it."""
         self._taken.add(address)
         return address
 
     def give_back(self, address: str) -> None:
-        """Nobody has it any more."""
+        """Releases an address."""
         if address in self._taken:
             self._taken.remove(address)
             self._returned.append(address)
 
 
 class LoopbackBlock:
-    """127.n.0.0/16: the lower half for services, the upper half for pods and nodes.
+    """127.n.0.0/16: the lower half for services, the upper half for pods and nodes. No two clusters of a machine share
+    it.
 
-    An address that was given back is given out again as late as possible.
+    A released address is reused as late as possible.
     """
 
     def __init__(self, number: int, lock: socket.socket) -> None:
@@ -65,7 +66,7 @@ class LoopbackBlock:
 
     @classmethod
     def take(cls, preferred: int = _FIRST) -> Self:
-        """A block that is free: the preferred one or the next one after it; raises `ConfigError` if all are taken."""
+        """Takes a free block: the preferred one or the next one after it; raises `ConfigError` if all are taken."""
         for number in (*range(preferred, _LAST + 1), *range(_FIRST, preferred)):
             lock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
             with suppress(OSError):
@@ -77,7 +78,7 @@ class LoopbackBlock:
         )
 
     def address(self) -> str:
-        """An address for a pod or a node."""
+        """Returns a free address for a pod or a node."""
         fresh = next(self._fresh, None)
         if fresh is not None:
             return str(fresh)
@@ -86,13 +87,13 @@ class LoopbackBlock:
         return self._returned.popleft()
 
     def has(self, address: str) -> bool:
-        """Whether the address is one of this block."""
+        """Returns whether the address is in this block."""
         return ipaddress.ip_address(address) in self._pods
 
     def give_back(self, address: str) -> None:
-        """Nobody uses the address any more."""
+        """Releases an address."""
         self._returned.append(address)
 
     def close(self) -> None:
-        """The block is anybody's."""
+        """Releases the block."""
         self._lock.close()

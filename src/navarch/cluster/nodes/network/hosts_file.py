@@ -1,4 +1,4 @@
-"""Who has which name: the lines of hosts files, pure."""
+"""Computes the hosts files of pods: names of services and of pods behind headless services. Pure."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from typing import Final, NamedTuple
 
 from navarch.k8s.core.v1 import Pod, Service
 from navarch.k8s.discovery.v1 import EndpointSlice
-
-__all__ = ["HostsEntry", "hosts_text", "names_of", "own_names"]
 
 _DOMAIN: Final = "cluster.local"
 _HEAD: Final = (
@@ -20,14 +18,14 @@ SERVICE_LABEL: Final = "kubernetes.io/service-name"
 
 
 class HostsEntry(NamedTuple):
-    """A name of one namespace, and an address that it leads to. A name may have several."""
+    """A name in a namespace, and one of its addresses."""
 
     namespace: str
     name: str
     address: str
 
     def line(self, namespace: str) -> str:
-        """As pods of that namespace see it.
+        """Returns the line of the entry for pods of that namespace.
 
         >>> HostsEntry("a", "db", "127.0.0.9").line("a").split()
         ['127.0.0.9', 'db.a.svc.cluster.local', 'db.a.svc', 'db.a', 'db']
@@ -38,7 +36,7 @@ class HostsEntry(NamedTuple):
 
 
 def names_of(services: Iterable[Service], slices: Iterable[EndpointSlice]) -> list[HostsEntry]:
-    """The names of all services: by their address, or those of headless ones by the addresses of their pods."""
+    """Returns the names of all services, with the cluster IP or, for headless services, the addresses of their pods."""
     headless: set[tuple[str, str]] = set()
     found: set[HostsEntry] = set()
     for service in services:
@@ -64,7 +62,9 @@ def _of_pods(part: EndpointSlice, service: str) -> Iterator[HostsEntry]:
 
 
 def own_names(pod: Pod) -> list[str]:
-    """What a pod calls itself: its host name last. Whoever asks before its service knows it would remember that."""
+    """Returns the pod's own names, its hostname last. They are in the file from the start, since a client may cache a
+    failed lookup.
+    """
     hostname = pod.spec.hostname or pod.name[:63].rstrip("-.")
     if not pod.spec.subdomain:
         return [hostname]
@@ -73,7 +73,7 @@ def own_names(pod: Pod) -> list[str]:
 
 
 def hosts_text(pod: Pod, address: str, names: Sequence[HostsEntry]) -> str:
-    """A pod's whole hosts file."""
+    """Returns the content of a pod's hosts file."""
     own = f"{address}\t{' '.join(own_names(pod))}"
     aliases = [f"{alias.ip}\t{' '.join(alias.hostnames or [])}" for alias in pod.spec.host_aliases or []]
     extra = ["# Entries added by HostAliases.", *aliases] if aliases else []

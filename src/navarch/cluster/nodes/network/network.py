@@ -1,4 +1,4 @@
-"""`ClusterNetwork`: addresses of pods, their hosts files, and the proxies of services, kept as the cluster is."""
+"""`ClusterNetwork`: assigns addresses to pods, writes their hosts files, and runs the proxies of services."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class _NetworkPod:
 
 
 class ClusterNetwork:
-    """One for all nodes of a cluster: `run` it. Pods `join` and `leave`."""
+    """The network of all nodes of a cluster. Run `run`; pods `join` and `leave`."""
 
     def __init__(self, client: Client, block: LoopbackBlock, clock: Clock, rng: random.Random) -> None:
         self.block = block
@@ -50,7 +50,7 @@ class ClusterNetwork:
         self._changed, self._followed = asyncio.Event(), asyncio.Event()
 
     async def run(self) -> None:
-        """Follows services and their pods until it is cancelled."""
+        """Watches Services, EndpointSlices and Nodes, and updates proxies and hosts files until it is cancelled."""
         for collection in (self._services, self._slices, self._nodes):
             collection.subscribe(self._heard)
         try:
@@ -67,9 +67,10 @@ class ClusterNetwork:
             await self._proxies.close()
 
     async def services(self) -> list[Service]:
-        """All services as pods find them, as soon as they have been read.
+        """Returns all services as pods reach them, after the first sync.
 
-        The API server is found at its own address where its service has none: ports below 1024 may be root's alone.
+        The API server's service has the server's own address if its port cannot be bound (ports below 1024 may need
+        root).
         """
         await self._followed.wait()
         return [self._found(service) for service in self._known()]
@@ -89,7 +90,7 @@ class ClusterNetwork:
         return Service(name=service.name, namespace=service.namespace, spec=spec)
 
     def join(self, pod: Pod, write_hosts: Callable[[bytes], None]) -> str:
-        """Gives the pod an address and writes its hosts file, which is kept up to date until it leaves.
+        """Assigns an address to the pod and writes its hosts file, which is updated until the pod leaves.
 
         Raises the `OSError` of `write_hosts`; a later one is logged, and the next change is written again.
         """
@@ -101,14 +102,14 @@ class ClusterNetwork:
         return known.address
 
     def leave(self, uid: str) -> None:
-        """The pod is gone."""
+        """Releases the pod's address."""
         member = self._members.pop(uid, None)
         if member is not None:
             self.block.give_back(member.address)
             self._note(member)
 
     def _note(self, member: _NetworkPod) -> None:
-        """Ports on nodes come and go with the pods that want them."""
+        """Notifies of a change if the pod has host ports."""
         if wants_host_ports(member.pod):
             self._changed.set()
 
@@ -125,7 +126,12 @@ class ClusterNetwork:
                 self._write(member)
             except OSError as error:  # its disk may be full: the others are written, and this one at the next change
                 pod = member.pod
-                _log.warning("hosts file of pod %s/%s stays as it is: %s", pod.namespace, pod.name, error)
+                _log.warning(
+                    "writing the hosts file of pod %s/%s failed: %s; the next change writes it again",
+                    pod.namespace,
+                    pod.name,
+                    error,
+                )
         nodes = _addresses((self._nodes.view(entry) for entry in self._nodes.entries()), self.block)
         places, pods = sorted(nodes.values()), [(member.pod, member.address) for member in self._members.values()]
         datagrams = host_ports(pods, nodes, protocol="UDP") | routes(services, slices, places, protocol="UDP")
@@ -140,7 +146,7 @@ class ClusterNetwork:
 
 
 def _bypassed(services: Iterable[Service]) -> frozenset[Address]:
-    """Where the API server would be, but for which pods are led straight to it."""
+    """Returns the addresses of the API server's service, which pods reach directly."""
     return frozenset(
         (service.spec.cluster_ip or "", port.port)
         for service in services
@@ -150,7 +156,7 @@ def _bypassed(services: Iterable[Service]) -> frozenset[Address]:
 
 
 def _addresses(nodes: Iterable[Node], block: LoopbackBlock) -> dict[str, str]:
-    """The addresses of nodes by name, but for those that are not this cluster's own: others may listen there."""
+    """Returns the addresses of nodes by name, without addresses outside of this cluster's block."""
     found = {
         node.name: known.address
         for node in nodes

@@ -1,4 +1,4 @@
-"""Services at their own addresses: each port is a small proxy in front of the pods behind it."""
+"""Proxies of services: a TCP or UDP listener for each port of each service forwards to a pod."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PIECE: Final = 65536
 
 @dataclass(slots=True)
 class _Flow:
-    """The way between one client and one pod."""
+    """The forwarding between one client and one pod."""
 
     pod: Address
     link: socket.socket
@@ -32,7 +32,7 @@ class _Flow:
 
 
 class _UdpListener:
-    """One port of one service."""
+    """The listener of one port of one service."""
 
     def __init__(self, address: Address, clock: Clock, rng: random.Random) -> None:
         self._clock = clock
@@ -58,7 +58,7 @@ class _UdpListener:
             self._send(client, data)
 
     def _send(self, client: Address, data: bytes) -> None:
-        """To the pod of this client; what nobody is there for is lost, as datagrams are."""
+        """Forwards a datagram to the client's pod; drops it if there is no pod."""
         flow = self._flows.get(client)
         if flow is None or flow.pod not in self.pods:
             flow = self._begun(client)
@@ -121,7 +121,7 @@ class UdpProxies:
         self._listeners: dict[Address, _UdpListener] = {}
 
     def follow(self, wanted: Mapping[Address, list[Address]]) -> None:
-        """Services are as `wanted` says from now on."""
+        """Opens and closes listeners so that they match `wanted`."""
         for address in [known for known in self._listeners if known not in wanted]:
             self._listeners.pop(address).close()
         for address, pods in wanted.items():
@@ -133,17 +133,17 @@ class UdpProxies:
         try:
             listener = self._listeners[address] = _UdpListener(address, self._clock, self._rng)
         except OSError as error:
-            _log.warning("service at %s:%d (UDP) cannot be reached: %s", *address, error)
+            _log.warning("cannot listen on service address %s:%d (UDP): %s", *address, error)
             return None
         return listener
 
     def close(self) -> None:
-        """No service is reached any more."""
+        """Closes all listeners."""
         self.follow({})
 
 
 class TcpProxies:
-    """Keeps one listener for each port of each service. Connections that are open outlive changes of the service."""
+    """Keeps a listener for each TCP port of each service. Open connections survive changes of the service."""
 
     def __init__(self, rng: random.Random) -> None:
         self._rng = rng
@@ -154,11 +154,13 @@ class TcpProxies:
         self._bypassed: frozenset[Address] = frozenset()
 
     def behind(self, address: Address) -> list[Address]:
-        """Where the port of a service leads to that has no listener, since this machine refuses one; else nowhere."""
+        """Returns the backends of a service port for which this machine refused a listener; else none."""
         return self._routes.get(address, []) if address in self._refused else []
 
     async def follow(self, wanted: Mapping[Address, list[Address]], bypassed: frozenset[Address] = frozenset()) -> None:
-        """Services are as `wanted` says from now on; nobody misses a listener at those that are `bypassed`."""
+        """Opens and closes listeners so that they match `wanted`; a missing listener of a `bypassed` address is not
+        reported.
+        """
         self._routes, self._bypassed = wanted, bypassed
         for address in [known for known in self._listeners if known not in wanted]:
             self._listeners.pop(address).close()
@@ -186,14 +188,14 @@ class TcpProxies:
             self._refused.pop(address, None)
 
     def _refuse(self, address: Address, why: str) -> None:
-        """Notes it, to try again with the next change; it is said once."""
+        """Notes a refused listener, which the next change retries; logs each reason once."""
         if self._refused.get(address) != why:
             level = logging.DEBUG if address in self._bypassed else logging.WARNING
-            _log.log(level, "service at %s:%d cannot be reached: %s", *address, why)
+            _log.log(level, "cannot listen on service address %s:%d: %s", *address, why)
         self._refused[address] = why
 
     async def close(self) -> None:
-        """No service is reached any more, and every connection has ended."""
+        """Closes all listeners and connections."""
         for listener in self._listeners.values():
             listener.close()
         self._listeners.clear()
@@ -208,7 +210,7 @@ class TcpProxies:
             writer.close()
 
     async def _connected(self, address: Address) -> tuple[asyncio.StreamReader, asyncio.StreamWriter] | None:
-        """One of the pods, by chance; one that refuses is passed over."""
+        """Connects to a random pod; tries the next one after a refusal."""
         pods = list(self._routes.get(address, ()))
         self._rng.shuffle(pods)
         for pod in pods:
@@ -218,7 +220,7 @@ class TcpProxies:
 
 
 async def _joined(*ways: tuple[asyncio.StreamReader, asyncio.StreamWriter]) -> None:
-    """Carries bytes both ways until both ends have said all."""
+    """Copies bytes both ways until both ends have closed."""
     try:
         async with asyncio.TaskGroup() as group:
             for reader, writer in ways:

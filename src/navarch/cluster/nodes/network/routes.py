@@ -1,4 +1,4 @@
-"""TODO: say what navarch.cluster.nodes.network.routes holds."""
+"""Routes of services and host ports: which pods are behind each address and port. Pure."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ Address = tuple[str, int]
 def host_ports(
     pods: Iterable[tuple[Pod, str]], nodes: Mapping[str, str], *, protocol: str = "TCP"
 ) -> dict[Address, list[Address]]:
-    """Where the ports lead to that pods, given with their addresses, want on their nodes, given with theirs.
+    """Returns the routes of the host ports of pods, from the addresses of pods and of nodes by name.
 
-    A `hostIP` is not looked at: a node has one address.
+    Ignores `hostIP`: a node has one address.
     """
     return {
         (nodes[pod.spec.node_name or ""], port.host_port): [(address, port.container_port)]
@@ -29,7 +29,7 @@ def host_ports(
 
 
 def wants_host_ports(pod: Pod) -> bool:
-    """Whether the pod wants any."""
+    """Returns whether the pod has host ports."""
     return any(_wanted(pod))
 
 
@@ -41,8 +41,8 @@ def _wanted(pod: Pod) -> Iterator[ContainerPort]:
 def routes(
     services: Iterable[Service], slices: Iterable[EndpointSlice], nodes: Sequence[str] = (), *, protocol: str = "TCP"
 ) -> dict[Address, list[Address]]:
-    """Where the ports of services, and their ports on nodes of these addresses, lead to: pods that are ready or, if none
-    is, those that still serve while they end.
+    """Returns the routes of the ports and node ports of services: to ready pods or, if there are none, to terminating
+    pods that still serve.
     """
     parts: dict[tuple[str, str], list[EndpointSlice]] = {}
     for part in slices:
@@ -57,13 +57,13 @@ def routes(
 
 
 def _places(service: Service, port: ServicePort, nodes: Sequence[str]) -> list[Address]:
-    """Where a port of a service is to be reached."""
+    """Returns the addresses of a service port: the cluster IP, and the node port on each node."""
     on_nodes = [(node, port.node_port) for node in nodes if port.node_port]
     return [(service.spec.cluster_ip or "", port.port), *on_nodes]
 
 
 def _is_proxied(address: str) -> bool:
-    """Whether that is an address of this machine, and not of a cluster with a network of its own."""
+    """Returns whether the address is a loopback address of this machine."""
     return address not in {"", "None"} and ipaddress.ip_address(address).is_loopback
 
 

@@ -1,4 +1,4 @@
-"""One container of a pod: started, looked after, and started again as its policy says."""
+"""`ContainerLoop`: pulls, starts, probes and restarts one container of a pod."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _LEAST_AFTER_HOOK: Final = 2.0
 
 
 async def until_pulled(sandbox: PodSandbox, record: ContainerRecord, stop: asyncio.Event) -> Image | None:
-    """The image of a container, once this machine has it; None if `stop` comes first."""
+    """Returns the image of a container once this machine has it; None if `stop` is set first."""
     deps, delays = sandbox.deps, Delays(sandbox.deps.delays.pull, sandbox.deps.client.rng)
     while not stop.is_set():
         name = record.spec.image or ""
@@ -92,16 +92,16 @@ class ContainerLoop:
 
     @property
     def container_id(self) -> str | None:
-        """The id of the container that runs now."""
+        """Returns the id of the running container."""
         return self._running.id if self._running is not None else None
 
     @property
     def name(self) -> str:
-        """The container's name."""
+        """Returns the container's name."""
         return self.record.spec.name
 
     async def run(self) -> None:
-        """Returns when it has ended and is not to be started again."""
+        """Returns when the container has ended and its policy does not restart it."""
         ended = self.record.terminated
         if ended is not None and not self._starts_again(Exit(ended.exit_code)):
             return
@@ -118,7 +118,7 @@ class ContainerLoop:
         return self._policy == "OnFailure" and exit_.code != 0
 
     async def _once(self) -> Exit | None:
-        """One start: how it ended, None if it was stopped before."""
+        """Starts the container once and returns its exit; None if it was stopped before the start."""
         launch = await self._until_launchable()
         if launch is None:
             return None
@@ -160,7 +160,7 @@ class ContainerLoop:
         return _NOT_STARTED
 
     async def _attended(self, started: RunningContainer) -> Exit:
-        """Looks after it until it has ended."""
+        """Runs probes and hooks until the container has ended, and returns its exit."""
         async with asyncio.TaskGroup() as group:
             work = group.create_task(self._look_after(started), name=f"probes of {self.name}")
             exit_ = await started.wait()
@@ -171,7 +171,7 @@ class ContainerLoop:
         return exit_
 
     async def _back_off(self, ran: float) -> None:
-        """The first restart comes at once, those after it later and later."""
+        """Waits before a restart: not before the first one, then with backoff."""
         if ran >= self._sandbox.deps.delays.forgotten_after:
             self._delays.reset()
             self._restarted = False
@@ -210,7 +210,7 @@ class ContainerLoop:
                 group.create_task(self._watch_readiness(spec.readiness_probe, target))
 
     async def _has_started(self, probe: Probe, started: RunningContainer, target: ProbeTarget) -> bool:
-        """Whether the startup probe was content in the end; if not, the container is being ended."""
+        """Returns whether the startup probe succeeded; if it failed, the container is being stopped."""
         async for fault, well in probe_results(probe, target, self._clock):
             self._tell_fault("Startup", fault)
             if well:
@@ -255,18 +255,20 @@ class ContainerLoop:
     # Stopping
 
     async def redefine(self, spec: Container) -> None:
-        """Its image is another one now: it is started anew."""
+        """Restarts the container with a new image."""
         self.record.spec, self._redefined = spec, True
         if self._running is not None:
             self._say("Killing", f"Container {self.name} definition changed, will be restarted")
             await self._end(self._running, self._grace(None))
 
     def refuse(self) -> None:
-        """It is not to be started at all."""
+        """Prevents the container from being started."""
         self._stopping.set()
 
     async def stop(self, grace: GracePeriod) -> None:
-        """Ends it for good, within the grace if it wants to; one that is being started, as soon as it has."""
+        """Stops the container for good, within the grace period; a container that is being started is stopped after its
+        start.
+        """
         self._last_grace = grace
         self._stopping.set()
         running = self._running
@@ -275,7 +277,7 @@ class ContainerLoop:
             await self._end(running, grace)
 
     async def kill(self) -> None:
-        """Ends at once what runs though `run` does not: that has failed."""
+        """Kills the container after `run` has failed."""
         if self._running is not None:
             await self._running.signal(signal.SIGKILL)
             await self._running.wait()
@@ -302,12 +304,12 @@ class ContainerLoop:
 
 
 def _stop_signal(name: str | None) -> int:
-    """What a container is stopped by; SIGTERM for a name that is none."""
+    """Returns the number of the stop signal; SIGTERM for an unknown name."""
     return _SIGNALS.get(name or "", signal.SIGTERM)
 
 
 def _duration(seconds: float) -> str:
-    """As Go writes it.
+    """Formats seconds as Go does.
 
     >>> _duration(10), _duration(80), _duration(300), _duration(0.5)
     ('10s', '1m20s', '5m0s', '500ms')

@@ -1,4 +1,6 @@
-"""How a container is launched: its command, environment, mounts and account."""
+"""Computes the configuration of a container's start: command, environment, mounts, account; and its termination
+message.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ _MOST_LOGS: Final = 2
 
 
 def termination_message(sandbox: PodSandbox, container: Container, attempt: int, exit_: Exit) -> str | None:
-    """What it wrote to its message file or, where that is its policy and it failed, the end of its log."""
+    """Returns the content of the termination message file or, if the policy says so and the container failed, the end
+    of its log.
+    """
     words = _tail_of(sandbox, message_file(sandbox, container.name, attempt), _LONGEST)
     if words or exit_.code == 0 or container.termination_message_policy != "FallbackToLogsOnError":
         return words or None
@@ -45,7 +49,9 @@ def _tail_of(sandbox: PodSandbox, path: str, size: int) -> str:
 async def generate_container_config(
     sandbox: PodSandbox, container: Container, image: Image, attempt: int
 ) -> ContainerConfig:
-    """All that the container begins with; raises `ContainerError` if something that it refers to is not there."""
+    """Returns the configuration of a start; raises `ContainerError` if something that the container refers to does not
+    exist.
+    """
     environment = Environment(
         sandbox.deps.client, sandbox.pod, sandbox.placement, await sandbox.deps.network.services()
     )
@@ -76,12 +82,12 @@ def _identity(sandbox: PodSandbox, container: Container, attempt: int) -> str:
 
 
 def message_file(sandbox: PodSandbox, container: str, attempt: int) -> str:
-    """Where the container may write its termination message, in the pod's folder."""
+    """Returns the path of the termination message file in the pod's folder."""
     return f"{sandbox.container_folder(container)}/{attempt}.message"
 
 
 def _make_folder(sandbox: PodSandbox, container: Container, attempt: int) -> None:
-    """The folder of its logs, with those of the last start and this one alone."""
+    """Prepares the folder of the logs; keeps the logs of the last start."""
     message = message_file(sandbox, container.name, attempt).rpartition("/")[2]
     with sandbox.folder.open(sandbox.container_folder(container.name), create=0o755) as folder:
         for name in folder.list():
@@ -92,7 +98,7 @@ def _make_folder(sandbox: PodSandbox, container: Container, attempt: int) -> Non
 
 
 def _basic(sandbox: PodSandbox, container: Container, image: Image) -> dict[str, str]:
-    """What every program finds: nothing of the cluster's own environment but where programs are."""
+    """Returns the variables of every program: PATH, HOME, HOSTNAME, TERM and those of the image."""
     path = os.environ.get("PATH", _PATH)
     found = {
         "PATH": f"{image.folder}:{path}" if image.folder else path,
@@ -116,7 +122,7 @@ def _command(sandbox: PodSandbox, container: Container, image: Image, env: Mappi
 
 
 def _located(program: str, image: Image) -> str:
-    """A path inside the image as it is on this machine: by its last part, beside the image's own program."""
+    """Returns the path of a program of the image on this machine: beside the image's own program."""
     if "/" not in program or Path(program).exists() or not image.folder:
         return program
     beside = Path(image.folder) / Path(program).name

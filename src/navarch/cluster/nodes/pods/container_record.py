@@ -1,4 +1,4 @@
-"""What is known of each container of a pod, as its status tells it."""
+"""`ContainerRecord`: the state of one container, from which its status is computed."""
 
 from __future__ import annotations
 
@@ -19,14 +19,12 @@ from navarch.k8s.core.v1 import (
     VolumeMountStatus,
 )
 
-__all__ = ["LOST", "ContainerRecord"]
-
 LOST = "ContainerStatusUnknown"
 _SCHEME = "navarch://"
 
 
 class ContainerRecord:
-    """One container: where it is in its life. Each change is told to whoever writes the status."""
+    """The state of one container. Each change notifies the status writer."""
 
     def __init__(self, spec: Container, known: ContainerStatus | None, changed: Callable[[], None], waits: str) -> None:
         self.spec = spec
@@ -42,7 +40,7 @@ class ContainerRecord:
             self._go_on_from(known)
 
     def _go_on_from(self, known: ContainerStatus) -> None:
-        """What ran when the node was last here is gone; nobody saw how it ended."""
+        """Continues from the status; a container that ran before the node's restart has an unknown end."""
         self.restarts, self.last_state, self.container_id = known.restart_count, known.last_state, known.container_id
         state = known.state or ContainerState()
         if state.running is not None:
@@ -62,21 +60,21 @@ class ContainerRecord:
 
     @property
     def terminated(self) -> ContainerStateTerminated | None:
-        """How it ended, if it has."""
+        """Returns the end of the container, if it has ended."""
         return self.state.terminated
 
     @property
     def is_running(self) -> bool:
-        """Whether its program runs."""
+        """Returns whether its program runs."""
         return self.state.running is not None
 
     @property
     def attempt(self) -> int:
-        """The number of the next start, counted from 0."""
+        """Returns the number of the next start, counted from 0."""
         return self.restarts + 1 if self.has_run else self.restarts
 
     def waits(self, reason: str, message: str | None = None) -> None:
-        """It does not run, because."""
+        """Sets the state to waiting, with a reason."""
         if self.state.terminated is not None:
             self.last_state = self.state
         self.state = ContainerState(waiting=ContainerStateWaiting(reason=reason, message=message))
@@ -84,14 +82,14 @@ class ContainerRecord:
         self._changed()
 
     def begins(self) -> int:
-        """It is to be started: the number of this start."""
+        """Counts a new start."""
         self.restarts, self.has_run = self.attempt, True
         if self.state.terminated is not None:
             self.last_state = self.state
         return self.restarts
 
     def runs(self, container: str, now: datetime) -> None:
-        """Its program runs."""
+        """Sets the state to running."""
         self.container_id = f"{_SCHEME}{container}"
         self.state = ContainerState(running=ContainerStateRunning(started_at=truncate_to_seconds(now)))
         hooked = self.spec.lifecycle is not None and self.spec.lifecycle.post_start is not None
@@ -100,7 +98,7 @@ class ContainerRecord:
         self._changed()
 
     def ended(self, exit_: Exit, now: datetime, message: str | None, *, reason: str | None = None) -> None:
-        """Its program has ended."""
+        """Sets the state to terminated."""
         began = self.state.running.started_at if self.state.running is not None else truncate_to_seconds(now)
         self.state = ContainerState(
             terminated=ContainerStateTerminated(
@@ -116,20 +114,20 @@ class ContainerRecord:
         self._changed()
 
     def is_ready(self, *, ready: bool) -> None:
-        """What its readiness probe says."""
+        """Sets the result of the readiness probe."""
         if self.ready != ready:
             self.ready = ready
             self._changed()
 
     def has_started(self) -> None:
-        """Its startup probe is content, or it has none."""
+        """Notes that the startup probe succeeded, or that there is none."""
         if not self.started:
             self.started = True
             self.ready = self.spec.readiness_probe is None
             self._changed()
 
     def status(self, image_id: str, *, initial: bool = False) -> ContainerStatus:
-        """As the pod's status shows it. An `initial` container is ready when it has done its work."""
+        """Returns the container's status. An `initial` container is ready when it has succeeded."""
         done = initial and self.terminated is not None and self.terminated.exit_code == 0
         mounts = [_mount_status(mount) for mount in self.spec.volume_mounts or []]
         return ContainerStatus(

@@ -1,4 +1,4 @@
-"""A container's environment, from all of its sources."""
+"""Computes the environment of a container from all of its sources, and expands `$(NAME)` as Kubernetes does."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NAME: Final = re.compile(r"[-._a-zA-Z][-._a-zA-Z0-9]*")
 
 
 def expanded(text: str, values: Mapping[str, str]) -> str:
-    """The text with its references replaced; `$$` is one `$`, and what is not known stays as it is written.
+    """Replaces the references in the text; `$$` becomes `$`, and an unknown reference stays.
 
     >>> expanded("$(HOST):$(PORT) $$(HOST) $(NOBODY)", {"HOST": "db", "PORT": "80"})
     'db:80 $(HOST) $(NOBODY)'
@@ -34,7 +34,7 @@ def expanded(text: str, values: Mapping[str, str]) -> str:
 
 
 class Environment:
-    """Puts together the environment of one container. Raises `ContainerError` for what it refers to and is not there."""
+    """Computes the environment of one container. Raises `ContainerError` for a missing source."""
 
     def __init__(self, client: Client, pod: Pod, placement: PodPlacement, services: Sequence[Service]) -> None:
         self._client = client
@@ -45,7 +45,7 @@ class Environment:
         self._containers = {each.name: each for each in known}
 
     async def of(self, container: Container) -> dict[str, str]:
-        """All variables: those of services first, each source over those before it."""
+        """Returns all variables: those of services first; later sources override earlier ones."""
         links = self._pod.spec.enable_service_links is not False
         services = service_variables(self._services, self._pod.namespace, links=links)
         found: dict[str, str] = {}
@@ -114,7 +114,7 @@ class Environment:
 
 
 def service_variables(services: Sequence[Service], namespace: str, *, links: bool) -> dict[str, str]:
-    """Where services are, as Docker's links said it; without `links` only that of the API server.
+    """Returns the variables of services, as Docker links had them; without `links` only those of the API server.
 
     >>> from navarch.k8s.core.v1 import ServicePort, ServiceSpec
     >>> spec = ServiceSpec(cluster_ip="127.0.0.9", ports=[ServicePort(port=80, protocol="TCP")])

@@ -1,4 +1,4 @@
-"""One pod from its first container to the last word about it."""
+"""`PodWorker`: runs one pod from its first container until the pod is deleted."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from navarch.k8s.core.v1 import Container, ContainerStatus, Pod, PodStatus
 
 _log = logging.getLogger("navarch.nodes")
 _FORCED_SECONDS = 1.0
-"""What is left to the processes of a pod that is no longer there."""
+"""The grace period of a pod that is no longer in the cluster."""
 _PAUSE = Backoff(initial=0.2, maximum=10.0)
 _LATE = "Pod was active on the node longer than the specified deadline"
 
 
 class PodWorker:
-    """Runs the containers of one pod, ends them when the pod is to go, and says how it is all the while."""
+    """Runs the containers of one pod, terminates them when the pod is deleted, and reports the pod's status."""
 
     def __init__(self, deps: KubeletDeps, pod: Pod) -> None:
         self.sandbox = PodSandbox(deps, pod)
@@ -44,21 +44,21 @@ class PodWorker:
         """Whether the pod is no longer in the cluster."""
 
     def loop(self, container: str) -> ContainerLoop | None:
-        """The container of that name, if it was begun."""
+        """Returns the container of that name, if it was started."""
         return self._loops.get(container)
 
     def running(self) -> Iterator[ContainerLoop]:
-        """The containers that run now."""
+        """Returns the running containers."""
         return (loop for loop in self._loops.values() if loop.container_id is not None)
 
     def record(self, container: str) -> ContainerRecord | None:
-        """What is known of the container of that name."""
+        """Returns the record of the container of that name."""
         return self._records.get(container)
 
     # What others say
 
     def update(self, pod: Pod) -> None:
-        """The pod is another one now; a version that is older than what is known says nothing."""
+        """Takes a new version of the pod; ignores a version that is older than the known one."""
         if int(pod.metadata.resource_version) < int(self.sandbox.pod.metadata.resource_version):
             return
         self.sandbox.pod = pod
@@ -71,7 +71,7 @@ class PodWorker:
             self._end_within(30.0 if seconds is None else float(seconds))
 
     def vanish(self) -> None:
-        """The pod is no longer there; nobody is left to be told about it."""
+        """Terminates a pod that is no longer in the cluster, without a further status."""
         self.has_vanished = True
         self._end_within(_FORCED_SECONDS)
 
@@ -84,7 +84,7 @@ class PodWorker:
     # Life
 
     async def run(self) -> None:
-        """Returns when the pod is gone from the node and from the cluster."""
+        """Returns when the pod is deleted from the node and from the cluster."""
         if self.sandbox.pod.status.phase not in {"Succeeded", "Failed"}:
             async with asyncio.TaskGroup() as group:
                 writing = group.create_task(self._writer.run(), name="status")
@@ -121,7 +121,7 @@ class PodWorker:
             keeping.cancel()
 
     async def _prepared(self) -> bool:
-        """Whether the pod has its folder, address and volumes; False if it is to end before."""
+        """Prepares the pod's folder, address and volumes, and returns True; False if the pod is terminated before."""
         delays = Delays(self.sandbox.deps.delays.mount, self.sandbox.deps.client.rng)
         while not self._over.is_set():
             try:
@@ -136,7 +136,7 @@ class PodWorker:
         return False
 
     async def _initialized(self, group: asyncio.TaskGroup) -> bool:
-        """Whether all init containers have done their work; False if one failed for good or all is to end."""
+        """Runs the init containers, and returns True; False if one failed for good or the pod is terminated."""
         for container in self.sandbox.pod.spec.init_containers or []:
             loop = self._begin(container, "Always" if is_sidecar(container) else self._init_policy())
             if is_sidecar(container):
@@ -158,7 +158,7 @@ class PodWorker:
         await asyncio.wait(running)
 
     async def _run_ephemeral(self, group: asyncio.TaskGroup) -> None:
-        """Containers for debugging, as they are added: each runs once."""
+        """Runs each ephemeral container once, as they are added."""
         while True:
             self._extended.clear()
             for container in ephemeral_containers(self.sandbox.pod):
@@ -186,14 +186,14 @@ class PodWorker:
         return "Never" if self._policy() == "Never" else "OnFailure"
 
     def _has_work(self) -> bool:
-        """Whether a container is to be started at all: after a restart of the node all may have ended for good."""
+        """Returns whether a container must be started: after a restart of the node all may have ended for good."""
         records = [self._records[container.name] for container in self.sandbox.pod.spec.containers]
         return any(not has_ended_for_good(record, self._policy()) for record in records)
 
     # End
 
     async def kill(self) -> None:
-        """Ends its containers at once, for a worker whose `run` has failed."""
+        """Kills the containers of a worker whose `run` has failed."""
         for loop in self._loops.values():
             await loop.kill()
 
@@ -227,7 +227,7 @@ class PodWorker:
                 await loop.stop(grace)
 
     async def _stop_sidecars(self, grace: GracePeriod) -> None:
-        """Those that were started last go first."""
+        """Stops the sidecars in reverse order of their start."""
         for loop in reversed(self._loops.values()):
             if is_sidecar(loop.record.spec):
                 await loop.stop(grace)
@@ -243,17 +243,19 @@ class PodWorker:
                     await loop.redefine(container)
 
     async def _remove(self) -> None:
-        """The pod's last trace in the cluster, and then on this node."""
+        """Deletes the pod from the API server, and then its files from this node."""
         delays = Delays(_PAUSE, self.sandbox.deps.client.rng)
         while not self.has_vanished and not await self._deleted():
             await self._clock.sleep(delays.next_delay())
         try:
             await asyncio.to_thread(self.sandbox.folder.remove)
         except OSError as error:
-            _log.warning("files of pod %s are left in %s: %s", self.sandbox.uid, self.sandbox.folder.path, error)
+            _log.warning(
+                "removing the files of pod %s in %s failed: %s", self.sandbox.uid, self.sandbox.folder.path, error
+            )
 
     async def _deleted(self) -> bool:
-        """Whether the cluster has no such pod any more."""
+        """Deletes the pod; returns whether the API server no longer has it."""
         pod = self.sandbox.pod
         try:
             await self.sandbox.deps.client.delete(
@@ -268,7 +270,7 @@ class PodWorker:
         except Conflict:  # another one has its name, or somebody wrote it in the same moment
             return not await self._is_there()
         except NavarchError as error:
-            _log.warning("pod %s/%s cannot be removed yet: %s", pod.namespace, pod.name, error)
+            _log.warning("deleting pod %s/%s failed: %s; retrying", pod.namespace, pod.name, error)
             return False
         return True
 
@@ -305,7 +307,7 @@ class PodWorker:
 
 
 def has_ended_for_good(record: ContainerRecord, policy: Policy) -> bool:
-    """Whether a container has ended and its policy does not start it again."""
+    """Returns whether the container has ended and its restart policy does not restart it."""
     ended = record.terminated
     return ended is not None and (policy == "Never" or (policy == "OnFailure" and ended.exit_code == 0))
 
@@ -319,6 +321,6 @@ def _by_name(statuses: Sequence[ContainerStatus]) -> dict[str, ContainerStatus]:
 
 
 async def _first(work: asyncio.Task[None], sign: asyncio.Task[bool]) -> None:
-    """Returns when there is a sign, or when the work has ended without one."""
+    """Returns when the sign is given, or when the work has ended without it."""
     await asyncio.wait((work, sign), return_when=asyncio.FIRST_COMPLETED)
     sign.cancel()

@@ -1,4 +1,4 @@
-"""`PodWorkers`: a worker for each pod that is bound to a node."""
+"""`PodWorkers`: runs a worker for each pod that is bound to a node."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _log = logging.getLogger("navarch.nodes")
 
 
 class PodWorkers:
-    """Follows the pods of one node. What is not bound to it any more is ended, and leaves nothing behind."""
+    """Watches the pods of one node. A pod that is no longer bound to it is terminated, and its files are removed."""
 
     def __init__(self, deps: KubeletDeps) -> None:
         self._deps = deps
@@ -30,7 +30,7 @@ class PodWorkers:
         self._followed: set[type[ConfigMap | Secret]] = set()
 
     async def run(self) -> None:
-        """Works until it is cancelled; containers then run on until the runtime ends."""
+        """Runs until it is cancelled; containers then keep running until the runtime ends."""
         async with asyncio.TaskGroup() as group:
             self._group = group
             group.create_task(self._cache.run(), name="cache of pods")
@@ -43,11 +43,11 @@ class PodWorkers:
                 self._pods.unsubscribe(self._heard)
 
     def worker(self, uid: str) -> PodWorker | None:
-        """Who looks after that pod."""
+        """Returns the worker of that pod."""
         return self._workers.get(uid)
 
     def workers(self) -> tuple[PodWorker, ...]:
-        """Who looks after its pods."""
+        """Returns the workers of all pods."""
         return tuple(self._workers.values())
 
     def _heard(self, change: Change) -> None:
@@ -69,7 +69,7 @@ class PodWorkers:
         return worker
 
     async def _work(self, worker: PodWorker) -> None:
-        """Until the pod is gone. A worker that fails is replaced, and its containers are started anew."""
+        """Runs the worker until the pod is deleted. Replaces a worker that fails; its containers are started anew."""
         uid, delays = worker.sandbox.uid, Delays(RESTARTS, self._deps.client.rng)
         while True:
             try:
@@ -78,7 +78,7 @@ class PodWorkers:
             except Exception as error:  # noqa: BLE001 - one pod must not end the others
                 delay, cause = delays.next_delay(), cause_of(error)
             pod = worker.sandbox.pod
-            _log.error("pod %s/%s: %s; tried again in %.1f s", pod.namespace, pod.name, cause, delay)
+            _log.error("syncing pod %s/%s failed: %s; retrying in %.1f s", pod.namespace, pod.name, cause, delay)
             worker.sandbox.say("FailedSync", f"error syncing pod: {cause}", "Warning")
             await worker.kill()
             await self._deps.clock.sleep(delay)
@@ -88,7 +88,7 @@ class PodWorkers:
         del self._workers[uid]
 
     def _replacement(self, failed: PodWorker) -> PodWorker:
-        """A new worker that knows what the other one was told meanwhile."""
+        """Returns a new worker with the updates that the failed one received."""
         worker = PodWorker(self._deps, failed.sandbox.pod)
         worker.update(failed.sandbox.pod)
         if failed.has_vanished:
@@ -96,7 +96,9 @@ class PodWorkers:
         return worker
 
     def _follow_sources(self, pod: Pod) -> None:
-        """Changes of what files come from are told; watched from the first pod on that has such files."""
+        """Watches ConfigMaps and Secrets that pods mount, and notifies those pods of changes; starts with the first
+        such pod.
+        """
         volumes = pod.spec.volumes or []
         for kind in (ConfigMap, Secret):
             if kind not in self._followed and any(_uses(volume, kind) for volume in volumes):
@@ -109,13 +111,13 @@ class PodWorkers:
                 worker.sandbox.volumes.changed()
 
     def _clean_up(self, known: set[str]) -> None:
-        """Pods that went while nobody was here leave nothing behind."""
+        """Removes the files of pods that were deleted while the node was down."""
         for folder in PodFolder.all_of(self._deps.folder):
             if folder.uid not in known:
                 try:
                     folder.remove()
                 except OSError as error:
-                    _log.warning("files of a former pod are left in %s: %s", folder.path, error)
+                    _log.warning("removing the files of a deleted pod in %s failed: %s", folder.path, error)
 
 
 def _uses(volume: Volume, kind: type[ConfigMap | Secret]) -> bool:

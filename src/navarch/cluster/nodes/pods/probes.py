@@ -1,4 +1,4 @@
-"""One look at a container: what probes and hooks do. Each returns what is wrong, or None."""
+"""Probes and lifecycle hooks of containers: exec, HTTP, TCP, gRPC and sleep actions. Each returns a fault, or None."""
 
 from __future__ import annotations
 
@@ -34,9 +34,10 @@ _LOCALHOST: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 async def probe_results(probe: Probe, target: ProbeTarget, clock: Clock) -> AsyncIterator[tuple[Fault, bool | None]]:
-    """What each look gives: what is wrong, and whether the container counts as well from now on (None: as before).
+    """Yields the fault of each probe, and whether the container is healthy from now on (None: unchanged).
 
-    A container counts as well after `successThreshold` looks in a row, as not well after `failureThreshold`.
+    A container becomes healthy after `successThreshold` successes in a row, unhealthy after `failureThreshold`
+    failures.
     """
     needed = {True: probe.success_threshold or 1, False: probe.failure_threshold or 3}
     in_a_row, last = 0, None
@@ -72,7 +73,7 @@ async def _look(probe: Probe, target: ProbeTarget) -> Fault:
 
 
 async def hook_fault(hook: LifecycleHandler, target: ProbeTarget, clock: Clock) -> str | None:
-    """Runs the hook to its end; returns what went wrong, or None."""
+    """Runs the hook to its end; returns its fault, or None."""
     if hook.sleep is not None:
         await clock.sleep(hook.sleep.seconds)
     try:

@@ -1,4 +1,6 @@
-"""One pod as its containers see it: its object as it is now, its folder, its placement, its volumes."""
+"""`PodSandbox`: the environment that the containers of one pod share, and `KubeletDeps`, which all pods of a node
+share.
+"""
 
 from __future__ import annotations
 
@@ -24,26 +26,26 @@ from navarch.k8s.core.v1 import Pod, Service
 
 
 class PodNetwork(Protocol):
-    """What pods need of a network."""
+    """The network that pods join."""
 
     def join(self, pod: Pod, write_hosts: Callable[[bytes], None]) -> str:
-        """An address for the pod, and names in its hosts file, which the function writes."""
+        """Assigns an address to the pod, and writes its hosts file with the function."""
         ...
 
     def leave(self, uid: str) -> None:
-        """The pod is gone."""
+        """Releases the pod's address."""
         ...
 
     async def services(self) -> list[Service]:
-        """All services, once they are known."""
+        """Returns all services, after the first sync."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KubeletBackoffs:
-    """How long is waited before something is tried again, in seconds, as Kubernetes' nodes do.
+    """The backoffs of retries in seconds, as Kubernetes' kubelet has them.
 
-    A container that ran for `forgotten_after` counts as one that never failed.
+    A container that ran for `forgotten_after` seconds starts with a new backoff.
     """
 
     restart: Backoff = field(default_factory=lambda: Backoff(initial=10.0, maximum=300.0, jitter=0.0))
@@ -54,7 +56,7 @@ class KubeletBackoffs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KubeletDeps:
-    """One node, as its pods see it."""
+    """The dependencies that all pods of one node share."""
 
     node: str
     address: str
@@ -70,7 +72,7 @@ class KubeletDeps:
 
 
 class GracePeriod:
-    """A time that is running out, for all containers of a pod alike. It can be made shorter, never longer."""
+    """The termination grace period of a pod, shared by its containers. It can be shortened, never extended."""
 
     def __init__(self, clock: Clock, seconds: float) -> None:
         self._clock = clock
@@ -79,22 +81,22 @@ class GracePeriod:
 
     @property
     def left(self) -> float:
-        """Seconds that are left; 0 when it is over."""
+        """Returns the seconds that are left; 0 after the end."""
         return max(self._deadline - self._clock.monotonic(), 0.0)
 
     def shorten(self, seconds: float) -> None:
-        """At most so many seconds from now."""
+        """Shortens the period to so many seconds from now."""
         deadline = self._clock.monotonic() + seconds
         if deadline < self._deadline:
             self._deadline = deadline
             self._shortened.set()
 
     def at_least(self, seconds: float) -> GracePeriod:
-        """The same for one of them, but not less than so many seconds."""
+        """Returns this period or, if less is left, one of so many seconds for one container."""
         return self if self.left >= seconds else GracePeriod(self._clock, seconds)
 
     async def passed(self) -> None:
-        """Returns when it is over."""
+        """Returns when the period is over."""
         while self.left > 0:
             self._shortened.clear()
             try:
@@ -107,7 +109,7 @@ class GracePeriod:
 
 
 class PodSandbox:
-    """What the containers of one pod share."""
+    """The pod's object, folder, placement and volumes."""
 
     def __init__(self, deps: KubeletDeps, pod: Pod) -> None:
         self.deps = deps
@@ -118,24 +120,24 @@ class PodSandbox:
 
     @property
     def uid(self) -> str:
-        """The pod's uid."""
+        """Returns the pod's uid."""
         return self.pod.metadata.uid
 
     @property
     def hostname(self) -> str:
-        """What the pod's containers are called."""
+        """Returns the hostname of the pod's containers."""
         return own_names(self.pod)[-1]
 
     def container_folder(self, container: str) -> str:
-        """Where the logs and the termination messages of a container are in the pod's folder."""
+        """Returns the path of a container's logs and termination messages in the pod's folder."""
         return f"containers/{container}"
 
     def log(self, container: str, attempt: int) -> str:
-        """Where the log of one start of a container is in the pod's folder."""
+        """Returns the path of the log of one start of a container in the pod's folder."""
         return f"{self.container_folder(container)}/{attempt}.log"
 
     def prepare(self) -> None:
-        """Makes the pod's folder and gives it an address."""
+        """Creates the pod's folder and assigns its address."""
         with self.folder.open(create=0o755) as root:
             root.rewrite("hostname", f"{self.hostname}\n".encode(), 0o644)
         if self.pod.spec.host_network:
@@ -148,7 +150,7 @@ class PodSandbox:
             root.rewrite("hosts", text, 0o644)
 
     def say(self, reason: str, note: str, kind: EventType = "Normal", *, container: str = "") -> None:
-        """An event about the pod, or about one of its containers."""
+        """Records an event about the pod or one of its containers."""
         part = f"spec.{self._list_of(container)}{{{container}}}" if container else ""
         self.deps.recorder.record(self.pod, reason, note, type=kind, action=reason, part=part)
 

@@ -1,4 +1,4 @@
-"""A pod's status from what is known of its containers: pure, as Kubernetes' nodes compute it."""
+"""Computes the status of a pod from the records of its containers, as Kubernetes' kubelet does, and writes it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Phase = Literal["Pending", "Running", "Succeeded", "Failed"]
 
 
 class PodStatusWriter:
-    """Writes what `compute` says while `run` runs, each time after `changed`."""
+    """Writes the status that `compute` returns, after each call of `changed` while `run` runs."""
 
     def __init__(self, sandbox: PodSandbox, compute: Callable[[], PodStatus]) -> None:
         self._sandbox = sandbox
@@ -34,18 +34,18 @@ class PodStatusWriter:
         self._written: dict[str, Any] | None = None
 
     def changed(self) -> None:
-        """There may be something new to write."""
+        """Notifies that the status may have changed."""
         self._dirty.set()
 
     async def run(self) -> None:
-        """Writes until it is cancelled."""
+        """Writes until it is cancelled; changes that come together are written together."""
         while True:
             await self._dirty.wait()
             await self._sandbox.deps.clock.sleep(0)
             await self.write()
 
     async def write(self) -> None:
-        """Writes the status as it is now, unless it was; tries until the server has taken it or knows no such pod."""
+        """Writes the status if it changed; retries until the API server has accepted it or the pod is deleted."""
         delays = Delays(_PAUSE, self._sandbox.deps.client.rng)
         while True:
             self._dirty.clear()
@@ -55,7 +55,12 @@ class PodStatusWriter:
                 return
             except NavarchError as error:
                 if not _may_pass(error):
-                    _log.warning("status of pod %s/%s: %s", self._sandbox.pod.namespace, self._sandbox.pod.name, error)
+                    _log.warning(
+                        "writing the status of pod %s/%s failed: %s",
+                        self._sandbox.pod.namespace,
+                        self._sandbox.pod.name,
+                        error,
+                    )
                     return
                 await self._sandbox.deps.clock.sleep(delays.next_delay())
             else:
@@ -80,7 +85,7 @@ def _may_pass(error: NavarchError) -> bool:
 
 
 def _wire(status: PodStatus) -> dict[str, Any]:
-    """The status as it is patched: lists that are merged by key say what is no longer there."""
+    """Returns the status as a patch; lists that are merged by key name the removed entries."""
     found: dict[str, Any] = to_builtins(status)
     found["conditions"] = [{**_CLEARED, **condition} for condition in found["conditions"]]
     for name in _WHOLE:
@@ -91,7 +96,9 @@ def _wire(status: PodStatus) -> dict[str, Any]:
 
 @dataclass(slots=True)
 class PodState:
-    """What is known of a pod beside its containers. `reason` is why it failed as a whole; `over` that none restarts."""
+    """The state of a pod beside its containers. `reason` is set if the pod failed as a whole; `over` means that no
+    container restarts.
+    """
 
     start_time: datetime
     node_address: str
@@ -103,7 +110,7 @@ class PodState:
 
 
 def ephemeral_containers(pod: Pod) -> list[Container]:
-    """The containers that were added for debugging, as containers like others."""
+    """Returns the ephemeral containers as ordinary containers."""
     added = [to_builtins(each) for each in pod.spec.ephemeral_containers or []]
     for each in added:
         each.pop("targetContainerName", None)
@@ -111,14 +118,14 @@ def ephemeral_containers(pod: Pod) -> list[Container]:
 
 
 def is_sidecar(container: Container) -> bool:
-    """Whether an init container stays while the others run."""
+    """Returns whether an init container keeps running beside the main containers."""
     return container.restart_policy == "Always"
 
 
 def pod_status(
     pod: Pod, records: Mapping[str, ContainerRecord], state: PodState, images: Mapping[str, str], now: datetime
 ) -> PodStatus:
-    """The whole status, but for what the server and others set."""
+    """Returns the status without the fields that others set."""
     init = [records[each.name] for each in pod.spec.init_containers or []]
     main = [records[each.name] for each in pod.spec.containers]
     phase = phase_of(pod, init, main, state)
@@ -149,7 +156,7 @@ def _ephemeral_statuses(
 
 
 def phase_of(pod: Pod, init: Sequence[ContainerRecord], main: Sequence[ContainerRecord], state: PodState) -> Phase:
-    """Where the pod is in its life."""
+    """Returns the phase of the pod."""
     if state.reason is not None:
         return "Failed"
     policy = pod.spec.restart_policy or "Always"
@@ -170,7 +177,7 @@ def phase_of(pod: Pod, init: Sequence[ContainerRecord], main: Sequence[Container
 
 
 def _was_there(record: ContainerRecord) -> bool:
-    """Whether it runs, or has before."""
+    """Returns whether the container runs or has run."""
     before = record.last_state is not None and record.last_state.terminated is not None
     return record.is_running or record.terminated is not None or before
 

@@ -1,4 +1,5 @@
-"""The shim: a small process per node that starts, ends and reaps containers, and ends with its cluster.
+"""The shim: a small process per node that starts, terminates and reaps containers, and ends with its cluster.
 
-`program` is what runs in it, with nothing but the standard library; the rest is this side of the socket to it.
+`program` runs in that process, with nothing but the standard library; the other modules are the cluster's side of the
+socket.
 """

@@ -1,4 +1,4 @@
-"""A program inside a container, with its streams in our hands."""
+"""The cluster's end of the socket to a shim (`Link`), and the streams of a program in a container (`ShimProcess`)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PIECE: Final = 65536
 
 
 class Link:
-    """Sends messages, and hands on those that come; `closed` is done when the other end is gone."""
+    """Sends messages, and passes received ones on; `closed` is set when the shim has closed its end."""
 
     def __init__(self, end: socket.socket, heard: Callable[[dict[str, Any]], None]) -> None:
         self._end = end
@@ -33,14 +33,14 @@ class Link:
         self._loop.add_reader(end.fileno(), self._receive)
 
     def send(self, message: dict[str, Any]) -> None:
-        """Sends it as soon as there is room; nothing happens once the other end is gone."""
+        """Sends the message as soon as the socket has room; does nothing after the end is closed."""
         if self.closed.is_set():
             return
         self._outbox += packed(message)
         self._flush()
 
     def close(self) -> None:
-        """The other end sees that this one is gone. May be called twice."""
+        """Closes the socket. May be called twice."""
         if not self.closed.is_set():
             self._loop.remove_reader(self._end.fileno())
             self._loop.remove_writer(self._end.fileno())
@@ -69,20 +69,20 @@ class Link:
 
 
 def close_all(descriptors: list[int]) -> None:
-    """Closes what nobody wants."""
+    """Closes the descriptors."""
     for fd in descriptors:
         os.close(fd)
 
 
 class Pipe:
-    """One end of a pipe or a terminal that is ours to close."""
+    """One end of a pipe or a terminal, as a stream of bytes."""
 
     def __init__(self, fd: int) -> None:
         self.fd = fd
         os.set_blocking(fd, False)
 
     async def pieces(self) -> AsyncIterator[bytes]:
-        """What comes, until the other end is closed or this one is."""
+        """Yields the bytes that arrive until either end is closed."""
         while self.fd >= 0:
             try:
                 data = os.read(self.fd, _PIECE)
@@ -96,7 +96,7 @@ class Pipe:
             yield data
 
     async def write(self, data: bytes) -> None:
-        """Writes all of it; what nobody reads any more is dropped."""
+        """Writes all bytes; drops them if the reader is gone."""
         while data and self.fd >= 0:
             try:
                 data = data[os.write(self.fd, data) :]
@@ -106,7 +106,7 @@ class Pipe:
                 return
 
     def close(self) -> None:
-        """Whoever waits here goes on at once. May be called twice."""
+        """Closes the descriptor and wakes the waiting readers and writers. May be called twice."""
         fd, self.fd = self.fd, -1
         if fd >= 0:
             loop = asyncio.get_running_loop()
@@ -137,7 +137,7 @@ class Pipe:
 
 
 class ShimProcess:
-    """See `Process`. `streams` are descriptors by name; `end` ends the program."""
+    """See `Process`. `streams` are descriptors by name; `end` kills the program."""
 
     def __init__(
         self,

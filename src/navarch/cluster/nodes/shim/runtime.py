@@ -1,4 +1,4 @@
-"""`ShimRuntime`: the runtime whose containers are processes of this machine."""
+"""`ShimRuntime`: the container runtime whose containers are processes of this machine."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ main(int(sys.argv[2]), sys.argv[3])
 
 
 class MountPaths:
-    """Replaces the places of mounts in texts by where their contents are on this machine.
+    """Replaces paths of mounts by their sources on this machine, for containers without a root file system of their
+    own.
 
     >>> from pathlib import Path
     >>> places = MountPaths([Mount(Path("/pods/7/data"), "/var/etcd")])
@@ -55,15 +56,15 @@ class MountPaths:
         self._pattern = re.compile(rf"(?:(?<![\w./-])|(?<=://))(?:{targets})(?![\w.-])")
 
     def in_text(self, text: str) -> str:
-        """The text with other places; a place inside another path or name is none."""
+        """Returns the text with replaced paths; a path inside another path or name is not replaced."""
         return self._pattern.sub(lambda found: self._sources[found[0]], text) if self._sources else text
 
     def in_all(self, texts: Iterable[str]) -> tuple[str, ...]:
-        """The same for each of them."""
+        """Returns the texts with replaced paths."""
         return tuple(self.in_text(text) for text in texts)
 
     def in_launch(self, launch: ContainerConfig) -> ContainerConfig:
-        """The launch with other places in its command, its environment and its folder."""
+        """Returns the configuration with replaced paths in its command, environment and working directory."""
         env = {name: self.in_text(value) for name, value in launch.env.items()}
         return msgspec.structs.replace(
             launch, argv=self.in_all(launch.argv), env=env, folder=self.in_text(launch.folder)
@@ -71,7 +72,7 @@ class MountPaths:
 
 
 class ShimContainer:
-    """A container that was started."""
+    """A started container."""
 
     def __init__(self, shim: ShimRuntime, container: str, ended: asyncio.Future[Exit], notice: str) -> None:
         self._shim = shim
@@ -89,10 +90,10 @@ class ShimContainer:
 
 
 class ShimRuntime:
-    """Runs containers as processes, by way of a process that ends them all when this one is gone.
+    """Runs containers as processes of a shim, which kills them all when the cluster's process is gone.
 
-    `folder` is for its own use; `stop_seconds` is how long containers have to end when it is left. What is in the `hidden`
-    folders no container sees, where it has a file tree of its own, but for its volumes.
+    `folder` is the shim's own; containers have `stop_seconds` to terminate when the runtime is left. Containers with a
+    root file system of their own do not see the `hidden` folders, except for their volumes.
     """
 
     def __init__(self, folder: Path, *, stop_seconds: float = 0.5, hidden: tuple[Path, ...] = ()) -> None:
@@ -205,12 +206,12 @@ class ShimRuntime:
             await self._link.closed.wait()
 
     def signal(self, identity: str, number: int) -> None:
-        """Sends a signal to a container or process; nothing happens if it is gone."""
+        """Sends a signal to a container or process; does nothing after its end."""
         if self._link is not None:
             self._link.send({"do": "signal", "id": identity, "number": int(number)})
 
     async def _begun(self, message: dict[str, Any]) -> dict[str, Any]:
-        """What the shim says of a start, when the program runs; raises `ContainerError` if it does not."""
+        """Returns the shim's answer to a start once the program runs; raises `ContainerError` if it does not."""
         assert self._link is not None
         identity = message["id"]
         answer = self._beginning[identity] = asyncio.get_running_loop().create_future()
@@ -224,7 +225,7 @@ class ShimRuntime:
         return told
 
     async def _first_of(self, answer: asyncio.Future[dict[str, Any]]) -> dict[str, Any]:
-        """The answer, unless the shim dies first."""
+        """Returns the answer; raises `ContainerError` if the shim dies first."""
         assert self._link is not None
         async with asyncio.TaskGroup() as group:
             lost = group.create_task(self._link.closed.wait())
@@ -259,7 +260,7 @@ class ShimRuntime:
             answer.set_result(message)
 
     async def _reaped(self) -> None:
-        """Returns when the shim has ended, and all that it ran with it."""
+        """Returns when the shim and all of its processes have ended."""
         assert self._process is not None
         process, self._process, self._link = self._process, None, None
         loop, over = asyncio.get_running_loop(), asyncio.Event()
@@ -313,7 +314,7 @@ def _plan(launch: ContainerConfig, hidden: tuple[Path, ...]) -> dict[str, Any]:
 
 
 def _streams(told: Mapping[str, Any], options: ProcessOptions) -> dict[str, int]:
-    """The streams that are wanted, by name; the others are closed."""
+    """Returns the requested streams by name, and closes the others."""
     found = dict(zip(told["streams"], told["descriptors"], strict=True))
     unwanted = [] if options.tty else [name for name in ("stdout", "stderr") if not getattr(options, name)]
     close_all([found.pop(name) for name in unwanted if name in found])

@@ -1,4 +1,4 @@
-"""One simulated node: what it says of itself, and whether it can be reached."""
+"""`SimulatedNode`: the Node object of one simulated node, and its faults."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Fault = Literal["cut", "frozen", "dead"]
 
 
 class SimulatedNode:
-    """A node without a machine. With a `fault` it gives no sign of life."""
+    """A node without a machine. With a `fault` it sends no heartbeat."""
 
     def __init__(self, profile: Profile) -> None:
         self.profile = profile
@@ -22,26 +22,26 @@ class SimulatedNode:
 
     @property
     def name(self) -> str:
-        """Its name in the cluster."""
+        """Returns its name."""
         return self.profile.name
 
     @property
     def address(self) -> str:
-        """Its address, which leads nowhere."""
+        """Returns its address, which is not reachable."""
         return self.profile.address
 
     @property
     def is_up(self) -> bool:
-        """Whether it works, and can be reached."""
+        """Returns whether it has no fault."""
         return self.fault is None
 
     @property
     def has_joined(self) -> bool:
-        """Whether the cluster knows it."""
+        """Returns whether its Node object is registered."""
         return self._heartbeat is not None
 
     async def beat(self, client: Client) -> None:
-        """A sign of life; the first one is that it joins the cluster."""
+        """Sends a heartbeat; registers the Node object first."""
         if self._heartbeat is None:
             known = await register(client, node_object(self.profile, client.clock.now()))
             self._heartbeat = Heartbeat(client, known, client.clock)

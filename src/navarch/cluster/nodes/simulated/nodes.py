@@ -49,11 +49,11 @@ class SimulatedNodes:
 
     @property
     def names(self) -> Sequence[str]:
-        """The names of the nodes."""
+        """Returns the names of the nodes."""
         return tuple(self._machines)
 
     async def run(self) -> None:
-        """Works until it is cancelled."""
+        """Runs until it is cancelled."""
         for name in self._machines:
             self._beats.add(name)
         async with asyncio.TaskGroup() as group:
@@ -72,15 +72,15 @@ class SimulatedNodes:
     # Faults
 
     def cut_off(self, name: str) -> None:
-        """The cluster cannot be reached from this node, though its pods live on."""
+        """Cuts the node off from the API server, while its pods keep running."""
         self._break(name, "cut")
 
     def freeze(self, name: str) -> None:
-        """Everything on this node stands still."""
+        """Stops everything on the node."""
         self._break(name, "frozen")
 
     def kill(self, name: str) -> None:
-        """Everything on this node has ended, and nothing is said to the cluster."""
+        """Kills everything on the node, without a request to the API server."""
         self._break(name, "dead")
 
     def _break(self, name: str, fault: Fault) -> None:
@@ -91,7 +91,7 @@ class SimulatedNodes:
         machine.fault, machine.since = fault, self._client.clock.monotonic()
 
     def restore(self, name: str) -> None:
-        """The node is back: what was cut off or frozen goes on, what was killed is started again by its policy."""
+        """Restores the node: a cut or frozen one continues, a killed one restarts its pods by their policy."""
         machine, now = self._machines[name], Instant.of(self._client.clock)
         if machine.is_up:
             return

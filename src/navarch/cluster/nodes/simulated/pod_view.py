@@ -1,12 +1,10 @@
-"""Pods as simulated nodes see them: what matters to them is all that is decoded."""
+"""`PodView`: the fields of a pod that simulated nodes read; only they are decoded."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
 import msgspec
-
-__all__ = ["PodView", "decode_pod"]
 
 
 class _MetadataView(msgspec.Struct, rename="camel"):
@@ -74,7 +72,7 @@ class _StatusView(msgspec.Struct, rename="camel"):
 
 
 class PodView(msgspec.Struct):
-    """A pod, as far as a simulated node looks."""
+    """The part of a pod that a simulated node reads."""
 
     metadata: _MetadataView
     spec: _SpecView
@@ -82,17 +80,17 @@ class PodView(msgspec.Struct):
 
     @property
     def are_containers_ready(self) -> bool:
-        """Whether its status says so."""
+        """Returns whether the condition ContainersReady is true."""
         return any(each.type == "ContainersReady" and each.status == "True" for each in self.status.conditions)
 
     @property
     def is_held(self) -> bool:
-        """Whether it is to go, and only others keep it: there is nothing left to do for its node."""
+        """Returns whether the pod has terminated and only finalizers keep it."""
         return bool(self.metadata.finalizers) and self.metadata.deletion_grace_period_seconds == 0
 
     @property
     def is_over(self) -> bool:
-        """Whether it has ended for good."""
+        """Returns whether the pod has ended for good."""
         return self.status.phase in {"Succeeded", "Failed"}
 
 
@@ -100,5 +98,5 @@ _decoder: Final = msgspec.json.Decoder(PodView)
 
 
 def decode_pod(data: bytes) -> PodView:
-    """The pod in `data`; raises `msgspec.DecodeError`."""
+    """Decodes the pod; raises `msgspec.DecodeError`."""
     return _decoder.decode(data)

@@ -1,4 +1,4 @@
-"""The pods of all simulated nodes: one watch, one heap of times, and a write for each stage that is another one."""
+"""`SimulatedPods`: the pods of all simulated nodes: one watch, one heap of times, and one write per stage."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ _WORKERS: Final = 16
 
 
 class _WrittenStatus:
-    """The answer to a write of a pod: that it was written is all that is of interest."""
+    """The answer to a status write; its content is not read."""
 
     __kind__ = Pod.__kind__
 
     @staticmethod
     def from_json(data: bytes) -> None:
-        """Nothing is read."""
+        """Ignores the content."""
 
 
 class SimulatedPods:
-    """Lets the pods of these machines live."""
+    """Advances the pods of these nodes through their lives."""
 
     def __init__(self, client: Client, machine: Callable[[str], SimulatedNode | None], lives: Sequence[Life]) -> None:
         self._client = client
@@ -51,7 +51,7 @@ class SimulatedPods:
         self._rounds: Rounds[str] = Rounds("simulated pods", client.clock, client.rng, self._live, workers=_WORKERS)
 
     async def run(self) -> None:
-        """Works until it is cancelled."""
+        """Runs until it is cancelled."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._cache.run(), name="cache of simulated pods")
             await self._cache.wait_synced()
@@ -62,11 +62,11 @@ class SimulatedPods:
                 self._pods.unsubscribe(self._heard)
 
     def of(self, node: str) -> list[PodLife]:
-        """The pods of one node."""
+        """Returns the pods of one node."""
         return [life for life in self._lives.values() if life.pod.spec.node_name == node]
 
     def look_at(self, node: str) -> None:
-        """Looks at each pod of the node: it may be reached again."""
+        """Queues every pod of the node, which may be reachable again."""
         for life in self.of(node):
             self._rounds.add(life.pod.metadata.uid)
 
@@ -79,13 +79,13 @@ class SimulatedPods:
         try:
             pod = decode_pod(change.new.data)
         except msgspec.DecodeError as error:
-            _log.warning("pod %s is not looked at: %s", change.newest.key, error)
+            _log.warning("decoding pod %s failed, its simulation stands still: %s", change.newest.key, error)
             return
         if (machine := self._machine(pod.spec.node_name)) is not None:
             self._update(pod, machine)
 
     def _update(self, pod: PodView, machine: SimulatedNode) -> None:
-        """Own writes come back, and ask for nothing."""
+        """Takes a change of a pod; ignores the echo of an own write."""
         uid = pod.metadata.uid
         life = self._lives.get(uid)
         if life is None:
@@ -114,7 +114,7 @@ class SimulatedPods:
     # Life
 
     async def _live(self, uid: str) -> float | None:
-        """One look at one pod. While its node stands still or cannot be reached, nothing is done."""
+        """Advances one pod; does nothing while its node is frozen or cut off."""
         life = self._lives.get(uid)
         machine = self._machine(life.pod.spec.node_name) if life is not None else None
         if life is None or machine is None or not machine.is_up:

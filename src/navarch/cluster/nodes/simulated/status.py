@@ -1,4 +1,4 @@
-"""The status of a simulated pod, as a node would write it: pure."""
+"""Computes the status of a simulated pod as a kubelet would write it. Pure."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any, Final
 from navarch.cluster.nodes.simulated.life import PodLife, SimulatedContainers
 from navarch.cluster.nodes.simulated.pod_view import ContainerView, PodView
 
-__all__ = ["pod_status", "without_nulls"]
-
 _DONE: Final = {"exitCode": 0, "reason": "Completed"}
 Json = dict[str, Any]
 
 
 def pod_status(life: PodLife, host: str, now: str) -> Json:
-    """The whole status, but for what others set. A condition keeps its time for as long as it is the same."""
+    """Returns the status without the fields that others set. A condition with the same status keeps its transition
+    time.
+    """
     pod = life.pod
     known = {condition.type: condition for condition in pod.status.conditions}
     conditions = []
@@ -42,7 +42,7 @@ def pod_status(life: PodLife, host: str, now: str) -> Json:
 
 
 def without_nulls(status: Json) -> Json:
-    """The same for a pod that has no status yet, of which nothing is to be removed."""
+    """Returns the status without nulls, for a pod that has no status yet."""
     conditions = [_present(condition) for condition in status["conditions"]]
     return {**_present(status), "conditions": conditions}
 

@@ -1,7 +1,8 @@
-"""Files of a volume that change all at once, as Kubernetes writes them.
+"""Writes files of a pod: `PodFolder` is its folder, `write_payload` replaces all files of a volume at once, as
+Kubernetes' atomic writer does.
 
-The files are in a folder of their own, `..data` is a link to it, and what containers see are links through that. A new
-version is a new folder, and the link is replaced in one step.
+The files are in a versioned folder, `..data` is a link to it, and containers see links through `..data`. A new version
+is a new folder; replacing the link switches to it in one step.
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ _FRESH: Final = "..data_tmp"
 
 
 class PodFolder:
-    """The folder of one pod beneath that of its node, `pods/<uid>`.
+    """The folder `pods/<uid>` of one pod in the folder of its node: volumes, logs, termination messages, hosts file.
 
-    Containers may have replaced whatever is in it, by links too; each operation begins at the node's folder and never
-    leaves this one.
+    Containers may replace anything in it, also by links. Each operation begins at the node's folder and never leaves
+    this one.
     """
 
     def __init__(self, node: Path, uid: str) -> None:
@@ -37,13 +38,13 @@ class PodFolder:
 
     @classmethod
     def all_of(cls, node: Path) -> list[Self]:
-        """Those that a node has."""
+        """Returns the folders of all pods of a node."""
         with Root.at(node, create=True) as root:
             return [cls(node, name) for name in root.list("pods")] if root.exists("pods") else []
 
     def open(self, path: str = ".", *, create: int | None = None) -> Root:
-        """One of its directories; with `create` it is made with that mode if it is missing, and those
-        above it for all to read. Raises `OSError`.
+        """Opens a directory of the folder; `create` makes it with that mode if it is missing, and its parents with
+        0755. Raises `OSError`.
         """
         if create is None:
             with Root.at(self._node) as node:
@@ -54,13 +55,13 @@ class PodFolder:
             return node.open_root(f"{self._place}/{path}", create=create)
 
     def remove(self) -> None:
-        """Removes it with all that is in it. Raises `OSError` if something is left."""
+        """Removes the folder with its content. Raises `OSError` if something is left."""
         with Root.at(self._node) as node:
             node.remove_all(self._place)
 
 
 def check_depth(path: str, what: str) -> None:
-    """Raises `ContainerError` for a path of too many parts; `what` names it.
+    """Raises `ContainerError` if the path has too many parts; `what` names the field.
 
     >>> check_depth("a/" * 65, "subPath")
     Traceback (most recent call last):
@@ -76,7 +77,7 @@ def check_depth(path: str, what: str) -> None:
 
 
 class FileProjection(NamedTuple):
-    """What a file holds, and who may read it. It belongs to whoever runs the node, unless it says otherwise."""
+    """The content, mode and owner of a file; the default owner is the user of the node."""
 
     content: bytes
     mode: int = 0o644
@@ -85,9 +86,9 @@ class FileProjection(NamedTuple):
 
 
 def write_payload(volume: Root, files: Mapping[str, FileProjection]) -> bool:
-    """Lets the volume hold these files and no others; returns whether anything changed.
+    """Makes the volume hold exactly these files; returns whether anything changed.
 
-    Raises `ContainerError` for a path that leaves the volume, is too deep, or has a name that is kept for `..data`.
+    Raises `ContainerError` for a path that leaves the volume, is too deep, or has a name reserved for `..data`.
     """
     for path in files:
         _check(path)
@@ -122,7 +123,7 @@ def _is_version(name: str) -> bool:
 
 
 def _holds(volume: Root, version: str, files: Mapping[str, FileProjection]) -> bool:
-    """Whether the version has these contents and modes; whom files belong to does not change while a pod lives."""
+    """Returns whether the version has these contents and modes; owners do not change while a pod runs."""
     try:
         with volume.open_root(version) as held:
             return all(_has(held, path, file) for path, file in files.items()) and all(
@@ -138,7 +139,7 @@ def _has(version: Root, path: str, file: FileProjection) -> bool:
 
 
 def _directories(paths: Iterable[str]) -> dict[str, set[str]]:
-    """The directories of these files, and the names in each.
+    """Returns the directories of these files, and the names in each.
 
     >>> {directory: sorted(names) for directory, names in _directories(["a", "b/c"]).items()}
     {'.': ['a', 'b'], 'b': ['c']}
@@ -168,7 +169,7 @@ def _point_to(volume: Root, version: str) -> None:
 
 
 def _show(volume: Root, names: set[str]) -> None:
-    """Links to what is there; anything else is removed."""
+    """Links the names to the current version, and removes everything else."""
     for name in volume.list():
         is_ours = name in names and volume.link_target(name) == f"{_DATA}/{name}"
         if not name.startswith("..") and not is_ours:

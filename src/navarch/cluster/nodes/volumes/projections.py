@@ -1,4 +1,4 @@
-"""What ConfigMaps, Secrets, the downward API and tokens put into volumes."""
+"""Computes the files of volumes: ConfigMaps, Secrets, the downward API and service account tokens."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Files = dict[str, FileProjection]
 
 
 class PodPlacement:
-    """Where a pod runs: what is known of it before its status says so."""
+    """The addresses of a pod and its node, and the node's allocatable resources, before the status has them."""
 
     def __init__(self, node_address: str, address: str, allocatable: Mapping[str, str]) -> None:
         self.node_address = node_address
@@ -45,7 +45,7 @@ class PodPlacement:
 
 
 def field_value(pod: Pod, placement: PodPlacement, path: str) -> str:
-    """The text of a field, for the environment or a file; raises `ContainerError` for one that cannot be had."""
+    """Returns the text of a field for the environment or a file; raises `ContainerError` for an unsupported field."""
     subscript = _SUBSCRIPT.fullmatch(path)
     if subscript is not None:
         return str(getattr(pod.metadata, subscript[1]).get(subscript[2], ""))
@@ -68,7 +68,7 @@ def field_value(pod: Pod, placement: PodPlacement, path: str) -> str:
 
 
 def _lines(values: Mapping[str, str]) -> str:
-    """Labels and annotations as a file shows them: one to a line, quoted as Go does."""
+    """Returns labels or annotations one per line, quoted as Go quotes."""
     return "\n".join(f"{key}={_quoted(values[key])}" for key in sorted(values))
 
 
@@ -80,7 +80,7 @@ def _quoted(text: str) -> str:
 def resource_value(
     containers: Mapping[str, Container], own: str, selector: ResourceFieldSelector, placement: PodPlacement
 ) -> str:
-    """What a container may use, or asks for, in units of the divisor; limits default to all that the node has."""
+    """Returns a container's limit or request in units of the divisor; a missing limit is the node's allocatable."""
     container = containers[selector.container_name or own]
     kind, _, name = selector.resource.partition(".")
     known = (getattr(container.resources, kind, None) if container.resources else None) or {}
@@ -93,7 +93,9 @@ def resource_value(
 
 
 class VolumeProjections:
-    """Reads what the volumes of one pod are to hold. Raises `ContainerError` for what is not there and not optional."""
+    """Reads the sources of one pod's volumes. Raises `ContainerError` for a source that does not exist and is not
+    optional.
+    """
 
     def __init__(self, client: Client, placement: PodPlacement, clock: Clock) -> None:
         self._client = client
@@ -102,7 +104,7 @@ class VolumeProjections:
         self._tokens: dict[tuple[str, str], tuple[str, datetime]] = {}
 
     async def files(self, pod: Pod, volume: Volume) -> Files:
-        """The files of a volume as they are to be now."""
+        """Returns the current files of a volume."""
         if volume.config_map is not None:
             source = volume.config_map
             values = await self._config_map(pod, source.name or "", optional=source.optional is True)
@@ -120,7 +122,7 @@ class VolumeProjections:
         return found
 
     def seconds_until_renewal(self) -> float | None:
-        """When a token will be too old to keep; None if there is none."""
+        """Returns the seconds until a token must be renewed; None if there is no token."""
         ends = [due for _, due in self._tokens.values()]
         return max((min(ends) - self._clock.now()).total_seconds(), 0.0) if ends else None
 
@@ -171,7 +173,7 @@ class VolumeProjections:
         return found
 
     async def _token(self, pod: Pod, source: ServiceAccountTokenProjection) -> str:
-        """One that is good for a while: it is asked for anew when four fifths of its time have passed."""
+        """Returns a service account token; requests a new one after four fifths of its lifetime."""
         audience, seconds = source.audience or "", source.expiration_seconds or _TOKEN_SECONDS
         known = self._tokens.get((source.path, audience))
         if known is not None and known[1] > self._clock.now():
@@ -197,7 +199,7 @@ class VolumeProjections:
 def _chosen(
     kind: str, values: Mapping[str, bytes], items: Sequence[KeyToPath] | None, mode: int | None, *, optional: bool
 ) -> Files:
-    """All keys as files of their names, or those that are asked for where they are asked for."""
+    """Returns a file for each key, or for the keys in `items` at their paths."""
     if items is None:
         return {key: FileProjection(value, mode or _MODE) for key, value in values.items()}
     found = {}
@@ -210,7 +212,7 @@ def _chosen(
 
 
 def _token_file(token: str, pod: Pod, mode: int | None) -> FileProjection:
-    """A token is for the pod's group alone, or for its user, if it says that it has one."""
+    """Returns the token as a file that only the pod's group or user can read, if the pod names one."""
     context = pod.spec.security_context
     group, user = context.fs_group if context else None, _user_of(pod)
     if group is None and user is None:
@@ -224,7 +226,7 @@ def _token_file(token: str, pod: Pod, mode: int | None) -> FileProjection:
 
 
 def _user_of(pod: Pod) -> int | None:
-    """The one user that all containers run as; None if there is none, or several."""
+    """Returns the one user of all containers; None if there is none, or several."""
     context = pod.spec.security_context
     shared = context.run_as_user if context else None
     found = {

@@ -34,9 +34,9 @@ _CHECKS: Final[dict[str, tuple[Callable[[Path], bool], str]]] = {
 
 
 class Volumes:
-    """Makes the volumes of one pod, finds their places, and keeps their files up to date while it runs.
+    """Prepares the volumes of one pod, and updates their files while the pod runs.
 
-    Files are written in threads, since a pod says how many there are; who is cancelled meanwhile waits for the thread, so
+    Files are written in threads, since a pod decides how many there are. A cancelled writer waits for its thread, so
     that nothing is written after the pod's end.
     """
 
@@ -50,7 +50,7 @@ class Volumes:
         self._changed = asyncio.Event()
 
     async def prepare(self, pod: Pod) -> None:
-        """Makes every volume; raises `ContainerError` for the first one that cannot be made."""
+        """Prepares every volume; raises `ContainerError` for the first one that fails."""
         for volume in pod.spec.volumes or []:
             try:
                 self._paths[volume.name] = await self._made(pod, volume)
@@ -61,15 +61,15 @@ class Volumes:
                 self._read_only.add(volume.name)
 
     def path(self, name: str) -> Path:
-        """Where a volume is."""
+        """Returns the path of a volume on this machine."""
         return self._paths[name]
 
     def is_read_only(self, name: str) -> bool:
-        """Whether no container may write to a volume, whatever its mount says."""
+        """Returns whether the volume is read-only, whatever its mount says."""
         return name in self._read_only
 
     async def prepare_sub_path(self, name: str, path: str) -> None:
-        """Makes what is mounted of a volume, if it is missing, with the mode of the volume. Links are followed inside the
+        """Creates the subPath of a volume if it is missing, with the volume's mode. Links are followed inside the
         volume; raises `ContainerError` for a path that leaves it or is too deep.
         """
         check_depth(path, "subPath")
@@ -80,11 +80,11 @@ class Volumes:
             raise ContainerError(said) from error
 
     def changed(self) -> None:
-        """Something that files may come from has changed."""
+        """Notifies that the source of a file may have changed."""
         self._changed.set()
 
     async def keep(self, pod: Callable[[], Pod]) -> None:
-        """Keeps files up to date until it is cancelled; `pod` gives the pod as it is then."""
+        """Updates the files until it is cancelled; `pod` returns the current pod."""
         if not any(_has_files(volume) for volume in pod().spec.volumes or []):
             await asyncio.Event().wait()
         while True:
@@ -92,7 +92,12 @@ class Volumes:
             try:
                 await self._refresh(pod())
             except (NavarchError, OSError) as error:
-                _log.info("files of pod %s/%s stay as they are: %s", pod().namespace, pod().name, error)
+                _log.info(
+                    "updating the volumes of pod %s/%s failed: %s; the files stay as they are",
+                    pod().namespace,
+                    pod().name,
+                    error,
+                )
 
     async def _until_due(self) -> None:
         renewal = self._projections.seconds_until_renewal()
@@ -142,7 +147,7 @@ class Volumes:
         await uninterrupted(asyncio.to_thread(_write_files, self._folder, _place(volume), files))
 
     async def _give_to_group(self, pod: Pod, volume: Volume) -> None:
-        """fsGroup: what the pod's processes share belongs to a group that they are in."""
+        """Applies fsGroup: gives the shared files of the pod to its group."""
         group = pod.spec.security_context.fs_group if pod.spec.security_context else None
         path = self._paths[volume.name]
         if group is None or os.geteuid() != 0 or volume.host_path is not None or not path.is_dir():
@@ -169,7 +174,7 @@ def _give_to_group(path: Path, group: int) -> None:
 
 
 def _place(volume: Volume) -> str:
-    """Where a volume of the pod's own is in its folder."""
+    """Returns the path of a volume in the pod's folder."""
     return f"volumes/{volume.name}"
 
 
@@ -179,14 +184,14 @@ def _is_read_only(volume: Volume) -> bool:
 
 
 def _has_files(volume: Volume) -> bool:
-    """Whether its files come from the cluster."""
+    """Returns whether the volume's files come from the API server."""
     return any(
         source is not None for source in (volume.config_map, volume.secret, volume.downward_api, volume.projected)
     )
 
 
 def _local(path: Path, *, ours: bool) -> Path:
-    """The place of a local volume; one that this cluster thought up is made when it is first used."""
+    """Returns the path of a local volume; creates one that this cluster provisioned when it is first used."""
     if ours:
         Root.at(path, create=True).close()
     if not path.exists():

@@ -1,4 +1,4 @@
-"""What runs in the shim's own process. Imports nothing but the standard library and itself: it must start in moments,
-stay small, and fork without a thread in sight. Of that library it imports no more than it must: `typing` alone would
-take a fifth of its memory.
+"""The program of the shim's process. It imports nothing but the standard library and itself: it must start fast, stay
+small, and fork without threads. It imports as little of the library as possible: `typing` alone would take a fifth
+of its memory.
 """

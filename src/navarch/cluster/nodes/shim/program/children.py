@@ -1,4 +1,4 @@
-"""Processes of containers: how they are begun, and what is known of each."""
+"""Starts the processes of containers, and holds their streams."""
 
 from __future__ import annotations
 
@@ -15,15 +15,13 @@ from navarch.cluster.nodes.shim.program.isolation import Isolation
 from navarch.cluster.nodes.shim.program.mounts import Mounts
 from navarch.cluster.nodes.shim.program.output import ContainerLog
 from navarch.cluster.nodes.shim.program.processes import MARK
-from navarch.cluster.nodes.shim.program.supervisor import SyscallSupervisor, open_door, shut_in
+from navarch.cluster.nodes.shim.program.supervisor import SyscallSupervisor, install_and_send, receive_supervisor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Final, NoReturn
 
     from navarch.cluster.nodes.shim.program.seccomp import Ports
-
-__all__ = ["ChildProcess", "Streams", "begin", "lift_limit"]
 
 _HIGHEST_CAPABILITY: Final = 40
 _KEPT_CAPABILITIES: Final = frozenset({0, 1, 3, 4, 5, 6, 7, 8, 10, 13, 18, 29, 31})
@@ -34,14 +32,14 @@ _DESCRIPTORS: Final = resource.getrlimit(resource.RLIMIT_NOFILE)
 
 
 def lift_limit() -> None:
-    """The shim may have as many as it can: it needs several for each container."""
+    """Raises the limit of descriptors of the shim, which needs several for each container."""
     resource.setrlimit(resource.RLIMIT_NOFILE, (_DESCRIPTORS[1], _DESCRIPTORS[1]))
 
 
 class Streams:
     """Both ends of what leads to one process: `theirs` are its own three standard streams, the others ours (-1: none).
 
-    `report` says why the program could not be run, and closes without a word if it could; the `link` is for its door.
+    `report` says why the program could not be run, and closes without a word if it could; the `link` is for its supervisor.
     """
 
     def __init__(self, *, stdin: bool, tty: bool) -> None:
@@ -68,7 +66,7 @@ class Streams:
 
 
 class ChildProcess:
-    """A process that was begun: the first of a container (which has a log), or one more inside it."""
+    """A started process: the first one of a container (which has a log), or another one inside it."""
 
     def __init__(
         self, plan: dict[str, Any], pid: int, streams: Streams, log: ContainerLog | None, mounts: Mounts
@@ -86,19 +84,19 @@ class ChildProcess:
         self.mounts = mounts
         self.status: int | None = None
 
-    def opened_door(self) -> SyscallSupervisor | None:
-        """The door of the process, if it has one; the mounts are closed with it. Raises `BlockingIOError` until the process
+    def received_supervisor(self) -> SyscallSupervisor | None:
+        """The supervisor of the process, if it has one; the mounts are closed with it. Raises `BlockingIOError` until the process
         has come so far: the shim waits for nobody, since what a volume holds may keep the process waiting on its way.
         """
-        door = open_door(self.link, self.mounts, self.plan["address"])
+        supervisor = receive_supervisor(self.link, self.mounts, self.plan["address"])
         self.link.close()
-        return door
+        return supervisor
 
 
 def begin(plan: dict[str, Any], isolation: Isolation, alive: int, inside: ChildProcess | None) -> ChildProcess:
-    """Forks the process. `alive` is a descriptor of the shim itself; `inside` is the container to run in, if any.
+    """Forks the process. `alive` is a descriptor of the shim; `inside` is the container to run in, if any.
 
-    Raises `OSError` if there is no room for one more process, pipe or log.
+    Raises `OSError` if the machine has no room for another process, pipe or log.
     """
     mounts = inside.mounts.copy() if inside else _mounts(plan, isolation)
     log = ContainerLog(plan["log"]) if inside is None else None
@@ -115,8 +113,8 @@ def begin(plan: dict[str, Any], isolation: Isolation, alive: int, inside: ChildP
 
 
 def _mounts(plan: dict[str, Any], isolation: Isolation) -> Mounts:
-    """What the door of the container stands for; one that has a tree of its own finds its mounts there."""
-    return Mounts(plan["mounts"], plan["hidden"]) if isolation.doors else Mounts([], [])
+    """What the supervisor of the container stands for; one that has a tree of its own finds its mounts there."""
+    return Mounts(plan["mounts"], plan["hidden"]) if isolation.supervised_files else Mounts([], [])
 
 
 def _ports(plan: dict[str, Any], isolation: Isolation) -> Ports:
@@ -136,7 +134,7 @@ def _become(plan: dict[str, Any], isolation: Isolation, streams: Streams, inside
             isolation.seclude(plan)
         else:
             isolation.join(inside.pid)
-        _shut_in(plan, isolation, streams.link[1])
+        _install_filter(plan, isolation, streams.link[1])
         _restrict(plan, isolation)
         _enter_folder(plan["folder"])
         mark = {} if isolation.processes else {MARK: plan["id"] if inside is None else inside.id}
@@ -147,9 +145,9 @@ def _become(plan: dict[str, Any], isolation: Isolation, streams: Streams, inside
         os._exit(128)
 
 
-def _shut_in(plan: dict[str, Any], isolation: Isolation, link: _socket.socket) -> None:
+def _install_filter(plan: dict[str, Any], isolation: Isolation, link: _socket.socket) -> None:
     try:
-        shut_in(link, files=isolation.doors, ports=plan["ports"], raw=plan["privileged"])
+        install_and_send(link, files=isolation.supervised_files, ports=plan["ports"], raw=plan["privileged"])
     except OSError as error:
         fault = f"seccomp: {error}: no container is started that could listen on all addresses of this machine"
         raise OSError(error.errno, fault) from error

@@ -1,9 +1,10 @@
-"""`Guard`: which files a container without a file tree of its own may not change, or not open at all.
+"""`Guard`: refuses calls by which a container without a root file system of its own would change files that it must
+not.
 
-A container there shares the machine's tree, and its volumes have paths of the machine beside the paths of their mounts.
-A volume that is read-only is so by each of them, through links, relative paths and descriptors too; and of the cluster's own
-folders a container has its volumes alone. This holds for calls that are asked about: it keeps programs from mistakes, and is
-no wall against one that is written to get around it (it may change a path after it was looked at).
+Such a container shares the machine's files, and its volumes have paths of the machine beside the paths of their mounts.
+A read-only volume is read-only by every path, also through links, relative paths and descriptors; of the cluster's own
+folders a container sees its volumes alone. This holds for calls that are notified: it prevents mistakes, and is no
+barrier against a program that works around it (it may change a path after the check).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which namespaces this machine gives to containers, found out by trying."""
+"""`Isolation`: finds out by trying which namespaces this machine allows for containers, and applies them."""
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, Final
 
-__all__ = ["Isolation"]
-
 _ACCOUNTS: Final = "runAsUser, runAsGroup and fsGroup are not honoured"
 _MEANS: Final = (
     "containers see the machine as it is; in their commands and variables volumes are named by where they are"
@@ -27,7 +25,7 @@ _UNASKED: Final = "names of services do not resolve, and read-only volumes can b
 class Isolation:
     """What keeps containers apart from each other and from the machine.
 
-    `mounts`: they have file trees of their own; `doors`: instead of these, files are opened for them by the places of their
+    `mounts`: they have file trees of their own; `supervised_files`: instead of these, files are opened for them by the places of their
     mounts; `processes`: they have process ids of their own, and all of them end with the first; `ports`: what they bind is
     bound to the address of their pod.
     `limits` says in words what is not possible. Without root the shim has namespaces of its own around those of its
@@ -38,11 +36,11 @@ class Isolation:
         self._base = base
         self._own = -1
         self.is_root = os.geteuid() == 0
-        self.mounts = self.processes = self.doors = self.ports = False
+        self.mounts = self.processes = self.supervised_files = self.ports = False
         self.limits: list[str] = [] if self.is_root else [f"not root: {_ACCOUNTS}"]
 
     def find_out(self) -> None:
-        """Tries what every container goes through, with nothing in it."""
+        """Tries with an empty container what every container needs."""
         self._find_ports()
         fault = _attempt(self._try_processes)
         if not fault:
@@ -53,7 +51,7 @@ class Isolation:
         self.mounts = not fault
         if fault:
             self.limits.append(f"no mount namespaces ({fault}): {_MEANS}{f', and {_ACCOUNTS}' if self.is_root else ''}")
-            self._find_doors()
+            self._find_supervision()
 
     def _find_ports(self) -> None:
         fault = _attempt(try_ports)
@@ -61,9 +59,9 @@ class Isolation:
         if fault:
             self.limits.append(f"the kernel does not ask about sockets ({fault}): {_NO_PORTS}")
 
-    def _find_doors(self) -> None:
+    def _find_supervision(self) -> None:
         fault = _attempt(try_files)
-        self.doors = not fault
+        self.supervised_files = not fault
         if fault:
             self.limits.append(f"the kernel does not ask about files ({fault}): {_UNASKED}")
 
@@ -103,7 +101,7 @@ class Isolation:
                 file.write(text)
 
     def settle(self) -> None:
-        """Moves the shim into its own namespaces, where it needs some."""
+        """Moves the shim into its own namespaces, if it needs some."""
         if self.processes and not self.is_root:
             self._go_inside()
         elif self.mounts and not self.is_root:
@@ -127,13 +125,13 @@ class Isolation:
         _show_own_processes()
 
     def fork(self) -> int:
-        """os.fork() of the first process of a container."""
+        """Forks the first process of a container."""
         if self.processes:
             kernel.unshare(kernel.NEW_PROCESSES)
         return self._forked()
 
     def fork_into(self, pid: int) -> int:
-        """os.fork() of one more process of the container whose first process has that id."""
+        """Forks another process of the container whose first process has that id."""
         if self.processes:
             _enter(pid, "pid", kernel.NEW_PROCESSES)
         return self._forked()
@@ -154,7 +152,7 @@ class Isolation:
             kernel.setns(self._own, kernel.NEW_PROCESSES)
 
     def seclude(self, plan: dict[str, Any]) -> None:
-        """Gives this process, the first of a container, its own tree and name."""
+        """Gives this process, the first of a container, its own root file system and hostname."""
         if not self.mounts:
             return
         kernel.unshare(kernel.NEW_MOUNTS | kernel.NEW_UTS)
@@ -172,7 +170,7 @@ class Isolation:
         )
 
     def join(self, pid: int) -> None:
-        """Moves this process into the tree of the container whose first process has that id."""
+        """Moves this process into the mount namespace of the container whose first process has that id."""
         if self.mounts:
             _enter(pid, "uts", kernel.NEW_UTS)
             _enter(pid, "mnt", kernel.NEW_MOUNTS)

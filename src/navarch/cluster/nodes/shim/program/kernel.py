@@ -1,4 +1,4 @@
-"""Calls to the kernel that Python 3.11 has no functions for."""
+"""System calls that Python 3.11 has no functions for, and the table of calls that find a file by its path."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ _libc.prctl.argtypes = (ctypes.c_int, ctypes.c_ulong, ctypes.c_ulong, ctypes.c_u
 
 
 class PathCall:
-    """Which arguments are paths, and which one, of how many bytes, is filled. One that opens has flags and mode behind its
-    path.
+    """A call with paths: the indexes of its path arguments, and of the buffer that it fills. A call that opens has
+    flags and mode after its path.
     """
 
     def __init__(self, does: Does, *paths: int, filled: int = 0, size: int = 0) -> None:
@@ -43,7 +43,7 @@ class PathCall:
         self.size = size
 
     def repeated(self, number: int, arguments: list[int], paths: list[str]) -> bytes:
-        """What is filled if the call is made with these paths."""
+        """Makes the call with these paths, and returns the filled buffer."""
         buffer = ctypes.create_string_buffer(max(self.size, 1))
         given: list[object] = list(arguments)
         for place, path in zip(self.paths, paths, strict=True):
@@ -112,7 +112,7 @@ def _checked(result: int, what: str) -> None:
 
 
 def unshare(flags: int) -> None:
-    """From here on this process (or, for process ids, its next child) has namespaces of its own."""
+    """Gives this process (or, for process ids, its next child) its own namespaces."""
     _checked(_libc.unshare(flags), "unshare")
 
 
@@ -122,13 +122,13 @@ def setns(fd: int, flags: int) -> None:
 
 
 def mount(source: str, target: str, kind: str = "", flags: int = 0, options: str = "") -> None:
-    """Mounts something; texts that are empty are left out."""
+    """Mounts a file system; empty texts are passed as NULL."""
     given = [text.encode(errors="surrogateescape") or None for text in (source, target, kind, options)]
     _checked(_libc.mount(given[0], given[1], given[2], flags, given[3]), f"mount {target}")
 
 
 def unmount(target: str, flags: int) -> None:
-    """Takes a mount away."""
+    """Unmounts the target."""
     _checked(_libc.umount2(os.fsencode(target), flags), f"unmount {target}")
 
 
@@ -138,33 +138,33 @@ def pivot_root(new: str, old: str) -> None:
 
 
 def set_hostname(name: str) -> None:
-    """Names the machine, in this namespace."""
+    """Sets the hostname of this namespace."""
     text = name.encode()
     _checked(_libc.sethostname(text, len(text)), "sethostname")
 
 
 def subreaper() -> None:
-    """Orphans among the descendants of this process become its children."""
+    """Makes this process the parent of orphans among its descendants."""
     _checked(_libc.prctl(_SET_SUBREAPER, 1, 0, 0, 0), "prctl")
 
 
 def with_parent(number: int) -> None:
-    """Sends this process that signal when its parent dies."""
+    """Lets the kernel send this process that signal when its parent dies."""
     _checked(_libc.prctl(_SET_PARENT_DEATH_SIGNAL, number, 0, 0, 0), "prctl")
 
 
 def drop_capability(number: int) -> None:
-    """Nothing that this process runs from here on can have that capability; one the kernel does not know is none."""
+    """Drops the capability from the bounding set; ignores one that the kernel does not know."""
     _libc.prctl(_DROP_FROM_BOUNDING_SET, number, 0, 0, 0)
 
 
 def no_new_privileges() -> None:
-    """Nothing that this process runs from here on gets rights that it does not have."""
+    """Prevents this process and its programs from gaining privileges."""
     _checked(_libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0), "prctl")
 
 
 def call(number: int, *arguments: object) -> int:
-    """A call by its number."""
+    """Makes the system call of that number, and returns its result; raises `OSError`."""
     given = [ctypes.c_long(argument) if isinstance(argument, int) else argument for argument in arguments]
     result: int = _libc.syscall(ctypes.c_long(number), *given)
     if result < 0:
@@ -174,5 +174,5 @@ def call(number: int, *arguments: object) -> int:
 
 
 def has_ended(pidfd: int) -> bool:
-    """Whether the process behind the descriptor is gone."""
+    """Returns whether the process behind the descriptor has ended."""
     return bool(select.select([pidfd], [], [], 0)[0])

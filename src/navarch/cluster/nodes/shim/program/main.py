@@ -1,4 +1,4 @@
-"""The shim's loop: does what it is told over its socket, and ends with everything it started when that closes."""
+"""The shim's event loop: executes the messages of its socket, and kills all containers when the socket closes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _NO_PORTS: Final = (
 
 
 class Shim:
-    """Containers and the socket to the cluster, in one thread."""
+    """The containers of one node and the socket to the cluster, in one thread."""
 
     def __init__(self, link: _socket.socket, isolation: Isolation) -> None:
         self._link = link
@@ -47,7 +47,7 @@ class Shim:
         self._readers: dict[int, tuple[ChildProcess, str]] = {}
         self._beginning: dict[str, float] = {}
         self._links: dict[int, ChildProcess] = {}
-        self._doors: dict[int, SyscallSupervisor] = {}
+        self._supervisors: dict[int, SyscallSupervisor] = {}
         self._awaited: dict[int, int] = {}
         self._poll = select.poll()
         self._taps = AttachedReaders()
@@ -56,7 +56,7 @@ class Shim:
         self._wakeup = _wakeup()
 
     def run(self) -> None:
-        """Returns when the cluster is gone, or has said that all is to end."""
+        """Returns when the cluster has closed the socket, or has sent `stop`."""
         features = {"mounts": self._isolation.mounts, "processes": self._isolation.processes}
         self._tell({"is": "ready", "limits": self._isolation.limits, **features})
         while self._connected and not self._is_over():
@@ -68,7 +68,7 @@ class Shim:
         return stopping and (not self._children or time.clock_gettime(time.CLOCK_MONOTONIC) >= self._stop_at)
 
     def _turn(self) -> None:
-        fds = (self._link.fileno(), self._wakeup, *self._readers, *self._links, *self._doors)
+        fds = (self._link.fileno(), self._wakeup, *self._readers, *self._links, *self._supervisors)
         awaited = dict.fromkeys(fds, select.POLLIN)
         for fd in (*([self._link.fileno()] if self._outbox else []), *self._taps.waiting()):
             awaited[fd] = awaited.get(fd, 0) | select.POLLOUT
@@ -91,18 +91,18 @@ class Shim:
         elif fd in self._readers:
             self._read(fd)
         elif fd in self._links:
-            self._open_door(self._links[fd])
-        elif fd in self._doors:
-            self._answer(self._doors[fd])
+            self._start_supervisor(self._links[fd])
+        elif fd in self._supervisors:
+            self._answer(self._supervisors[fd])
         else:
             self._taps.flush(fd)
 
-    def _answer(self, door: SyscallSupervisor) -> None:
+    def _answer(self, supervisor: SyscallSupervisor) -> None:
         """Its container may have ended long ago: what was left running by an exec still asks."""
-        door.answer()
-        if door.is_over:
-            del self._doors[door.fd]
-            door.close()
+        supervisor.answer()
+        if supervisor.is_over:
+            del self._supervisors[supervisor.fd]
+            supervisor.close()
 
     # The socket
 
@@ -165,16 +165,16 @@ class Shim:
         self._links[child.link.fileno()] = child
         self._beginning[child.id] = time.clock_gettime(time.CLOCK_MONOTONIC) + _LONGEST_BEGINNING
 
-    def _open_door(self, child: ChildProcess) -> None:
+    def _start_supervisor(self, child: ChildProcess) -> None:
         """The process has its tree and asks from here on, or it has ended before."""
         fd = child.link.fileno()
         try:
-            door = child.opened_door()
+            supervisor = child.received_supervisor()
         except BlockingIOError:
             return
         del self._links[fd]
-        if door is not None:
-            self._doors[door.fd] = door
+        if supervisor is not None:
+            self._supervisors[supervisor.fd] = supervisor
 
     def _exec(self, message: dict[str, Any]) -> None:
         inside = self._children.get(message["container"])
@@ -322,7 +322,7 @@ class Shim:
     def _ended(self, child: ChildProcess, status: int) -> None:
         child.status = status
         if child.link.fileno() in self._links:
-            self._open_door(child)
+            self._start_supervisor(child)
         if child.report in self._readers:
             self._drain(child.report)
         if child.log is not None and not self._isolation.processes:

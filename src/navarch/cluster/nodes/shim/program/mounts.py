@@ -1,4 +1,6 @@
-"""What is mounted into one container: sources by descriptors, so that they stay what they were when it started."""
+"""`Mounts`: the mounts of one container, with sources held by descriptors, so that they cannot be replaced after the
+start.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +11,6 @@ from navarch.cluster.nodes.shim.program.root import Root
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
-
-__all__ = ["Mounts"]
 
 
 class Mounts:
@@ -40,7 +40,7 @@ class Mounts:
         return f"/proc/self/fd/{fd}"
 
     def copy(self) -> Mounts:
-        """The same with descriptors of its own, for one more process of the container."""
+        """Returns a copy with its own descriptors, for another process of the container."""
         copied = Mounts([], self.hidden)
         copies = {f"/proc/self/fd/{fd}": os.dup(fd) for fd in self._held}
         copied._held += copies.values()
@@ -49,6 +49,6 @@ class Mounts:
         return copied
 
     def close(self) -> None:
-        """Closes the descriptors, when nobody needs them any more."""
+        """Closes the descriptors."""
         while self._held:
             os.close(self._held.pop())

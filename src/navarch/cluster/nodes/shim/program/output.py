@@ -1,4 +1,6 @@
-"""A container's log: lines as the container runtime interface has them, in a file that cannot grow without end."""
+"""The output of containers: `ContainerLog` writes a log file in the CRI format, `AttachedReaders` copies streams to
+attached clients.
+"""
 
 from __future__ import annotations
 
@@ -26,30 +28,32 @@ class _AttachedReader:
 
 
 class AttachedReaders:
-    """Who is attached to which stream. Who does not read does not hold the container up: after 4 MB it is cut off."""
+    """The attached clients by stream. A client that does not read does not block the container: it is cut off after 4
+    MB.
+    """
 
     def __init__(self) -> None:
         self._taps: dict[int, _AttachedReader] = {}
 
     def add(self, container: str, stream: str) -> int:
-        """A descriptor from which the stream can be read from now on."""
+        """Returns a descriptor from which the stream can be read from now on."""
         read, write = os.pipe()
         os.set_blocking(write, False)
         self._taps[write] = _AttachedReader(write, container, stream)
         return read
 
     def write(self, container: str, stream: str, data: bytes) -> None:
-        """The container wrote something."""
+        """Copies output of the container to the attached clients."""
         for tap in [tap for tap in self._taps.values() if (tap.container, tap.stream) == (container, stream)]:
             tap.waiting += data
             self.flush(tap.fd)
 
     def waiting(self) -> list[int]:
-        """Those that have not taken everything yet."""
+        """Returns the descriptors of clients with pending output."""
         return [tap.fd for tap in self._taps.values() if tap.waiting]
 
     def flush(self, fd: int) -> None:
-        """Gives what waits, as far as it is taken."""
+        """Writes pending output, as far as the client reads it."""
         tap = self._taps.get(fd)
         if tap is None:
             return
@@ -66,7 +70,7 @@ class AttachedReaders:
             os.close(fd)
 
     def close(self, container: str) -> None:
-        """The container has ended: when everything was taken, so has what is read."""
+        """Closes the streams of an ended container, after pending output was written."""
         for tap in [tap for tap in self._taps.values() if tap.container == container]:
             tap.ended = True
             if tap.waiting:
@@ -77,10 +81,10 @@ class AttachedReaders:
 
 
 class ContainerLog:
-    """Takes what a container writes, line by line: `2030-01-01T00:00:00.000000000Z stdout F text`.
+    """Writes the output of a container line by line: `2030-01-01T00:00:00.000000000Z stdout F text`.
 
-    A line that is too long is written in parts (P). At 10 MB the file becomes `<name>.1`, and the one before is gone.
-    What the disk does not take is lost, as it would be on any node.
+    A line that is too long is written in parts (P). At 10 MB the file is rotated to `<name>.1`, which replaces the one
+    before. Output that the disk does not take is lost.
     """
 
     def __init__(self, path: str) -> None:
@@ -95,7 +99,7 @@ class ContainerLog:
         self._size = 0
 
     def add(self, stream: str, data: bytes) -> None:
-        """One piece of output."""
+        """Writes one piece of output."""
         *lines, rest = (self._partial[stream] + data).split(b"\n")
         head = f"{_now()} {stream} ".encode()
         text = _whole(head, lines) if lines else b""
@@ -106,7 +110,7 @@ class ContainerLog:
         self._write(text)
 
     def close(self) -> None:
-        """Writes what did not end with a line feed, and closes the file."""
+        """Writes an incomplete last line, and closes the file."""
         for stream, rest in self._partial.items():
             if rest:
                 self._write(f"{_now()} {stream} P ".encode() + rest + b"\n")

@@ -1,4 +1,4 @@
-"""The processes of this machine, as far as they descend from the shim."""
+"""The processes of this machine that descend from the shim: finds, signals and kills them."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Final
-
-__all__ = ["MARK", "adopted", "descendants", "end_children", "end_left_behind", "send"]
 
 MARK: Final = "NAVARCH_CONTAINER"
 """In the environment of a container's processes where it has no process namespace: whose they are."""
@@ -44,7 +42,7 @@ def _read(path: str) -> bytes:
 
 
 def send(pid: int, number: int) -> bool:
-    """Sends a signal; returns whether that was possible: the process may be gone, and the number none of a signal."""
+    """Sends a signal; returns False if the process is gone or the number is no signal."""
     try:
         os.kill(pid, number)
     except (OSError, OverflowError):
@@ -53,7 +51,7 @@ def send(pid: int, number: int) -> bool:
 
 
 def descendants(pid: int) -> list[int]:
-    """The children of that process, theirs, and so on; not the process itself."""
+    """Returns the ids of the process's children, their children, and so on."""
     parents = _parents()
     found, new = [], {pid}
     while new:
@@ -63,7 +61,7 @@ def descendants(pid: int) -> list[int]:
 
 
 def adopted(container: str, first: int) -> list[int]:
-    """Children of the shim that the container left behind: orphans come to the shim."""
+    """Returns the orphans of the container, which the shim has adopted."""
     own, of_container = os.getpid(), _those_of({container: first})
     return [pid for pid, parent in _parents().items() if parent == own and pid in of_container]
 
@@ -82,7 +80,7 @@ def _those_of(containers: Mapping[str, int]) -> list[int]:
 
 
 def end_left_behind(containers: Mapping[str, int]) -> None:
-    """Kills all that runs of these containers, whose shim is gone."""
+    """Kills all processes of these containers, whose shim is gone."""
     limit = time.monotonic_ns() + _LONGEST_END
     while time.monotonic_ns() < limit and (left := _those_of(containers)):
         for pid in left:
@@ -103,7 +101,7 @@ def _end(pid: int) -> None:
 
 
 def end_children() -> None:
-    """Kills all children until there are none: those that a killed one leaves behind come here too."""
+    """Kills all children until there are none; orphans of killed children become children too."""
     limit = time.monotonic_ns() + _LONGEST_END
     while time.monotonic_ns() < limit:
         own = os.getpid()

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from navarch.cluster.nodes.shim.program.openat import Links
 
-__all__ = ["Root"]
-
 _MOST_DEPTH: Final = 32
 """So many levels of a tree are removed with a descriptor for each; what is deeper is moved up first."""
 _DIRECTORY: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC

@@ -1,8 +1,8 @@
-"""A container's own file tree: the machine's, as it is, with the container's mounts in it and all writes kept apart.
+"""The root file system of a container: the machine's files with the container's mounts, and writes kept apart.
 
-Where overlays can be mounted, what a container writes outside of its volumes goes into memory and ends with it; where
-they cannot, it sees the machine's folders as they are, root's containers without writing to them. Nothing of this is
-visible outside of the container's mount namespace, and nothing is left when its last process ends.
+With overlays, writes outside of volumes go to memory and end with the container; without them the container sees the
+machine's folders, which root's containers cannot write to. The mount namespace of the container has all of this;
+nothing is left when its last process ends.
 """
 
 from __future__ import annotations
@@ -19,8 +19,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Final
-
-__all__ = ["enter"]
 
 _BIND: Final = kernel.BIND | kernel.RECURSIVE
 _KEPT: Final = os.ST_NOSUID | os.ST_NODEV | os.ST_NOEXEC

@@ -1,7 +1,7 @@
-"""The seccomp filter of a container: which system calls the shim is asked about, and which are refused.
+"""Seccomp: the filter of a container (`install`), and the notifications of its system calls (`Notification`).
 
-Sockets that reach the network are TCP and UDP over IPv4 and IPv6. Other ways to the network (MPTCP, SCTP, vsock, io_uring,
-the calls of other architectures) are refused, since nobody would be asked about what they bind.
+Sockets that reach the network are TCP and UDP over IPv4 and IPv6. Other ways to the network (MPTCP, SCTP, vsock,
+io_uring, the calls of other architectures) are refused, since no notification would tell what they bind.
 """
 
 from __future__ import annotations
@@ -54,7 +54,9 @@ _ANY_PROTOCOL: Final = 0
 
 
 class Notification:
-    """One system call of one thread. Whatever it refers to is read once: the program may change it meanwhile."""
+    """One system call of one thread, which waits for an answer. Its arguments are read once: the program may change
+    them concurrently.
+    """
 
     def __init__(self, listener: int, data: bytes) -> None:
         self._listener = listener
@@ -62,7 +64,7 @@ class Notification:
 
     @classmethod
     def receive(cls, listener: int) -> Notification | None:
-        """Returns the next one; None if the thread was killed before."""
+        """Returns the next notification; None if the thread was killed before."""
         data = bytearray(_NOTIFICATION.size)
         try:
             fcntl.ioctl(listener, _RECEIVE, data)
@@ -71,7 +73,7 @@ class Notification:
         return cls(listener, bytes(data))
 
     def read(self, address: int, size: int) -> bytes:
-        """Returns that part of the caller's memory; raises `OSError` if it is not there."""
+        """Returns that part of the caller's memory; raises `OSError` if it is not mapped."""
         fd = os.open(f"/proc/{self.pid}/mem", os.O_RDONLY | os.O_CLOEXEC)
         try:
             data = os.pread(fd, size, address)
@@ -85,7 +87,7 @@ class Notification:
         return data
 
     def socket(self, fd: int) -> _socket.socket:
-        """Returns the caller's socket itself, under a descriptor of ours; raises `OSError` as for a call on no socket."""
+        """Returns the caller's socket under a descriptor of the shim; raises `OSError` as a call on no socket does."""
         handle = _thread(self.pid)
         try:
             self._check()
@@ -103,19 +105,21 @@ class Notification:
         fcntl.ioctl(self._listener, _IS_VALID, struct.pack("=Q", self._id))
 
     def go_on(self) -> None:
-        """The kernel makes the call as if nobody had been asked; memory and descriptors may be others by then."""
+        """Lets the kernel make the call; memory and descriptors may have changed by then."""
         self._send(0, 0, _CONTINUE)
 
     def succeed(self, value: int = 0) -> None:
-        """The call returns that."""
+        """Lets the call return that value."""
         self._send(value, 0, 0)
 
     def fail(self, number: int) -> None:
-        """The call fails with that errno."""
+        """Lets the call fail with that errno."""
         self._send(0, -number, 0)
 
     def hand_over(self, fd: int, flags: int) -> None:
-        """The call returns a new descriptor of the file behind `fd`; raises `OSError` if the caller can have no more."""
+        """Lets the call return a new descriptor of the file behind `fd`; raises `OSError` if the caller can have no
+        more.
+        """
         handed = struct.pack("=QIIII", self._id, _AND_SEND, fd, 0, flags & os.O_CLOEXEC)
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})  # once begun, it cannot be begun again
         try:

@@ -1,4 +1,4 @@
-"""Addresses of sockets as system calls have them, and whose they are as a pod sees it."""
+"""Socket addresses as system calls have them, classified as a pod sees them; and Unix sockets, bound as the caller."""
 
 from __future__ import annotations
 

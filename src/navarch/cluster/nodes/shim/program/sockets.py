@@ -55,8 +55,8 @@ _sixes: dict[str, dict[int, int]] = {}
 class PodSockets:
     """Answers the calls about sockets of one container whose pod has that address.
 
-    `wait` is given a descriptor, events, and what to do once the descriptor has one of them. `check_path` raises `OSError`
-    for a path at which the process with that id may create nothing.
+    `wait` gets a descriptor, events, and a function to call once the descriptor has one of them. `check_path` raises
+    `OSError` for a path at which the process with that id may create nothing.
     """
 
     def __init__(self, address: str, wait: Wait, check_path: Callable[[int, str], None]) -> None:
@@ -66,7 +66,7 @@ class PodSockets:
         self._waiting = 0
 
     def answer(self, call: Notification) -> None:
-        """Makes the call for whoever asks, or has the kernel go on with it; raises `OSError` if it fails."""
+        """Makes the call for the caller, or lets the kernel make it; raises `OSError` if it fails."""
         if call.number == SOCKET:
             self._make(call)
             return

@@ -1,9 +1,8 @@
-"""Calls of containers that the shim answers (seccomp's user notification, for which nobody needs rights).
+"""`SyscallSupervisor`: answers system calls of containers (seccomp user notifications, which need no privileges).
 
-Those about sockets are in `sockets.py`. Where containers have no tree of their own, the kernel asks about each call that
-finds a file by its path, too: who asks for one by the place of a mount gets what is meant. What is not at the place of a
-mount goes on as if nobody had been asked. Not asked about is what nobody can do for another process: to run a program at
-the place of a mount, or to make it the working directory.
+`sockets.py` answers calls about sockets. Containers without a root file system of their own also notify of each call
+that finds a file by its path: a path at a mount is replaced by its source, every other call continues. Two calls cannot
+be made for another process: executing a program at a mount, and changing the working directory to a mount.
 """
 
 from __future__ import annotations
@@ -37,9 +36,9 @@ _TRIED: Final = "127.0.0.1"
 
 
 class SyscallSupervisor:
-    """Stands between the processes of one container and the machine, until the last of them has ended.
+    """Answers the calls of the processes of one container until the last of them has ended.
 
-    The mounts are its own, and closed with it; `address` is the pod's. `fd` can be read when somebody waits for an answer.
+    It owns the mounts, and closes them; `address` is the pod's. `fd` is readable while a call waits for an answer.
     """
 
     def __init__(self, listener: int, mounts: Mounts, address: str) -> None:
@@ -56,7 +55,7 @@ class SyscallSupervisor:
         self.is_over = False
 
     def answer(self) -> None:
-        """Answers one call, and those that had to wait for something that is there now."""
+        """Answers one call, and the calls that waited for something that is ready now."""
         for fd, events in self._poll.poll(0):
             if fd != self._listener:
                 self._poll.unregister(fd)
@@ -125,7 +124,7 @@ class SyscallSupervisor:
         return None
 
     def close(self) -> None:
-        """Nobody is answered any more."""
+        """Closes the listener; later calls fail."""
         for then in self._waiting.values():
             then()
         self._poll.close()
@@ -183,18 +182,19 @@ def _write(pid: int, address: int, data: bytes) -> None:
         os.close(fd)
 
 
-def shut_in(link: _socket.socket, *, files: bool, ports: Ports, raw: bool = False) -> None:
-    """Filters the calls of this process (see `install`). The other end of `link` is told where they come."""
+def install_and_send(link: _socket.socket, *, files: bool, ports: Ports, raw: bool = False) -> None:
+    """Installs the filter in this process (see `install`), and sends its listener over `link`."""
     fd = install(files=files, ports=ports, raw=raw)
     send_with(link, b"!", [] if fd is None else [fd])
     if fd is not None:
         os.close(fd)
 
 
-def open_door(link: _socket.socket, mounts: Mounts, address: str) -> SyscallSupervisor | None:
-    """The door of whoever shuts himself in at the other end; None if there is none, or that could not be done.
+def receive_supervisor(link: _socket.socket, mounts: Mounts, address: str) -> SyscallSupervisor | None:
+    """Receives the listener of a process that installs its filter, and returns its supervisor; None if there is no
+    filter, or it could not be installed.
 
-    Raises `BlockingIOError` if the link does not block, and nothing has come yet.
+    Raises `BlockingIOError` if the link does not block, and nothing has arrived.
     """
     _, ancillary, *_ = link.recvmsg(1, _socket.CMSG_LEN(array("i").itemsize), _socket.MSG_CMSG_CLOEXEC)
     found = [fd for level, kind, data in ancillary for fd in descriptors(level, kind, data)]
@@ -205,12 +205,12 @@ def open_door(link: _socket.socket, mounts: Mounts, address: str) -> SyscallSupe
 
 
 def try_files() -> None:
-    """Has somebody ask for a file at a place where there is none, and hands him one; raises `OSError`."""
+    """Tries the supervision of files: a process opens a path that does not exist, and gets a file; raises `OSError`."""
     _try(lambda: os.close(os.open(_NOWHERE, os.O_RDONLY)), files=True)
 
 
 def try_ports() -> None:
-    """Has somebody bind a socket to every address, and binds it to one; raises `OSError`."""
+    """Tries the supervision of sockets: a process binds to all addresses, and is bound to one; raises `OSError`."""
     _try(_bind_any, files=False)
 
 
@@ -231,13 +231,13 @@ def _try(work: Callable[[], None], *, files: bool) -> None:
         _ask(work, theirs, write, files=files)
     theirs.close()
     os.close(write)
-    door = open_door(ours, Mounts([("/dev/null", _NOWHERE, True, "")], []), _TRIED)
-    while door is not None and read not in select.select([door.fd, read], [], [])[0]:
-        door.answer()
+    supervisor = receive_supervisor(ours, Mounts([("/dev/null", _NOWHERE, True, "")], []), _TRIED)
+    while supervisor is not None and read not in select.select([supervisor.fd, read], [], [])[0]:
+        supervisor.answer()
     with open(read, "rb") as pipe:
         fault = pipe.read().decode(errors="replace")
-    if door is not None:
-        door.close()
+    if supervisor is not None:
+        supervisor.close()
     ours.close()
     os.waitpid(pid, 0)
     if fault:
@@ -246,7 +246,7 @@ def _try(work: Callable[[], None], *, files: bool) -> None:
 
 def _ask(work: Callable[[], None], link: _socket.socket, report: int, *, files: bool) -> NoReturn:
     try:
-        shut_in(link, files=files, ports="free" if files else "asked")
+        install_and_send(link, files=files, ports="free" if files else "asked")
         work()
     except OSError as error:
         os.write(report, str(error).encode())

@@ -1,4 +1,4 @@
-"""Messages between a cluster and its shims: plain values, each with its length in front, descriptors beside them."""
+"""The messages between a cluster and its shims: marshalled values with their length in front, and file descriptors."""
 
 from __future__ import annotations
 
@@ -10,30 +10,28 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Final
 
-__all__ = ["Inbox", "descriptors", "packed", "send_with"]
-
 _HEAD: Final = 4
 _PIECE: Final = 262144
 _MOST_DESCRIPTORS: Final = 64
 
 
 def packed(message: dict[str, Any]) -> bytes:
-    """The message as it goes over the _socket. Both ends run the same Python: what it writes fast, it reads fast."""
+    """Returns the message as bytes. Both ends run the same Python, so that `marshal` fits."""
     body = marshal.dumps(message)
     return len(body).to_bytes(_HEAD, "little") + body
 
 
 class Inbox:
-    """Puts together what comes in pieces."""
+    """Assembles messages from received pieces."""
 
     def __init__(self) -> None:
         self._data = bytearray()
         self._descriptors: list[int] = []
 
     def receive(self, link: _socket.socket) -> list[dict[str, Any]] | None:
-        """The messages that are complete now; None when the other end is gone. Raises `BlockingIOError`.
+        """Returns the messages that are complete; None after the other end was closed. Raises `BlockingIOError`.
 
-        A message that says `descriptors` finds them there instead of their number.
+        The field `descriptors` of a message, a number, is replaced by the received descriptors.
         """
         space = _socket.CMSG_LEN(_MOST_DESCRIPTORS * array.array("i").itemsize)
         try:
@@ -62,7 +60,7 @@ class Inbox:
 
 
 def descriptors(level: int, kind: int, content: bytes) -> list[int]:
-    """The descriptors in one piece of ancillary data."""
+    """Returns the descriptors in one item of ancillary data."""
     if (level, kind) != (_socket.SOL_SOCKET, _socket.SCM_RIGHTS):
         return []
     found = array.array("i")
@@ -71,6 +69,6 @@ def descriptors(level: int, kind: int, content: bytes) -> list[int]:
 
 
 def send_with(link: _socket.socket, data: bytes, fds: list[int]) -> int:
-    """Sends as much as goes at once, and the descriptors with its first byte. Raises `BlockingIOError`."""
+    """Sends as many bytes as fit, and the descriptors with the first byte. Raises `BlockingIOError`."""
     ancillary = [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, array.array("i", fds).tobytes())] if fds else []
     return link.sendmsg([data], ancillary)
