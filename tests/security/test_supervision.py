@@ -416,7 +416,7 @@ def test_bad_images_are_refused_by_commands(program: Program, harm: Callable[[Pa
         assert result.returncode == 1
         said = " ".join((result.stdout + result.stderr).split())
         assert str(folder.images) in said
-        assert "mend the file, or remove it" in said
+        assert "fix the file, or remove it" in said
         assert "Traceback" not in said
     assert folder.running() is None
 
