@@ -1,4 +1,4 @@
-"""`navarch cluster node`: nodes that are listed, switched and emptied."""
+"""`navarch cluster node` lists, switches and drains nodes."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ async def drain(client: Client, node: str, **options: Any) -> Drained:
 
 
 async def test_drain_moves_pods_and_leaves_those_of_daemon_sets(cluster: Cluster) -> None:
-    """The node takes no more pods, and those of a Deployment are on another one afterwards."""
+    """The node is cordoned, and the pods of a Deployment are on another node afterwards."""
     await cluster.client.apply(workload("DaemonSet", "everywhere"))
     await cluster.client.apply(workload("Deployment", "web", replicas=2))
     before = await ready_pods(cluster, "web", 2)
@@ -95,7 +95,7 @@ async def test_drain_moves_pods_and_leaves_those_of_daemon_sets(cluster: Cluster
 
 
 async def test_drain_respects_budgets(cluster: Cluster) -> None:
-    """Who may not go yet is asked again, until somebody else is ready; with no time left it is said who stayed, and why."""
+    """A refused eviction is retried until another pod is ready; a time-out names the pods that are left, and why."""
     await cluster.client.apply(workload("Deployment", "web", replicas=1))
     await cluster.client.apply(budget("web", 1))
     (pod,) = await ready_pods(cluster, "web", 1)
@@ -141,7 +141,7 @@ async def _until_counted(cluster: Cluster) -> None:
 async def test_drain_loses_nothing_unless_it_is_told_to(
     cluster: Cluster, fields: dict[str, Any], said: str, allowed: dict[str, bool]
 ) -> None:
-    """What would be lost is named, with the option that allows it; nothing is evicted before."""
+    """The error names what would be lost and the option that allows it; nothing is evicted before."""
     await cluster.client.create(
         Dynamic(apiVersion="v1", kind="Pod", metadata={"name": "single"}, spec=pod_spec(nodeName="node-1", **fields))
     )
@@ -179,7 +179,7 @@ async def test_nodes_are_listed_switched_and_emptied(program: Program) -> None:
 
 
 async def test_a_node_that_is_off_runs_nothing(program: Program) -> None:
-    """Its processes end at once, and are back with it."""
+    """Its processes end at once, and are back after it is switched on."""
     program.run("cluster", "up", "--name", "dev")
     async with connect(program.kubeconfig()) as client:
         shims = _children(program)
@@ -213,7 +213,7 @@ def _children(program: Program) -> list[int]:
     ],
 )
 def test_what_is_wrong_with_a_node_is_said(program: Program, arguments: tuple[str, ...], said: str) -> None:
-    """In a sentence, with the exit code 1."""
+    """Errors are one sentence, with exit code 1."""
     program.run("cluster", "up", "--name", "dev")
     result = program.run("cluster", *arguments)
     assert result.returncode == 1
@@ -222,7 +222,7 @@ def test_what_is_wrong_with_a_node_is_said(program: Program, arguments: tuple[st
 
 
 def test_nodes_of_a_cluster_that_is_down_cannot_be_asked_for(program: Program) -> None:
-    """It is said how to start it."""
+    """The error has the command that starts the cluster."""
     program.run("cluster", "up", "--name", "dev", "--nodes", "0")
     program.run("cluster", "down", "--name", "dev")
     result = program.run("cluster", "node", "list", "--name", "dev")
@@ -230,7 +230,7 @@ def test_nodes_of_a_cluster_that_is_down_cannot_be_asked_for(program: Program) -
 
 
 async def test_nodes_that_do_not_join_are_not_awaited_for_ever(cluster: Cluster, tmp_path: Path) -> None:
-    """It is said how many have joined, and where to look; what they said before the start does not count."""
+    """The error has the number of ready nodes and the log file; heartbeats before the start do not count."""
     folder = ClusterFolder(tmp_path, "dev")
     folder.make()
     folder.choose(None, 3)

@@ -1,4 +1,4 @@
-"""A machine for each test that asks for one."""
+"""The fixture `machine`: a process node for each test."""
 
 from __future__ import annotations
 

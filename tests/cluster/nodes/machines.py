@@ -1,4 +1,4 @@
-"""A cluster with process nodes, as the tests of this room need it."""
+"""`Machine`: a cluster with a process node, for the tests of this folder."""
 
 from __future__ import annotations
 

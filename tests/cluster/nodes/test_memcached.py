@@ -1,4 +1,4 @@
-"""Our own memcached answers as memcached does."""
+"""The memcached server of the image answers as memcached does."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ async def _answers(memcached: Memcached, asked: bytes) -> bytes:
     ],
 )
 async def test_commands(asked: bytes, answer: bytes) -> None:
-    """Storing, reading, counting, expiry, and what is not understood."""
+    """The server stores, reads, counts and expires items, and refuses unknown commands."""
     assert await _answers(Memcached(CacheItems(1)), asked) == answer
 
 
 async def test_stats_count() -> None:
-    """What operators look at."""
+    """`stats` has the numbers that operators read."""
     memcached = Memcached(CacheItems(1))
     await _answers(memcached, b"set a 0 0 1\r\nx\r\nget a b\r\n")
     said = (await _answers(memcached, b"stats\r\n")).decode().splitlines()
@@ -65,7 +65,7 @@ async def test_stats_count() -> None:
 
 
 def test_old_values_make_room() -> None:
-    """What was used longest ago goes first."""
+    """The least recently used item is evicted first."""
     items = CacheItems(1)
     for number in range(20):
         items.put(b"%d" % number, 0, b"x" * 100_000, 0.0)

@@ -70,7 +70,7 @@ def test_names_are_kubernetes_own() -> None:
 
 
 def test_services_lead_to_pods_that_are_ready() -> None:
-    """By the name of the port; pods that end serve on only while no other does."""
+    """A port leads to ready pods by its name; terminating pods serve only while there is no other."""
     services = [_service("web", "127.9.0.1", 80), _service("far", "10.0.0.9", 80), _service("none", "None", 80)]
     port = EndpointPort(name="p80", port=8080)
     ready, ending = (
@@ -83,7 +83,7 @@ def test_services_lead_to_pods_that_are_ready() -> None:
 
 
 def test_node_ports_lead_to_the_same_pods() -> None:
-    """A port on every node, for services that have one."""
+    """A service with a node port has a listener on every node."""
     port = ServicePort(port=80, name="p80", node_port=30080)
     service = Service(name="web", namespace="default", spec=ServiceSpec(cluster_ip="127.9.0.1", ports=[port]))
     slices = [_slice("web", EndpointPort(name="p80", port=8080), _endpoint("127.9.128.9", ready=True))]
@@ -96,7 +96,7 @@ def test_node_ports_lead_to_the_same_pods() -> None:
 
 
 def test_host_ports_lead_from_a_node_to_its_pod() -> None:
-    """Each protocol for itself; pods of nodes that are not known have none."""
+    """Each protocol has its own routes; pods of unknown nodes have none."""
     ports = [
         ContainerPort(container_port=80, host_port=8080),
         ContainerPort(container_port=53, protocol="UDP", host_port=5353),
@@ -113,7 +113,7 @@ def test_host_ports_lead_from_a_node_to_its_pod() -> None:
 
 @pytest.mark.cluster(nodes=1)
 async def test_pod_is_reached_at_its_host_port_while_it_is_there(cluster: Cluster) -> None:
-    """At the address of its node, which others may have for the same port on theirs."""
+    """The host port is open at the address of the pod's node alone."""
     ports = [ContainerPort(container_port=11211, host_port=31211)]
     spec = PodSpec(
         containers=[Container(name="main", image="memcached", ports=ports)], termination_grace_period_seconds=0
@@ -213,7 +213,7 @@ for host in (os.environ["KUBERNETES_SERVICE_HOST"], "kubernetes.default.svc", "k
 
 @pytest.mark.cluster(nodes=1)
 async def test_pods_reach_the_api_server(http_cluster: Cluster) -> None:
-    """With the token and the certificate they find in their files, at the address they find in their environment."""
+    """A pod reaches it with the token and certificate of its files, at the address of its environment."""
     container = Container(name="main", image="python", args=["-c", _CALL])
     container.termination_message_policy = "FallbackToLogsOnError"
     await http_cluster.create(Pod(name="me", spec=PodSpec(containers=[container], restart_policy="Never")))
@@ -224,7 +224,7 @@ async def test_pods_reach_the_api_server(http_cluster: Cluster) -> None:
 
 
 async def test_a_proxy_passes_over_pods_that_refuse() -> None:
-    """A pod that is gone already is not the end of a connection; bytes go both ways until both ends have closed."""
+    """The proxy tries the next pod after a refusal; bytes pass both ways until both ends have closed."""
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write((await reader.read()).upper())
@@ -282,7 +282,7 @@ async def _ask(address: tuple[str, int], *words: bytes) -> list[bytes]:
 
 
 async def test_datagrams_are_carried_both_ways() -> None:
-    """A client keeps its pod while that is there, and gets another one when it is gone."""
+    """A client keeps its pod while that exists, and gets another one afterwards."""
     loop, block = asyncio.get_running_loop(), LoopbackBlock.take(BLOCKS)
     datagrams, service = UdpProxies(SystemClock(), random.Random(1)), (block.address(), 5353)
     pods = [(block.address(), 5353), (block.address(), 5353)]
@@ -305,7 +305,7 @@ async def test_datagrams_are_carried_both_ways() -> None:
 
 
 async def test_aliases_are_in_the_hosts_file(machine: Machine) -> None:
-    """hostAliases, and a host name of the pod's own choice."""
+    """hostAliases and the pod's own hostname are in its hosts file."""
     pod = await machine.run(
         shell("sleep 100"), host_aliases=[{"ip": "127.1.2.3", "hostnames": ["far", "away"]}], hostname="me"
     )

@@ -1,4 +1,4 @@
-"""The shim keeps containers apart as far as the machine allows it, and says where it does not."""
+"""The shim isolates containers as far as the machine allows, and reports the limits."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ async def _said(folder: Path, seconds: str, *around: str) -> list[str]:
 
 @_needs_unshare
 async def test_root_is_not_needed(tmp_path: Path) -> None:
-    """Somebody else has file trees and processes of their own for their containers too."""
+    """Containers of an ordinary user have their own files and processes too."""
     seconds = long_while()
     said = await _said(tmp_path, seconds, "unshare", "--map-user=1000", "--map-group=1000", "--")
     assert "isolated True" in said
@@ -77,7 +77,7 @@ async def test_root_is_not_needed(tmp_path: Path) -> None:
 
 @_needs_unshare
 async def test_limits_of_the_machine_are_said(tmp_path: Path) -> None:
-    """Without namespaces programs run as they are, and still nothing outlives its container."""
+    """Without namespaces programs run, and still nothing outlives its container."""
     none = "; ".join(f"echo 0 > /proc/sys/user/max_{kind}_namespaces" for kind in ("mnt", "pid", "user"))
     seconds = long_while()
     said = await _said(tmp_path, seconds, "unshare", "--map-root-user", "sh", "-c", f'{none}; exec "$@"', "sh")
@@ -95,7 +95,7 @@ def _text(path: Path) -> str:
 
 
 async def test_a_signal_is_told(tmp_path: Path) -> None:
-    """A program that is killed by a signal has its number in its exit."""
+    """The exit of a program that a signal killed has the signal's number."""
     async with ShimRuntime(tmp_path, stop_seconds=0.1) as shim:
         container = await shim.start(ContainerConfig(id="a", argv=("sleep", "100"), env=_PATH, log=tmp_path / "log"))
         await container.signal(signal.SIGKILL)
@@ -104,7 +104,7 @@ async def test_a_signal_is_told(tmp_path: Path) -> None:
 
 
 async def test_many_start_at_once(tmp_path: Path) -> None:
-    """Containers are started side by side, and each is told about by itself."""
+    """Containers start concurrently, and each has its own result."""
     async with ShimRuntime(tmp_path, stop_seconds=0.1) as shim:
 
         async def run(number: int) -> int:
@@ -116,7 +116,7 @@ async def test_many_start_at_once(tmp_path: Path) -> None:
 
 
 async def test_large_environments_arrive(tmp_path: Path) -> None:
-    """More than a socket takes at once."""
+    """An environment larger than the socket's buffer arrives whole."""
     env = {**_PATH, **{f"NAME_{number}": "x" * 100_000 for number in range(15)}}
     async with ShimRuntime(tmp_path, stop_seconds=0.1) as shim:
         argv = ("sh", "-c", "echo ${#NAME_14}")
@@ -126,7 +126,7 @@ async def test_large_environments_arrive(tmp_path: Path) -> None:
 
 
 async def test_a_dead_shim_is_told(tmp_path: Path) -> None:
-    """Whoever waits for a container, or starts one, hears of it; entered again, it works again."""
+    """Waiting for a container and starting one fail; entered again, the runtime works."""
     shim = ShimRuntime(tmp_path, stop_seconds=0.1)
     async with shim:
         container = await shim.start(ContainerConfig(id="a", argv=("sleep", "100"), env=_PATH, log=tmp_path / "log"))
@@ -142,7 +142,7 @@ async def test_a_dead_shim_is_told(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
 async def test_a_program_runs_as_somebody_else(tmp_path: Path) -> None:
-    """runAsUser and groups, and no more capabilities than containers have, without those for device nodes."""
+    """runAsUser and groups apply, and capabilities are those of containers without device nodes."""
     argv = ("sh", "-c", "id -u; id -g; id -G; grep CapBnd /proc/self/status")
     async with ShimRuntime(tmp_path, stop_seconds=0.1) as shim:
         account = Account(user=1234, group=2345, groups=(3456,))
@@ -153,7 +153,7 @@ async def test_a_program_runs_as_somebody_else(tmp_path: Path) -> None:
 
 
 async def test_a_mount_that_cannot_be_made_is_told(tmp_path: Path) -> None:
-    """The reason comes with the refusal, and the next container starts."""
+    """The start fails with the reason, and the next container starts."""
     async with ShimRuntime(tmp_path, stop_seconds=0.1) as shim:
         mounts = (Mount(tmp_path / "nothing", "/data"),)
         launch = ContainerConfig(id="a", argv=("true",), env=_PATH, log=tmp_path / "log", mounts=mounts)
@@ -174,14 +174,14 @@ async def test_a_log_that_cannot_be_opened_is_told(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_loses_lines_and_nothing_else() -> None:
-    """What the disk does not take is lost."""
+    """Lines that the disk does not take are lost."""
     log = ContainerLog("/dev/full")
     log.add("stdout", b"line\n" * 1000)
     log.close()
 
 
 async def test_shims_leave_nothing(tmp_path: Path) -> None:
-    """Started and left in a row, with a container each: no process and no descriptor is left."""
+    """Shims that run one after the other leave no process and no descriptor."""
     before, seconds = _descriptors(), long_while()
     for number in range(10):
         async with ShimRuntime(tmp_path, stop_seconds=0.0) as shim:
@@ -201,7 +201,7 @@ def _descriptors() -> Counter[str]:
 
 
 async def test_a_start_that_is_given_up_leaves_nothing(tmp_path: Path) -> None:
-    """Neither a process nor a socket: a cluster may be told to end while its nodes begin."""
+    """A cancelled start leaves no process and no socket: a cluster may stop while its nodes start."""
     before = _children()
     async with asyncio.TaskGroup() as group:
         starting = group.create_task(ShimRuntime(tmp_path).__aenter__())

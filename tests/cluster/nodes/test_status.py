@@ -1,4 +1,4 @@
-"""A pod's phase and conditions from what is known of its containers."""
+"""A pod's phase and conditions follow from the records of its containers."""
 
 from __future__ import annotations
 
@@ -66,12 +66,12 @@ def _phase(policy: str, *main: str, init: tuple[str, ...] = (), over: bool = Fal
     ],
 )
 def test_phases_follow_from_containers(policy: str, main: tuple[str, ...], phase: str) -> None:
-    """As Kubernetes' nodes compute them."""
+    """Phases are those that Kubernetes' kubelet computes."""
     assert _phase(policy, *main) == phase
 
 
 def test_phases_with_init_containers() -> None:
-    """A pod is pending until they are done; one that fails for good fails the pod."""
+    """A pod is Pending until they have succeeded; one that fails for good fails the pod."""
     assert _phase("Always", "waits", init=("runs",)) == "Pending"
     assert _phase("Always", "waits", init=("1 waits",)) == "Pending"
     assert _phase("Always", "runs", init=("0",)) == "Running"
@@ -79,14 +79,14 @@ def test_phases_with_init_containers() -> None:
 
 
 def test_a_pod_that_is_over_has_succeeded_or_failed() -> None:
-    """Nothing is restarted any more, whatever the policy."""
+    """No container restarts any more, whatever the policy."""
     assert _phase("Always", "0", over=True) == "Succeeded"
     assert _phase("Always", "137", over=True) == "Failed"
     assert _phase("Always", "waits", over=True) == "Failed"
 
 
 def test_transition_times_are_kept() -> None:
-    """A condition has the time since which it is so."""
+    """A condition keeps the time of its last transition."""
     record = _record("m", "runs")
     pod = Pod(name="p", spec=PodSpec(containers=[record.spec]))
     situation = PodState(start_time=_NOW, node_address="127.0.0.1", prepared=True)
