@@ -12,8 +12,7 @@ from typing import Final
 
 import msgspec
 
-from navarch._base.backoff import Backoff
-from navarch._base.backoff import KubeletBackoffs as Series
+from navarch._base.backoff import Backoff, Delays
 from navarch._base.supervisor import Supervisor
 from navarch._base.tasks import unless
 from navarch.api import to_builtins
@@ -31,7 +30,7 @@ from navarch.cluster.streams import LogOptions, NodePage, Process, ProcessOption
 from navarch.controller import Recorder
 from navarch.controller.events import RecorderOptions
 from navarch.errors import ContainerError, NavarchError
-from navarch.k8s.core.v1 import Kubelet as NodeObject
+from navarch.k8s.core.v1 import Node
 from navarch.observe.exposition import Metrics
 from navarch.observe.families import MetricFamily, Sample
 
@@ -160,9 +159,9 @@ class Kubelet:
         images = tuple(image.identity for image in self._images)
         return replace(profile, name=self.name, annotations={**profile.annotations, **limits}, images=images)
 
-    async def _registered(self, profile: Profile) -> NodeObject:
+    async def _registered(self, profile: Profile) -> Node:
         """Registers the node; retries with backoff while the API server does not answer."""
-        delays = Series(_PAUSE, self._client.rng)
+        delays = Delays(_PAUSE, self._client.rng)
         while True:
             try:
                 return await register(self._client, node_object(profile, self._clock.now()))
