@@ -19,7 +19,7 @@ from navarch.errors import EtcdError
 from navarch.etcd import EtcdClient, EtcdOptions
 from navarch.k8s.core.v1 import PersistentVolumeClaim, Pod, PodSecurityContext
 from navarch.testing import Cluster
-from navarch.testing.engines import over_https
+from navarch.testing.cluster import over_https
 from rig import programs
 
 __all__ = ["OPERATOR", "Etcds", "running"]

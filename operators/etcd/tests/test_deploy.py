@@ -26,7 +26,7 @@ from navarch.cluster.server.pipeline.audit_records import AuditRecord
 from navarch.k8s.core.v1 import PersistentVolumeClaim, Pod
 from navarch.k8s.events.v1 import Event
 from navarch.testing import Cluster
-from navarch.testing.engines import over_https
+from navarch.testing.cluster import over_https
 from object_store import object_store, s3, secret
 
 SOURCES = [str(Path(package.__file__ or "").parents[1]) for package in (etcd_operator, navarch, msgspec)]

@@ -19,7 +19,7 @@ from navarch.errors import Invalid, NotFound
 from navarch.k8s.core.v1 import PersistentVolumeClaim, Pod, Service
 from navarch.k8s.policy.v1 import PodDisruptionBudget
 from navarch.operator.crds import prepare_crds
-from navarch.testing.engines import in_process
+from navarch.testing.cluster import in_process
 from operated import running
 
 STORAGE = {"size": "1Gi"}
