@@ -156,7 +156,7 @@ async def test_until_returns_the_object_for_which_the_condition_holds(cluster: C
         await cluster.apply(ConfigMap(name="a", data={"k": "2"}), force=True)
 
     async with asyncio.TaskGroup() as group:
-        waiting = group.create_task(cluster.until(ConfigMap, "a", lambda it: it.data["k"] == "2", timeout=60))
+        waiting = group.create_task(cluster.until(ConfigMap, "a", lambda it: (it.data or {})["k"] == "2", timeout=60))
         group.create_task(write())
     assert waiting.result().data == {"k": "2"}
 
