@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from importlib.resources import files
 from pathlib import Path
 
-from etcd_operator.manifests import Start, client_urls, pod
+from etcd_operator.manifests import MemberStart, client_urls, member_pod
 from model_world import World
 from navarch.etcd import EtcdClient, EtcdOptions
 from navarch.k8s.core.v1 import Pod
@@ -26,7 +26,7 @@ def a_pod() -> Pod:
     """Of a member whose cluster knows that its pods have such addresses."""
     cluster = a_cluster()
     cluster.status.ip_family = "IPv6"
-    made = pod(cluster, "c-0", Start("seed"), version="3.5.1")
+    made = member_pod(cluster, "c-0", MemberStart("seed"), version="3.5.1")
     made.status.pod_ip = HERE
     return made
 

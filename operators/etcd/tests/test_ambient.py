@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from etcd_operator.backup.ambient import AmbientCredentials, Prefix
-from etcd_operator.backup.faults import PlaceError
-from etcd_operator.places import GcsSource, S3Source
+from etcd_operator.backup.credentials import AmbientCredentials, BucketPrefix
+from etcd_operator.backup.snapshot_store import DestinationError
+from etcd_operator.destinations import GcsSource, S3Source
 from navarch.errors import ConfigError
 
 
@@ -24,7 +24,7 @@ from navarch.errors import ConfigError
 )
 def test_a_prefix_is_compared_folder_by_folder(prefix: str, inside: list[str], outside: list[str]) -> None:
     """What begins with the same letters is another folder."""
-    rule = Prefix.of(prefix)
+    rule = BucketPrefix.of(prefix)
     assert all(rule.covers("s3", path) for path in inside)
     assert not any(rule.covers("s3", path) for path in outside)
     assert not any(rule.covers("gs", path) for path in inside)
@@ -60,7 +60,7 @@ def test_a_prefix_is_compared_folder_by_folder(prefix: str, inside: list[str], o
 def test_what_is_no_prefix_is_refused(text: str) -> None:
     """With the form that is expected, so that nothing is allowed by mistake."""
     with pytest.raises(ConfigError, match="such as s3://bucket/folder/"):
-        Prefix.of(text)
+        BucketPrefix.of(text)
 
 
 @pytest.mark.parametrize(
@@ -83,14 +83,16 @@ def test_a_file_that_says_something_else_is_refused(tmp_path: Path, content: str
     file.write_text(content)
     with pytest.raises(ConfigError):
         AmbientCredentials(file).rules()
-    with pytest.raises(PlaceError, match="cannot be used"):
+    with pytest.raises(DestinationError, match="cannot be used"):
         AmbientCredentials(file).refuse_others(S3Source(path="b/x"), "default")
 
 
 def test_without_a_file_nobody_may(tmp_path: Path) -> None:
     """Neither where none is named, nor where it is not there."""
     for ambient in (AmbientCredentials(), AmbientCredentials(tmp_path / "nowhere")):
-        with pytest.raises(PlaceError, match="may not use the operator's own credentials for gs://b/x: set gcpSecret"):
+        with pytest.raises(
+            DestinationError, match="may not use the operator's own credentials for gs://b/x: set gcpSecret"
+        ):
             ambient.refuse_others(GcsSource(path="b/x"), "default")
 
 
@@ -101,7 +103,7 @@ def test_a_rule_is_for_its_namespace(tmp_path: Path) -> None:
     ambient = AmbientCredentials(file)
     ambient.refuse_others(S3Source(path="b/a/x"), "team-a")
     ambient.refuse_others(GcsSource(path="c/x"), "team-b")
-    with pytest.raises(PlaceError):
+    with pytest.raises(DestinationError):
         ambient.refuse_others(S3Source(path="b/a/x"), "team-b")
-    with pytest.raises(PlaceError, match="an endpoint needs a Secret"):
+    with pytest.raises(DestinationError, match="an endpoint needs a Secret"):
         ambient.refuse_others(S3Source(path="b/a/x", endpoint="https://b"), "team-a")

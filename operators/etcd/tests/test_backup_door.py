@@ -123,8 +123,8 @@ async def test_places_and_schedules_are_taken(client: Client) -> None:
 
 async def test_places_and_schedules_that_make_no_sense_are_refused(client: Client) -> None:
     """With the field, or the remedy."""
-    for kind, spec, words in NONSENSE:
-        with pytest.raises(Invalid, match=words):
+    for kind, spec, message in NONSENSE:
+        with pytest.raises(Invalid, match=message):
             await client.create(manifest(kind, spec))
 
 

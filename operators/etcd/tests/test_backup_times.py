@@ -10,7 +10,7 @@ from unittest.mock import AsyncMock
 import pytest
 from prometheus_client import REGISTRY
 
-from etcd_operator.backup import BackupTimes, EtcdBackup
+from etcd_operator.backup import BackupMetrics, EtcdBackup
 from navarch import ALL, Client
 
 TAKEN = datetime(2026, 1, 1, tzinfo=UTC)
@@ -45,7 +45,7 @@ async def test_time_of_a_backup_is_told_after_a_restart_and_until_it_is_deleted(
     listed = AsyncMock(side_effect=answers)
     client = cast(Client, SimpleNamespace(list=listed, clock=SimpleNamespace(sleep=sleep)))
     with pytest.raises(EndError):
-        await BackupTimes().follow(client)
+        await BackupMetrics().follow(client)
     assert seen == [(TAKEN.timestamp(), TAKEN.timestamp(), None), (TAKEN.timestamp(), None, None)]
     listed.assert_awaited_with(EtcdBackup, namespace=ALL)
 
@@ -55,5 +55,5 @@ async def test_only_the_namespaces_of_the_operator_are_asked() -> None:
     listed = AsyncMock(return_value=[])
     clock = SimpleNamespace(sleep=AsyncMock(side_effect=EndError))
     with pytest.raises(EndError):
-        await BackupTimes(("one", "two")).follow(cast(Client, SimpleNamespace(list=listed, clock=clock)))
+        await BackupMetrics(("one", "two")).follow(cast(Client, SimpleNamespace(list=listed, clock=clock)))
     assert [call.kwargs["namespace"] for call in listed.await_args_list] == ["one", "two"]

@@ -12,12 +12,10 @@ from unittest.mock import AsyncMock, Mock
 import pytest
 from obstore.store import MemoryStore
 
-from etcd_operator.backup import BackupPolicy, BackupReconciler, BackupTimes, EtcdBackup, EtcdBackupSpec, LocalSource
-from etcd_operator.backup.faults import BackupError
-from etcd_operator.backup.snapshots import take
-from etcd_operator.backup.store import Bucket
-from etcd_operator.backup.trial import Trial
-from etcd_operator.reaching import Reached
+from etcd_operator.backup import BackupMetrics, BackupPolicy, BackupReconciler, EtcdBackup, EtcdBackupSpec, LocalSource
+from etcd_operator.backup.snapshot_store import BackupError, Bucket
+from etcd_operator.backup.snapshots import SnapshotVerifier, take
+from etcd_operator.connector import ConnectedEtcd
 from navarch import Context, Retry
 from navarch.errors import DeadlineError, EtcdError, Forbidden
 from navarch.etcd.messages import Header, Status
@@ -36,7 +34,7 @@ async def test_a_backup_that_kubernetes_refuses_is_not_said_to_be_well() -> None
     backup.status.succeeded, backup.status.last_success_date = True, datetime(2025, 1, 1, tzinfo=UTC)
     ctx = cast(Context, SimpleNamespace(now=lambda: NOW, get=AsyncMock(return_value=None), event=Mock()))
     with pytest.raises(Retry):
-        await BackupReconciler(stores, Mock(), Mock(), AsyncMock(), BackupTimes()).reconcile(backup, ctx)
+        await BackupReconciler(stores, Mock(), Mock(), AsyncMock(), BackupMetrics()).reconcile(backup, ctx)
     ready = backup.status.condition("BackupReady")
     assert ready is not None
     assert (ready.status, backup.status.succeeded) == ("False", False)
@@ -52,14 +50,14 @@ async def test_a_backup_counts_though_nobody_says_which_old_ones_are_needed(tmp_
     stores = Mock(tidy=AsyncMock(), opened=Mock(return_value=opened))
     etcd = members(a_snapshot(tmp_path / "own.db").path.read_bytes(), leader=1, own=0xA)
     reached = AsyncMock(
-        __aenter__=AsyncMock(return_value=Reached(etcd, (OWN,))), __aexit__=AsyncMock(return_value=None)
+        __aenter__=AsyncMock(return_value=ConnectedEtcd(etcd, (OWN,))), __aexit__=AsyncMock(return_value=None)
     )
     spec = EtcdBackupSpec(etcd_endpoints=[OWN], backup_policy=BackupPolicy(backup_interval_in_second=60, max_backups=1))
     backup = EtcdBackup(name="often", spec=spec)
     ctx = cast(Context, SimpleNamespace(now=lambda: NOW, event=Mock()))
     silent = AsyncMock(side_effect=DeadlineError("no answer"))
     reach = Mock(endpoints=Mock(return_value=reached))
-    await BackupReconciler(stores, reach, Trial(None), silent, BackupTimes()).reconcile(backup, ctx)
+    await BackupReconciler(stores, reach, SnapshotVerifier(None), silent, BackupMetrics()).reconcile(backup, ctx)
     assert (backup.status.succeeded, backup.status.kept) == (True, 1)
 
 
@@ -85,11 +83,11 @@ async def test_a_member_of_another_cluster_gives_no_snapshot(tmp_path: Path) -> 
     """It has the address of a pod that is gone, and knows more: a backup, or a safety copy, of it would be of no use."""
     snapshot = a_snapshot(tmp_path / "theirs.db").path.read_bytes()
     etcd = members(snapshot, own=0xA, other=0xB)
-    taken = await take(Reached(etcd, (OWN, OTHER), "a"), tmp_path / "snapshot.db")
+    taken = await take(ConnectedEtcd(etcd, (OWN, OTHER), "a"), tmp_path / "snapshot.db")
     assert (etcd.taken, taken.cluster) == ([OWN], "a")
     with pytest.raises(BackupError, match="of another cluster, b, and not of a"):
-        await take(Reached(members(snapshot, other=0xB), (OWN, OTHER), "a"), tmp_path / "snapshot.db")
-    await take(Reached(etcd, (OWN, OTHER)), tmp_path / "snapshot.db")
+        await take(ConnectedEtcd(members(snapshot, other=0xB), (OWN, OTHER), "a"), tmp_path / "snapshot.db")
+    await take(ConnectedEtcd(etcd, (OWN, OTHER)), tmp_path / "snapshot.db")
     assert etcd.taken == [OWN, OTHER]
 
 
@@ -98,9 +96,9 @@ async def test_a_member_that_is_cut_off_gives_no_snapshot_while_the_others_serve
     snapshot = a_snapshot(tmp_path / "old.db").path.read_bytes()
     both, ready = (OWN, OTHER), frozenset({OTHER})
     with pytest.raises(BackupError, match="may know more"):
-        await take(Reached(members(snapshot, own=0xA), both, "a", ready), tmp_path / "snapshot.db")
+        await take(ConnectedEtcd(members(snapshot, own=0xA), both, "a", ready), tmp_path / "snapshot.db")
     for reached in (
-        Reached(members(snapshot, own=0xA), both, "a"),
-        Reached(members(snapshot, leader=1, own=0xA), both, "a", ready),
+        ConnectedEtcd(members(snapshot, own=0xA), both, "a"),
+        ConnectedEtcd(members(snapshot, leader=1, own=0xA), both, "a", ready),
     ):
         assert (await take(reached, tmp_path / "snapshot.db")).revision == 7

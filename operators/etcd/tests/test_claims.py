@@ -16,11 +16,11 @@ from clusters import NAME, SECONDS, serves
 from clusters import of_this_user as example
 from deployed import ACCOUNT
 from etcd_operator.backup import BackupPolicy, EtcdBackup, EtcdBackupSpec, PvcSource
-from etcd_operator.backup.claims.pods import LABELS, claim_pod, keys_for, new_claim, secret_of
+from etcd_operator.backup.claim_pods import LABELS, claim_pod, keys_for, new_claim, secret_of
 from etcd_operator.backup.snapshots import check
-from etcd_operator.kinds import Beginning, EtcdCluster, Healing, PodPolicy
+from etcd_operator.destinations import ClusterBackup
+from etcd_operator.kinds import EtcdCluster, Healing, PodPolicy, RestoreSource
 from etcd_operator.operator import etcd_operator
-from etcd_operator.places import ClusterBackup
 from etcd_operator.restore import EtcdRestore, EtcdRestoreSpec
 from etcd_operator.restore.kinds import ClusterReference
 from mortal import Mortal, killed_with
@@ -59,9 +59,9 @@ async def made(cluster: Cluster, name: str = "once", *, revision: int = 0) -> Et
     )
 
 
-async def refused(cluster: Cluster, read: Callable[[], Awaitable[EtcdBackup | EtcdRestore]], words: str) -> None:
+async def refused(cluster: Cluster, read: Callable[[], Awaitable[EtcdBackup | EtcdRestore]], message: str) -> None:
     await cluster.eventually(
-        read, lambda found: words in found.status.reason, timeout=SECONDS, what=f"a status that says: {words}"
+        read, lambda found: message in found.status.reason, timeout=SECONDS, what=f"a status that says: {message}"
     )
 
 
@@ -255,7 +255,7 @@ async def test_a_cluster_keeps_backups_on_a_claim_and_begins_with_one(cluster: C
         place = inside((await made(cluster, SCHEDULED)).status.object)
         await cluster.delete(EtcdCluster, NAME)
         await cluster.eventually(lambda: cluster.list(Pod), lambda pods: not pods, timeout=SECONDS)
-        await cluster.apply(example(1, restore_from=Beginning(pvc=place)))
+        await cluster.apply(example(1, restore_from=RestoreSource(pvc=place)))
         await serves(cluster, 1)
         assert await get(cluster, NAME, b"/a") == b"kept"
         await nothing_is_left(cluster)

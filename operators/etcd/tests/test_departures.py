@@ -6,19 +6,19 @@ from dataclasses import replace
 
 import pytest
 
-from etcd_operator.kept import Kept
+from etcd_operator.backup_keeper import BackupState
 from etcd_operator.kinds import EtcdSettings, Healing
-from etcd_operator.observation import ClaimSeen, PodSeen
-from etcd_operator.planning import decide
-from etcd_operator.status import tell
-from etcd_operator.steps import (
+from etcd_operator.observation import ObservedClaim, ObservedPod
+from etcd_operator.plan import decide
+from etcd_operator.plan.steps import (
     AddMember,
     Promote,
     RemoveMember,
 )
+from etcd_operator.report import report_status
 from observed import NOW, a_cluster, down, healthy
 
-BACKUP = Kept(newest="some/etcd.db of yesterday")
+BACKUP = BackupState(newest="some/etcd.db of yesterday")
 
 
 def test_a_member_whose_pod_is_ending_is_not_counted_on() -> None:
@@ -55,16 +55,16 @@ def test_a_member_whose_data_goes_with_its_pod_goes_while_that_can_be_agreed_on(
 def test_a_pod_whose_claim_is_ending_is_not_stopped() -> None:
     """Kubernetes keeps the volume while the pod is there, and no longer: another member joins before this one goes."""
     cluster = a_cluster(size=1)
-    seen = replace(healthy(cluster, 1), claims={"c-0": ClaimSeen(name="c-0", ending=True)})
+    seen = replace(healthy(cluster, 1), claims={"c-0": ObservedClaim(name="c-0", ending=True)})
     assert decide(cluster, seen).step == AddMember("c-1", learner=True)
     cluster.spec.options = EtcdSettings(snapshot_count=5000)
     assert decide(cluster, seen).step == AddMember("c-1", learner=True)
     cluster.spec.size = 0
     asleep = decide(cluster, seen)
     assert (asleep.step, asleep.stuck) == (None, True)
-    tell(cluster, seen, asleep)
+    report_status(cluster, seen, asleep)
     assert cluster.status.is_true("Degraded")
-    strays = {**seen.pods, **{name: PodSeen(name=name, running=True) for name in ("c-1", "c-2")}}
+    strays = {**seen.pods, **{name: ObservedPod(name=name, running=True) for name in ("c-1", "c-2")}}
     assert decide(cluster, replace(seen, pods=strays)).stuck
 
 
@@ -86,7 +86,7 @@ def test_a_member_whose_claim_is_ending_goes_when_another_one_votes() -> None:
     """The one that would lose its data is the one that is replaced."""
     cluster = a_cluster()
     seen = healthy(cluster, 4)
-    seen = replace(seen, claims={**seen.claims, "c-1": ClaimSeen(name="c-1", ending=True)})
+    seen = replace(seen, claims={**seen.claims, "c-1": ObservedClaim(name="c-1", ending=True)})
     assert decide(cluster, seen).step == RemoveMember(seen.members[1])
 
 
@@ -94,8 +94,8 @@ def test_a_running_pod_has_data_although_its_claim_is_ending() -> None:
     """Somebody deletes all claims, and members lose sight of each other for a moment: that is no lost quorum."""
     cluster = a_cluster(healing=Healing(restore_from_backup=True))
     seen = healthy(cluster)
-    silent = {name: replace(voice, leader=0) for name, voice in seen.voices.items()}
-    claims = {name: ClaimSeen(name=name, ending=True) for name in seen.claims}
-    plan = decide(cluster, replace(seen, agreed=False, voices=silent, claims=claims, kept=BACKUP))
+    silent = {name: replace(report, leader=0) for name, report in seen.reports.items()}
+    claims = {name: ObservedClaim(name=name, ending=True) for name in seen.claims}
+    plan = decide(cluster, replace(seen, agreed=False, reports=silent, claims=claims, kept=BACKUP))
     assert plan.step is None
     assert not plan.stuck

@@ -97,9 +97,9 @@ async def test_every_field_of_coreos_is_kept(client: Client) -> None:
         ({"size": 3, "storage": {}}, "spec.storage.size"),
     ],
 )
-async def test_nonsense_is_refused_at_the_door(client: Client, spec: Mapping[str, Any], words: str) -> None:
+async def test_nonsense_is_refused_at_the_door(client: Client, spec: Mapping[str, Any], message: str) -> None:
     """With the field, or the remedy."""
-    with pytest.raises(Invalid, match=words):
+    with pytest.raises(Invalid, match=message):
         await client.create(cluster_of(spec))
 
 
@@ -150,11 +150,11 @@ STATIC = {"static": {"member": {"peerSecret": "p", "serverSecret": "s"}, "operat
     ],
 )
 async def test_tls_and_users_make_sense_and_stay(
-    client: Client, before: Mapping[str, Any], after: Mapping[str, Any], words: str
+    client: Client, before: Mapping[str, Any], after: Mapping[str, Any], message: str
 ) -> None:
     """They are turned on as a whole, and never off."""
     await client.create(cluster_of({"size": 3, **before}))
-    with pytest.raises(Invalid, match=words):
+    with pytest.raises(Invalid, match=message):
         await client.patch(EtcdCluster, "example", MergePatch({"spec": after}))
     await client.patch(EtcdCluster, "example", MergePatch({"spec": {"TLS": before.get("TLS", STATIC), "auth": {}}}))
 

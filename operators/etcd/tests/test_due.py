@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from etcd_operator.backup import BackupPolicy, EtcdBackup, EtcdBackupSpec, LocalSource
-from etcd_operator.backup.due import due_at
-from etcd_operator.backup.faults import BackupError
+from etcd_operator.backup.schedule import due_at
+from etcd_operator.backup.snapshot_store import BackupError
 
 NOON = datetime(2026, 7, 1, 12, tzinfo=UTC)
 

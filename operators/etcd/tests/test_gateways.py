@@ -7,9 +7,9 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
-from etcd_operator.gateways import Gateways
-from etcd_operator.planning import decide
-from etcd_operator.trust import Keys
+from etcd_operator.gateway import GatewayEtcd
+from etcd_operator.plan import decide
+from etcd_operator.tls import EtcdCredentials
 from navarch.errors import EtcdAccessError
 from navarch.etcd import EtcdClient
 from observed import a_cluster, healthy
@@ -47,20 +47,20 @@ class Members:
         return cast("EtcdClient", SimpleNamespace(**parts))
 
 
-def gateways(members: Members) -> Gateways:
-    return Gateways({"c-0": "http://a", "c-1": "http://b"}, members.open, Keys())
+def gateways(members: Members) -> GatewayEtcd:
+    return GatewayEtcd({"c-0": "http://a", "c-1": "http://b"}, members.open, EtcdCredentials())
 
 
 async def test_an_old_member_says_who_the_members_are_only_after_it_has_read() -> None:
     """That very one: another one may not know yet what the quorum knows."""
     old = Members("3.4.30")
     etcd = gateways(old)
-    await etcd.voices()
+    await etcd.reports()
     await etcd.members(agreed=True)
     assert old.asked == [("http://a", "a key"), ("http://a", "its members")]
     new = Members("3.5.21")
     etcd = gateways(new)
-    await etcd.voices()
+    await etcd.reports()
     await etcd.members(agreed=True)
     assert new.asked == [("http://a+http://b", "a quorum's members")]
 
@@ -68,9 +68,9 @@ async def test_an_old_member_says_who_the_members_are_only_after_it_has_read() -
 async def test_a_password_that_somebody_has_asked_for_is_no_lost_quorum() -> None:
     """Users were switched on by hand: the status says so, and not that nobody answers."""
     etcd = gateways(Members("3.6.8", refuses=True))
-    assert not await etcd.voices()
+    assert not await etcd.reports()
     assert await etcd.auth() == "refused"
     cluster = a_cluster()
     plan = decide(cluster, replace(healthy(cluster), auth="refused"))
     assert (plan.reason, plan.stuck) == ("AccessRefused", True)
-    assert "spec.auth is not set" in plan.words
+    assert "spec.auth is not set" in plan.message

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from etcd_operator.hosts import why_not_at
+from etcd_operator.connector import endpoint_refusal
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,7 @@ from etcd_operator.hosts import why_not_at
 )
 async def test_the_machines_own_addresses_are_no_endpoints(url: str) -> None:
     """In every form that the system resolves."""
-    assert "name another endpoint" in await why_not_at(url)
+    assert "name another endpoint" in await endpoint_refusal(url)
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ async def test_the_machines_own_addresses_are_no_endpoints(url: str) -> None:
 )
 async def test_what_is_no_url_of_a_host_is_no_endpoint(url: str) -> None:
     """And what may be secret in it is not repeated."""
-    said = await why_not_at(url)
+    said = await endpoint_refusal(url)
     assert "such as https://store.example.com" in said
     assert "secret" not in said
 
@@ -53,4 +53,4 @@ async def test_what_is_no_url_of_a_host_is_no_endpoint(url: str) -> None:
 @pytest.mark.parametrize("url", ["http://127.0.0.1:9000", "https://10.0.0.1", "https://[2001:db8::1]:9000/x"])
 async def test_others_are(url: str) -> None:
     """Stores of the cluster are at addresses of pods and services."""
-    assert await why_not_at(url) == ""
+    assert await endpoint_refusal(url) == ""

@@ -39,12 +39,12 @@ def left_behind(labels: dict[str, str]) -> PersistentVolumeClaim:
     )
 
 
-async def says(cluster: Cluster, words: str) -> None:
+async def says(cluster: Cluster, message: str) -> None:
     await cluster.eventually(
         lambda: cluster.get(EtcdCluster, NAME),
-        lambda found: words in found.status.next_step,
+        lambda found: message in found.status.next_step,
         timeout=SECONDS,
-        what=f"a status that says {words!r}",
+        what=f"a status that says {message!r}",
     )
 
 

@@ -6,8 +6,8 @@ import copy
 
 import pytest
 
-from etcd_operator.kinds import Beginning
-from etcd_operator.places import LocalSource
+from etcd_operator.destinations import LocalSource
+from etcd_operator.kinds import RestoreSource
 from model_world import World
 from test_sweep import Scenario, asks, loses_disks, loses_pods, new_world, nothing, swept
 
@@ -51,7 +51,7 @@ async def test_a_cluster_with_backups_gets_there_whenever_the_operator_is_killed
 async def test_a_cluster_begins_with_given_data_or_not_at_all_whenever_the_operator_is_killed() -> None:
     """No member is ever started without it."""
     world = new_world()
-    world.cluster.spec.restore_from = Beginning(local=LocalSource(path="some/etcd.db"))
+    world.cluster.spec.restore_from = RestoreSource(local=LocalSource(path="some/etcd.db"))
     world.etcd.formed = True
     assert await swept(world, nothing) > 15
 
@@ -77,7 +77,7 @@ async def test_an_upgrade_without_a_place_says_that_no_snapshot_was_taken() -> N
     world.on_write = lambda now, _: said.add(now.cluster.status.snapshot_before_upgrade)
     world.ask(version="3.5.2")
     await world.live()
-    assert any("none was taken" in words for words in said)
+    assert any("none was taken" in message for message in said)
 
 
 async def test_a_version_that_is_asked_for_again_has_another_snapshot() -> None:

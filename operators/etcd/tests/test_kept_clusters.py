@@ -11,9 +11,9 @@ import pytest
 from clusters import NAME, SECONDS, serves
 from clusters import of_this_user as example
 from etcd_operator.backup import BackupPolicy, EtcdBackup, LocalSource, Manifest
-from etcd_operator.kinds import Beginning, EtcdCluster, Healing
+from etcd_operator.destinations import ClusterBackup
+from etcd_operator.kinds import EtcdCluster, Healing, RestoreSource
 from etcd_operator.operator import etcd_operator
-from etcd_operator.places import ClusterBackup
 from etcd_operator.restore import EtcdRestore, EtcdRestoreSpec
 from etcd_operator.restore.kinds import ClusterReference
 from navarch.k8s.core.v1 import PersistentVolumeClaim, Pod
@@ -87,7 +87,7 @@ async def test_a_cluster_waits_for_a_restore_that_is_not_its_own_to_go(cluster: 
         made = await cluster.create(done)
         made.status.phase = "Done"
         await cluster.client.replace_status(made)
-        await cluster.apply(example(1, restore_from=Beginning(local=LocalSource(path="some/etcd.db"))))
+        await cluster.apply(example(1, restore_from=RestoreSource(local=LocalSource(path="some/etcd.db"))))
         await cluster.eventually(
             lambda: told(cluster), lambda found: "not of this cluster" in found.status.next_step, timeout=SECONDS
         )
@@ -126,6 +126,6 @@ async def test_lost_data_comes_back_from_the_newest_backup_where_that_is_allowed
         place = (await cluster.get(EtcdBackup, f"{NAME}-scheduled")).status.object
         await cluster.delete(EtcdCluster, NAME)
         await cluster.eventually(lambda: cluster.list(Pod), lambda pods: not pods, timeout=SECONDS)
-        await cluster.apply(example(1, restore_from=Beginning(local=LocalSource(path=place))))
+        await cluster.apply(example(1, restore_from=RestoreSource(local=LocalSource(path=place))))
         await serves(cluster, 1)
         assert await get(cluster, NAME, b"/a") == b"kept"

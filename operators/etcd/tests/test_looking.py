@@ -11,10 +11,9 @@ from prometheus_client import REGISTRY
 
 from etcd_operator.etcd import Etcd
 from etcd_operator.kinds import EtcdCluster, Healing
-from etcd_operator.looking import look, pod_seen
-from etcd_operator.metrics import MemberCounts
-from etcd_operator.nodes import Nodes
-from etcd_operator.observation import Auth, Fingerprint, Lost, MemberSeen, Observation, Voice
+from etcd_operator.observation import AuthState, KeyspaceHash, MemberReport, NodeLoss, Observation, ObservedMember
+from etcd_operator.observe import NodeHealth, observe, observe_pod
+from etcd_operator.report import MemberCounts
 from navarch import Context
 from navarch.k8s.core.v1 import (
     ContainerState,
@@ -33,17 +32,17 @@ from observed import NOW, a_cluster, healthy
 class Said:
     """An etcd that says what is given."""
 
-    def __init__(self, seen: Observation, *answers: Mapping[str, Fingerprint]) -> None:
+    def __init__(self, seen: Observation, *answers: Mapping[str, KeyspaceHash]) -> None:
         self._seen, self._answers = seen, list(answers)
         self.asked: list[int] = []
 
-    async def voices(self) -> Mapping[str, Voice]:
-        return self._seen.voices
+    async def reports(self) -> Mapping[str, MemberReport]:
+        return self._seen.reports
 
-    async def members(self, *, agreed: bool) -> tuple[MemberSeen, ...]:
+    async def members(self, *, agreed: bool) -> tuple[ObservedMember, ...]:
         return self._seen.members
 
-    async def auth(self) -> Auth:
+    async def auth(self) -> AuthState:
         return ""
 
     async def alarms(self) -> tuple[()]:
@@ -52,21 +51,21 @@ class Said:
     async def agreed_version(self) -> str:
         return "3.5.0"
 
-    async def fingerprints(self, names: Sequence[str], revision: int) -> Mapping[str, Fingerprint]:
+    async def fingerprints(self, names: Sequence[str], revision: int) -> Mapping[str, KeyspaceHash]:
         self.asked.append(revision)
         return self._answers.pop(0)
 
 
-async def nowhere(name: str) -> Lost:
+async def nowhere(name: str) -> NodeLoss:
     return ""
 
 
 async def looked(cluster: EtcdCluster, etcd: Said) -> Observation:
-    return await look(cluster, [], [], cast("Etcd", etcd), node_lost=nowhere, now=NOW)
+    return await observe(cluster, [], [], cast("Etcd", etcd), node_lost=nowhere, now=NOW)
 
 
-def alike(*names: str) -> dict[str, Fingerprint]:
-    return {name: Fingerprint(7, 1) for name in names or ("c-0", "c-1", "c-2")}
+def alike(*names: str) -> dict[str, KeyspaceHash]:
+    return {name: KeyspaceHash(7, 1) for name in names or ("c-0", "c-1", "c-2")}
 
 
 async def test_members_are_compared_now_and_then() -> None:
@@ -85,7 +84,7 @@ async def test_members_are_compared_now_and_then() -> None:
 
 async def test_a_difference_is_believed_the_second_time() -> None:
     """Something may have been forgotten between two answers."""
-    cluster, odd = a_cluster(), {**alike("c-0", "c-1"), "c-2": Fingerprint(8, 1)}
+    cluster, odd = a_cluster(), {**alike("c-0", "c-1"), "c-2": KeyspaceHash(8, 1)}
     asked = Said(healthy(cluster), odd, alike())
     assert (await looked(cluster, asked)).fingerprints == alike()
     assert (await looked(cluster, Said(healthy(cluster), odd, odd))).fingerprints == odd
@@ -97,10 +96,10 @@ async def test_versions_that_count_differently_are_not_compared(versions: Sequen
     cluster = a_cluster()
     seen = healthy(cluster)
     told = {
-        name: Voice(member=number, cluster=1, version=version, leader=1)
-        for number, (name, version) in enumerate(zip(seen.voices, versions, strict=True), 1)
+        name: MemberReport(member=number, cluster=1, version=version, leader=1)
+        for number, (name, version) in enumerate(zip(seen.reports, versions, strict=True), 1)
     }
-    assert not (await looked(cluster, Said(Observation(now=NOW, voices=told, members=seen.members)))).compared
+    assert not (await looked(cluster, Said(Observation(now=NOW, reports=told, members=seen.members)))).compared
 
 
 def ended(line: str) -> Pod:
@@ -123,7 +122,7 @@ def ended(line: str) -> Pod:
 )
 def test_last_words_are_understood_in_old_and_new_logs(line: str, trouble: str) -> None:
     """3.4 and before write lines, later ones JSON."""
-    assert pod_seen(ended(line)).trouble == trouble
+    assert observe_pod(ended(line)).trouble == trouble
 
 
 @pytest.mark.parametrize(("minutes", "failures"), [(0, 7), (30, 0)])
@@ -135,7 +134,7 @@ def test_who_ran_well_before_has_not_failed_to_start(minutes: int, failures: int
     assert status.state.terminated is not None
     status.restart_count = 7
     status.state.terminated.started_at, status.state.terminated.finished_at = NOW, NOW + timedelta(minutes=minutes)
-    assert pod_seen(pod).restarts == failures
+    assert observe_pod(pod).restarts == failures
 
 
 @pytest.mark.parametrize(
@@ -156,7 +155,7 @@ def test_a_volume_that_no_node_has_is_known_from_what_the_scheduler_says(said: s
     """A node that is only cordoned still has it."""
     pod = Pod(name="c-0", spec=PodSpec(containers=[]))
     pod.status.conditions = [PodCondition(type="PodScheduled", status="False", message=said)]
-    assert pod_seen(pod).lost == lost
+    assert observe_pod(pod).lost == lost
 
 
 class Asking:
@@ -175,7 +174,7 @@ class Asking:
 
 async def test_a_node_is_asked_for_only_every_few_seconds() -> None:
     """However many members are silent, and however often they are looked at."""
-    asking, nodes = Asking(), Nodes()
+    asking, nodes = Asking(), NodeHealth()
     ctx = cast("Context", asking)
     assert [await nodes.lost(ctx, "a") for _ in range(3)] == ["gone"] * 3
     assert asking.asked == 1

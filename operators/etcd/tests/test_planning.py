@@ -10,11 +10,17 @@ from typing import Any, TypeVar
 import pytest
 
 from etcd_operator.kinds import EtcdSettings
-from etcd_operator.manifests import Start, pod, template_of
-from etcd_operator.observation import ClaimSeen, Fingerprint, MemberSeen, Observation, PodSeen, Voice
-from etcd_operator.planning import decide
-from etcd_operator.status import tell
-from etcd_operator.steps import (
+from etcd_operator.manifests import MemberStart, member_pod, template_of
+from etcd_operator.observation import (
+    KeyspaceHash,
+    MemberReport,
+    Observation,
+    ObservedClaim,
+    ObservedMember,
+    ObservedPod,
+)
+from etcd_operator.plan import decide
+from etcd_operator.plan.steps import (
     AddMember,
     Compact,
     Defragment,
@@ -26,6 +32,7 @@ from etcd_operator.steps import (
     RemoveMember,
     StartMember,
 )
+from etcd_operator.report import report_status
 from observed import LONG_AGO, a_cluster, down, healthy
 
 T = TypeVar("T")
@@ -49,9 +56,9 @@ def test_members_of_two_clusters_stop_everything() -> None:
     """A member that says it belongs elsewhere is named, and nothing is touched."""
     cluster = a_cluster()
     seen = healthy(cluster)
-    plan = decide(cluster, replace(seen, voices={**seen.voices, "c-2": Voice(member=3, cluster=9, leader=3)}))
+    plan = decide(cluster, replace(seen, reports={**seen.reports, "c-2": MemberReport(member=3, cluster=9, leader=3)}))
     assert (plan.reason, plan.stuck, plan.step) == ("IdentityMismatch", True, None)
-    assert "c-2 says 9" in plan.words
+    assert "c-2 says 9" in plan.message
 
 
 def test_a_corrupt_member_that_is_needed_is_kept() -> None:
@@ -75,9 +82,9 @@ def test_the_leader_goes_last() -> None:
     """The highest number goes, but not if it leads."""
     cluster = a_cluster(size=2)
     seen = healthy(cluster)
-    led_by_last = {name: replace(voice, leader=3) for name, voice in seen.voices.items()}
+    led_by_last = {name: replace(report, leader=3) for name, report in seen.reports.items()}
     assert decide(cluster, seen).step == RemoveMember(seen.members[2])
-    assert decide(cluster, replace(seen, voices=led_by_last)).step == RemoveMember(seen.members[1])
+    assert decide(cluster, replace(seen, reports=led_by_last)).step == RemoveMember(seen.members[1])
 
 
 def test_a_roll_out_leaves_the_leader_for_last_and_moves_leadership() -> None:
@@ -99,7 +106,7 @@ def test_a_roll_out_waits_for_members_that_are_not_ready() -> None:
     pods = {**seen.pods, "c-1": replace(seen.pods["c-1"], ready=False)}
     plan = decide(cluster, replace(seen, pods=pods))
     assert plan.step is None
-    assert "c-1" in plan.words
+    assert "c-1" in plan.message
 
 
 def test_the_next_minor_version_waits_until_members_agree_on_the_last() -> None:
@@ -109,7 +116,7 @@ def test_the_next_minor_version_waits_until_members_agree_on_the_last() -> None:
     cluster.spec.version = "3.6.8"
     early = decide(cluster, replace(seen, agreed_version="3.4.0"))
     assert (early.reason, early.step) == ("RollingOut", None)
-    assert "agree that all of them have 3.5" in early.words
+    assert "agree that all of them have 3.5" in early.message
     assert decide(cluster, replace(seen, agreed_version="3.5.0")).step == DeletePod("c-2")
 
 
@@ -122,14 +129,14 @@ def test_the_next_minor_version_waits_until_members_agree_on_the_last() -> None:
         ("3.5.21", "4.0.0", "major"),
     ],
 )
-def test_a_version_that_cannot_be_reached_is_refused_and_said(running: str, asked: str, words: str) -> None:
+def test_a_version_that_cannot_be_reached_is_refused_and_said(running: str, asked: str, message: str) -> None:
     """Nothing is touched; the way there is in the words."""
     cluster = a_cluster(version=running)
     seen = healthy(cluster)
     cluster.status.current_version, cluster.spec.version = running, asked
     plan = decide(cluster, seen)
     assert (plan.reason, plan.step, plan.stuck) == ("RolloutRefused", None, True)
-    assert words in plan.words
+    assert message in plan.message
 
 
 def test_a_member_that_stays_silent_is_replaced() -> None:
@@ -168,7 +175,7 @@ def test_a_pod_of_which_nobody_says_that_it_is_not_ready_is_lost_all_the_same() 
     cluster = a_cluster()
     seen = down(healthy(cluster), "c-1", lost="gone")
     assert decide(cluster, seen).step is None
-    tell(cluster, seen, decide(cluster, seen))
+    report_status(cluster, seen, decide(cluster, seen))
     later = replace(seen, now=seen.now + timedelta(seconds=60))
     assert decide(cluster, later).step == RemoveMember(seen.members[1])
 
@@ -180,9 +187,9 @@ def test_a_lost_node_that_costs_the_quorum_is_waited_for() -> None:
     assert decide(cluster, seen).step is None
 
 
-def prints(**hashes: int) -> dict[str, Fingerprint]:
+def prints(**hashes: int) -> dict[str, KeyspaceHash]:
     """Of members, by their numbers; of one past."""
-    return {name.replace("m", "c-"): Fingerprint(each, 1) for name, each in hashes.items()}
+    return {name.replace("m", "c-"): KeyspaceHash(each, 1) for name, each in hashes.items()}
 
 
 def test_a_member_that_differs_from_most_is_replaced() -> None:
@@ -191,7 +198,7 @@ def test_a_member_that_differs_from_most_is_replaced() -> None:
     seen = replace(healthy(cluster), compared=True, fingerprints=prints(m0=1, m1=2, m2=1))
     plan = decide(cluster, seen)
     assert (plan.reason, plan.step) == ("Diverged", RemoveMember(seen.members[1]))
-    tell(cluster, seen, plan)
+    report_status(cluster, seen, plan)
     assert cluster.status.is_true("Degraded")
     assert cluster.status.compared_at is None
     needed = decide(cluster, down(seen, "c-2"))
@@ -199,25 +206,25 @@ def test_a_member_that_differs_from_most_is_replaced() -> None:
 
 
 @pytest.mark.parametrize("fingerprints", [prints(m0=1, m1=2, m2=3), prints(m0=1, m1=2)])
-def test_members_of_whom_no_most_agree_are_left_alone(fingerprints: dict[str, Fingerprint]) -> None:
+def test_members_of_whom_no_most_agree_are_left_alone(fingerprints: dict[str, KeyspaceHash]) -> None:
     """The status says who has what; only a person can say who is right."""
     cluster = a_cluster()
     plan = decide(cluster, replace(healthy(cluster), compared=True, fingerprints=fingerprints))
     assert (plan.reason, plan.step, plan.stuck) == ("Diverged", None, True)
-    assert "c-0 00000001, c-1 00000002" in plan.words
+    assert "c-0 00000001, c-1 00000002" in plan.message
 
 
 @pytest.mark.parametrize(
     "fingerprints",
-    [prints(m0=1, m1=1, m2=1), {**prints(m0=1, m1=1), "c-2": Fingerprint(2, 9)}, prints(m0=1), {}],
+    [prints(m0=1, m1=1, m2=1), {**prints(m0=1, m1=1), "c-2": KeyspaceHash(2, 9)}, prints(m0=1), {}],
 )
-def test_members_that_are_not_known_to_differ_are_believed(fingerprints: dict[str, Fingerprint]) -> None:
+def test_members_that_are_not_known_to_differ_are_believed(fingerprints: dict[str, KeyspaceHash]) -> None:
     """Those with another past cannot be compared, nor those that did not say; that it was tried is noted."""
     cluster = a_cluster()
     seen = replace(healthy(cluster), compared=True, fingerprints=fingerprints)
     plan = decide(cluster, seen)
     assert plan.reason == "Ready"
-    tell(cluster, seen, plan)
+    report_status(cluster, seen, plan)
     assert cluster.status.compared_at == seen.now
 
 
@@ -228,11 +235,11 @@ def test_no_space_is_made_step_by_step() -> None:
 
     def sizes(size: int, in_use: int, **others: int) -> Observation:
         seen = healthy(cluster)
-        voices = {
-            name: replace(voice, size=others.get(name[-2:].replace("-", "m"), size), in_use=in_use, revision=7)
-            for name, voice in seen.voices.items()
+        reports = {
+            name: replace(report, size=others.get(name[-2:].replace("-", "m"), size), in_use=in_use, revision=7)
+            for name, report in seen.reports.items()
         }
-        return replace(seen, voices=voices, alarms=((1, "NOSPACE"),))
+        return replace(seen, reports=reports, alarms=((1, "NOSPACE"),))
 
     assert decide(cluster, sizes(1000, 1000)).step == Compact(7)
     assert decide(cluster, sizes(1000, 100)).step == Defragment("c-1")
@@ -258,13 +265,13 @@ def test_an_etcd_of_coreos_time_is_formed_and_grows_by_voters() -> None:
     """It has no learners; while one member is still that old, nobody learns."""
     new = a_cluster(version="3.2.13")
     new.status.cluster_id = ""
-    assert decide(new, Observation(now=LONG_AGO)).step == StartMember("c-0", Start("seed"), "3.2.13")
+    assert decide(new, Observation(now=LONG_AGO)).step == StartMember("c-0", MemberStart("seed"), "3.2.13")
     old = a_cluster(size=4, version="3.2.13")
     assert decide(old, healthy(old)).step == AddMember("c-3", learner=False)
     mixed = a_cluster(size=4, version="3.4.30")
     seen = healthy(mixed)
-    voices = {**seen.voices, "c-1": replace(seen.voices["c-1"], version="3.3.27")}
-    assert decide(mixed, replace(seen, voices=voices)).step == AddMember("c-3", learner=False)
+    reports = {**seen.reports, "c-1": replace(seen.reports["c-1"], version="3.3.27")}
+    assert decide(mixed, replace(seen, reports=reports)).step == AddMember("c-3", learner=False)
     assert decide(mixed, seen).step == AddMember("c-3", learner=True)
 
 
@@ -283,7 +290,7 @@ def test_a_leader_that_cannot_hand_over_is_started_anew_without(version: str, mo
 @pytest.mark.parametrize(("version", "port"), [("3.2.13", 2379), ("3.3.27", 2381), ("3.6.8", 2381)])
 def test_a_pod_has_the_flags_that_its_etcd_knows(version: str, port: int) -> None:
     """Before 3.3 health and metrics are asked for where clients ask."""
-    made = pod(a_cluster(), "c-0", Start("seed"), version=version).spec.containers[0]
+    made = member_pod(a_cluster(), "c-0", MemberStart("seed"), version=version).spec.containers[0]
     assert any("--listen-metrics-urls" in flag for flag in made.command or []) == (port == 2381)
     for probe in (made.readiness_probe, made.liveness_probe):
         assert probe is not None
@@ -295,8 +302,8 @@ def test_the_past_is_forgotten_each_time_where_nobody_says_what_is_used() -> Non
     """etcd before 3.4 does not."""
     cluster = a_cluster(version="3.3.27", options=EtcdSettings(quota_backend_bytes=1000))
     seen = healthy(cluster)
-    voices = {name: replace(voice, size=1000, revision=7) for name, voice in seen.voices.items()}
-    assert decide(cluster, replace(seen, voices=voices, alarms=((1, "NOSPACE"),))).step == Defragment("c-1", forget=7)
+    reports = {name: replace(report, size=1000, revision=7) for name, report in seen.reports.items()}
+    assert decide(cluster, replace(seen, reports=reports, alarms=((1, "NOSPACE"),))).step == Defragment("c-1", forget=7)
 
 
 def test_a_new_member_gets_a_name_that_nothing_else_has() -> None:
@@ -311,16 +318,16 @@ def test_a_learner_that_nobody_asks_for_goes() -> None:
     """Without waiting for it to catch up."""
     cluster = a_cluster(size=1)
     seen = healthy(cluster)
-    members = (*seen.members[:2], MemberSeen(id=3, name="c-2", learner=True))
+    members = (*seen.members[:2], ObservedMember(id=3, name="c-2", learner=True))
     assert decide(cluster, replace(seen, members=members)).step == RemoveMember(members[2])
 
 
 def joining(seen: Observation, **fields: Any) -> Observation:
     """With room for c-3, whose pod was told of all members that are there."""
-    known = (*seen.members, MemberSeen(id=9, name="c-3", learner=True, started=False, peer_url="http://c-3:2380"))
+    known = (*seen.members, ObservedMember(id=9, name="c-3", learner=True, started=False, peer_url="http://c-3:2380"))
     told = frozenset(f"{member.name}={member.peer_url}" for member in known)
-    new = PodSeen(name="c-3", first=True, peers=told, version=seen.pods["c-0"].version, **fields)
-    claims = {**seen.claims, "c-3": ClaimSeen(name="c-3")}
+    new = ObservedPod(name="c-3", first=True, peers=told, version=seen.pods["c-0"].version, **fields)
+    claims = {**seen.claims, "c-3": ObservedClaim(name="c-3")}
     return replace(seen, members=known, pods={**seen.pods, "c-3": new}, claims=claims)
 
 
@@ -337,7 +344,7 @@ def test_a_member_that_is_to_go_goes_before_another_one_is_told_of_it() -> None:
     assert decide(cluster, seen).step == RemoveMember(seen.members[2])
     seen = down(seen, "c-1")
     assert decide(cluster, seen).step == StartMember(
-        "c-3", Start("join", tuple((each.name, each.peer_url) for each in seen.members)), "3.5.21"
+        "c-3", MemberStart("join", tuple((each.name, each.peer_url) for each in seen.members)), "3.5.21"
     ), "c-2 cannot go now"
 
 

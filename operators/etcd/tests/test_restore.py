@@ -60,12 +60,12 @@ async def reached(cluster: Cluster, phase: str) -> None:
     )
 
 
-async def refused(cluster: Cluster, words: str) -> None:
+async def refused(cluster: Cluster, message: str) -> None:
     await cluster.eventually(
         lambda: status_of(cluster),
-        lambda status: words in status.reason,
+        lambda status: message in status.reason,
         timeout=SECONDS,
-        what=f"a restore that waits: {words}",
+        what=f"a restore that waits: {message}",
     )
 
 

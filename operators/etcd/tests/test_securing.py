@@ -9,15 +9,15 @@ from typing import Any, cast
 import pytest
 
 from etcd_operator.kinds import AuthPolicy, EtcdCluster, IssuedTls, MemberTls, StaticTls, TlsPolicy
-from etcd_operator.manifests import Start, client_host, host_of, pod
+from etcd_operator.manifests import MemberStart, client_host, host_of, member_pod
 from etcd_operator.observation import Observation
-from etcd_operator.planning import decide
-from etcd_operator.status import tell
-from etcd_operator.steps import AddMember, AskWho, DeletePod, Remember, Secured, SecurePeer, StartMember
-from etcd_operator.trust import Keyring
-from etcd_operator.trust.authority import Authority, Pair, Subject
-from etcd_operator.trust.issuing import issued
-from etcd_operator.trust.keyring import examined
+from etcd_operator.plan import decide
+from etcd_operator.plan.steps import AddMember, AskWho, DeletePod, Remember, Secured, SecurePeer, StartMember
+from etcd_operator.report import report_status
+from etcd_operator.tls import CredentialCache
+from etcd_operator.tls.authority import TlsAuthority, TlsKeyPair, TlsSubject
+from etcd_operator.tls.credentials import examined
+from etcd_operator.tls.issuer import issued
 from navarch import Context, Key
 from navarch.api import set_controller
 from navarch.errors import Forbidden
@@ -31,7 +31,9 @@ Secrets = dict[str, dict[str, bytes] | None]
 
 
 def flags_of(cluster: EtcdCluster, name: str = "c-0") -> dict[str, str]:
-    command = pod(cluster, name, Start("return"), version=cluster.spec.version).spec.containers[0].command or []
+    command = (
+        member_pod(cluster, name, MemberStart("return"), version=cluster.spec.version).spec.containers[0].command or []
+    )
     return dict(each.partition("=")[::2] for each in command)
 
 
@@ -51,11 +53,11 @@ def test_nothing_is_started_while_a_secret_is_wrong() -> None:
     seen = Observation(now=NOW, faults=("there is no Secret p",))
     plan = decide(cluster, seen)
     assert (plan.reason, plan.step, plan.stuck) == ("SecretsWrong", None, True)
-    tell(cluster, seen, plan)
+    report_status(cluster, seen, plan)
     assert (cluster.status.phase, cluster.status.reason) == ("Failed", "there is no Secret p")
     runs = a_cluster(tls=ISSUED)
     told = replace(healthy(a_cluster()), faults=("there is no Secret p",))
-    tell(runs, told, decide(runs, told))
+    report_status(runs, told, decide(runs, told))
     assert (runs.status.phase, runs.status.is_true("Degraded")) == ("Running", True)
     assert runs.status.is_true("Available")
 
@@ -64,7 +66,7 @@ def test_a_new_cluster_never_listens_in_plain_text() -> None:
     """Neither for members nor for clients; and that is written down with its first answer."""
     cluster = turned_on(cluster_id="")
     plan = decide(cluster, Observation(now=NOW))
-    assert plan.step == StartMember("c-0", Start("seed"), cluster.spec.version)
+    assert plan.step == StartMember("c-0", MemberStart("seed"), cluster.spec.version)
     flags = flags_of(cluster)
     assert flags["--listen-peer-urls"] == "https://$(POD_IP):2382"
     assert flags["--listen-client-urls"] == "https://$(POD_IP):2379"
@@ -132,13 +134,13 @@ def test_users_begin_when_all_is_well_and_a_stranger_does_nothing() -> None:
 # What is wrong with Secrets
 
 
-def pair_of(authority: Authority, *hosts: str, now: datetime = NOW, valid: timedelta = YEAR) -> Pair:
-    return authority.issue(Subject("x", hosts), now, valid)
+def pair_of(authority: TlsAuthority, *hosts: str, now: datetime = NOW, valid: timedelta = YEAR) -> TlsKeyPair:
+    return authority.issue(TlsSubject("x", hosts), now, valid)
 
 
 def secrets_of(cluster: EtcdCluster) -> Secrets:
     """As somebody would make them who knows how."""
-    authority = Authority.make("ca", NOW - YEAR, 10 * YEAR)
+    authority = TlsAuthority.make("ca", NOW - YEAR, 10 * YEAR)
     peer, server = pair_of(authority, host_of(cluster, "*")), pair_of(authority, client_host(cluster))
     client, trusted = pair_of(authority), authority.pair.certificate
     return {
@@ -165,7 +167,7 @@ def test_secrets_that_fit_have_no_faults() -> None:
     assert examined(cluster, secrets_of(cluster), NOW).authorities != keys.authorities
 
 
-OTHER = Authority.make("other", NOW - YEAR, 10 * YEAR)
+OTHER = TlsAuthority.make("other", NOW - YEAR, 10 * YEAR)
 
 
 @pytest.mark.parametrize(
@@ -183,14 +185,14 @@ OTHER = Authority.make("other", NOW - YEAR, 10 * YEAR)
     ],
 )
 def test_a_secret_that_cannot_be_used_is_named_with_its_key(
-    secret: str, files: dict[str, bytes] | None, words: str
+    secret: str, files: dict[str, bytes] | None, message: str
 ) -> None:
     """And nothing of what is in it."""
     cluster = a_cluster(tls=STATIC)
     found = secrets_of(cluster)
     wrong = {**found, secret: None} if files is None else changed(found, secret, **files)
     (fault,) = examined(cluster, wrong, NOW).faults
-    assert words in fault
+    assert message in fault
     assert "rubbish" not in fault
     assert "BEGIN" not in fault
 
@@ -203,14 +205,16 @@ def test_a_secret_that_cannot_be_used_is_named_with_its_key(
         (NOW, ("elsewhere.example.com",), "peer.crt does not name c-0.c.default.svc"),
     ],
 )
-def test_a_certificate_for_another_time_or_place_is_not_used(now: datetime, hosts: tuple[str, ...], words: str) -> None:
+def test_a_certificate_for_another_time_or_place_is_not_used(
+    now: datetime, hosts: tuple[str, ...], message: str
+) -> None:
     """It would be refused by every other member."""
     cluster = a_cluster(tls=STATIC)
-    authority = Authority.make("ca", NOW - 4 * YEAR, 20 * YEAR)
+    authority = TlsAuthority.make("ca", NOW - 4 * YEAR, 20 * YEAR)
     peer = pair_of(authority, *hosts, now=now)
     secret = {"peer-ca.crt": authority.pair.certificate, "peer.crt": peer.certificate, "peer.key": peer.key}
     (fault,) = examined(cluster, {**secrets_of(cluster), "p": secret}, NOW).faults
-    assert words in fault
+    assert message in fault
 
 
 def test_a_password_that_is_missing_is_named() -> None:
@@ -314,7 +318,7 @@ def on(shelf: Shelf) -> Context:
 
 async def test_secrets_are_read_again_after_a_while_and_when_they_are_of_no_use() -> None:
     """Not at each look; but soon enough that what was renewed is seen."""
-    cluster, shelf, keyring = a_cluster(tls=STATIC), Shelf(), Keyring()
+    cluster, shelf, keyring = a_cluster(tls=STATIC), Shelf(), CredentialCache()
     for name, data in secrets_of(cluster).items():
         shelf.secrets[name] = Secret(name=name, data=data)
     first = await keyring.keys(cluster, on(shelf))
@@ -335,27 +339,30 @@ async def test_a_secret_of_somebody_else_is_not_overwritten() -> None:
     """And one that may not be read is named."""
     cluster, shelf = a_cluster(tls=ISSUED), Shelf()
     shelf.secrets["c-peer-tls"] = Secret(name="c-peer-tls", data={"mine": b"1"})
-    keys = await Keyring().kept_up(cluster, on(shelf), ())
+    keys = await CredentialCache().kept_up(cluster, on(shelf), ())
     assert "c-peer-tls is there, and is not of this cluster" in keys.faults[0]
     assert shelf.secrets["c-peer-tls"].data == {"mine": b"1"}
     shelf.forbidden = 'secrets "x" is forbidden: User "system:serviceaccount:ops:etcd" cannot get resource "secrets"'
-    told = (await Keyring().kept_up(cluster, on(shelf), ())).faults[0]
+    told = (await CredentialCache().kept_up(cluster, on(shelf), ())).faults[0]
     assert "not allowed to get Secret" in told
     assert told.endswith("--namespace=team-a --clusterrole=etcd-operator-secrets --serviceaccount=ops:etcd")
     shelf.forbidden = "a policy says no"
-    assert "let the operator get Secret c-authorities: " in (await Keyring().kept_up(cluster, on(shelf), ())).faults[0]
+    assert (
+        "let the operator get Secret c-authorities: "
+        in (await CredentialCache().kept_up(cluster, on(shelf), ())).faults[0]
+    )
 
 
 async def test_members_that_run_are_not_given_certificates_that_nobody_trusts() -> None:
     """All that was issued is gone: they go on with what they have; when none of them runs, all begin anew."""
     cluster, shelf = a_cluster(tls=ISSUED), Shelf()
-    trusted = (await Keyring().kept_up(cluster, on(shelf), ())).authorities
+    trusted = (await CredentialCache().kept_up(cluster, on(shelf), ())).authorities
     shelf.secrets.clear()
-    keys = await Keyring().kept_up(cluster, on(shelf), {trusted})
+    keys = await CredentialCache().kept_up(cluster, on(shelf), {trusted})
     assert "c-peer-tls" in keys.faults[0]
     assert not shelf.secrets
     for nobody in ((), {""}):
-        assert (await Keyring().kept_up(cluster, on(shelf), nobody)).faults == ()
+        assert (await CredentialCache().kept_up(cluster, on(shelf), nobody)).faults == ()
         shelf.secrets.clear()
 
 
@@ -364,18 +371,18 @@ async def test_a_secret_of_an_earlier_cluster_is_not_used() -> None:
     cluster, shelf = a_cluster(tls=ISSUED), Shelf()
     before = a_cluster(tls=ISSUED)
     before.metadata.uid = "before"
-    await Keyring().kept_up(before, on(shelf), ())
+    await CredentialCache().kept_up(before, on(shelf), ())
     for secret in shelf.secrets.values():
         set_controller(secret, before)
-    assert "is of another cluster" in (await Keyring().kept_up(cluster, on(shelf), ())).faults[0]
+    assert "is of another cluster" in (await CredentialCache().kept_up(cluster, on(shelf), ())).faults[0]
     shelf.secrets.clear()
-    assert (await Keyring().kept_up(cluster, on(shelf), ())).faults == ()
+    assert (await CredentialCache().kept_up(cluster, on(shelf), ())).faults == ()
 
 
 async def test_nothing_of_a_key_is_shown() -> None:
     """Neither of what is read, nor of what is issued."""
     cluster, shelf = a_cluster(tls=ISSUED, auth=AuthPolicy()), Shelf()
-    keys = await Keyring().kept_up(cluster, on(shelf), ())
+    keys = await CredentialCache().kept_up(cluster, on(shelf), ())
     assert keys.faults == ()
     assert keys.password not in repr(keys)
     assert "PRIVATE" not in f"{keys!r} {keys.client!r}"

@@ -13,12 +13,12 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from etcd_operator.backup import Trial
-from etcd_operator.backup.claims.files import ClaimFiles, Connection
-from etcd_operator.backup.faults import StoreError
-from etcd_operator.backup.namespace_limit import NamespaceLimit
-from etcd_operator.gateways import MAX_ANSWER_BYTES
-from etcd_operator.versions import Version
+from etcd_operator.backup import SnapshotVerifier
+from etcd_operator.backup.claim_files import ClaimConnection, ClaimFiles
+from etcd_operator.backup.schedule import NamespaceLimit
+from etcd_operator.backup.snapshot_store import StoreError
+from etcd_operator.gateway import MAX_ANSWER_BYTES
+from etcd_operator.versions import EtcdVersion
 from navarch.errors import EtcdError, InvalidValueError
 from navarch.etcd import EtcdClient, EtcdOptions
 from snapshot_files import a_snapshot
@@ -40,7 +40,7 @@ async def answering(answer: Answer) -> AsyncIterator[str]:
 async def claim(answer: Answer) -> AsyncIterator[ClaimFiles]:
     """A claim whose pod answers so."""
     async with answering(answer) as url, aiohttp.ClientSession(auto_decompress=False) as session:
-        yield ClaimFiles("backups", Connection(session, url, ""))
+        yield ClaimFiles("backups", ClaimConnection(session, url, ""))
 
 
 ANSWERS = [
@@ -91,7 +91,7 @@ async def test_a_member_that_answers_something_else_is_an_error_of_etcd(body: by
 def test_a_version_that_is_none_is_refused(text: str) -> None:
     """However many digits it has; and it is not repeated to its end."""
     with pytest.raises(InvalidValueError) as raised:
-        Version.of(text)
+        EtcdVersion.of(text)
     assert len(str(raised.value)) < 200
 
 
@@ -103,7 +103,7 @@ async def test_the_tool_that_reads_snapshots_has_nothing_of_the_operators(
     said = tmp_path / "environment"
     program = etcdutl(tmp_path, "3.5.1", f"env > {said}; exit 1")
     with pytest.raises(Exception, match="cannot be restored"):
-        await Trial(program).verified(a_snapshot(tmp_path / "snapshot.db"))
+        await SnapshotVerifier(program).verified(a_snapshot(tmp_path / "snapshot.db"))
     assert "of-the-operator" not in said.read_text()
 
 
@@ -112,7 +112,7 @@ async def test_a_tool_that_talks_without_end_fills_no_memory(tmp_path: Path) -> 
     program = etcdutl(tmp_path, "3.5.1", "head -c 50000000 /dev/zero; exit 1")
     with pytest.raises(Exception, match="cannot be restored"):
         async with asyncio.timeout(60):
-            await Trial(program).verified(a_snapshot(tmp_path / "snapshot.db"))
+            await SnapshotVerifier(program).verified(a_snapshot(tmp_path / "snapshot.db"))
 
 
 def test_a_namespace_has_so_many_turns_and_another_one_its_own() -> None:

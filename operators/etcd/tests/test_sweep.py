@@ -15,7 +15,7 @@ from etcd_operator.kinds import (
     EtcdSettings,
     Healing,
     IssuedTls,
-    Storage,
+    MemberStorage,
     TlsPolicy,
 )
 from model_world import World
@@ -25,7 +25,7 @@ Scenario = Callable[[World], None]
 
 
 def new_world(*, size: int = 3, kept: bool = True, learners: bool = True, force: bool = False) -> World:
-    storage = Storage(size=Quantity("1Gi")) if kept else None
+    storage = MemberStorage(size=Quantity("1Gi")) if kept else None
     spec = EtcdClusterSpec(
         size=size,
         version="3.5.1",

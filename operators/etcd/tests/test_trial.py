@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from etcd_operator.backup import Trial
-from etcd_operator.backup.faults import DamagedError
+from etcd_operator.backup import SnapshotVerifier
+from etcd_operator.backup.snapshot_store import DamagedSnapshotError
 from snapshot_files import a_snapshot
 
 
@@ -25,15 +25,15 @@ RESTORES = 'mkdir -p "${4#--data-dir=}/member/snap" && cp "$3" "${4#--data-dir=}
 async def test_a_snapshot_that_becomes_data_is_restored(tmp_path: Path) -> None:
     """And nothing is left of the trial."""
     snapshot = a_snapshot(tmp_path / "snapshot.db")
-    assert await Trial(etcdutl(tmp_path, "3.5.1", RESTORES)).verified(snapshot) == "restored"
+    assert await SnapshotVerifier(etcdutl(tmp_path, "3.5.1", RESTORES)).verified(snapshot) == "restored"
     assert not snapshot.path.with_suffix(".trial").exists()
 
 
 @pytest.mark.parametrize("restore", ["exit 1", "exit 0"])
 async def test_a_snapshot_that_does_not_become_data_is_damaged(tmp_path: Path, restore: str) -> None:
     """Also if the tool has not noticed."""
-    trial = Trial(etcdutl(tmp_path, "3.6.0", restore))
-    with pytest.raises(DamagedError, match="cannot be restored"):
+    trial = SnapshotVerifier(etcdutl(tmp_path, "3.6.0", restore))
+    with pytest.raises(DamagedSnapshotError, match="cannot be restored"):
         await trial.verified(a_snapshot(tmp_path / "snapshot.db"))
 
 
@@ -41,4 +41,4 @@ async def test_a_tool_that_cannot_know_better_is_not_asked(tmp_path: Path) -> No
     """None at all, one that does not run, and one that is older than the etcd of the snapshot."""
     snapshot = a_snapshot(tmp_path / "snapshot.db")
     for program in (None, tmp_path / "nowhere", etcdutl(tmp_path, "3.4.9", "exit 1")):
-        assert await Trial(program).verified(snapshot) == "structure"
+        assert await SnapshotVerifier(program).verified(snapshot) == "structure"

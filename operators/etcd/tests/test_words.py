@@ -8,14 +8,14 @@ import pytest
 
 from etcd_operator.kinds import EtcdCluster
 from etcd_operator.observation import Observation
-from etcd_operator.planning import decide
-from etcd_operator.status import tell
+from etcd_operator.plan import decide
+from etcd_operator.report import report_status
 from observed import NOW, a_cluster, healthy
 
 
 def degraded(cluster: EtcdCluster, seen: Observation) -> tuple[str, str]:
     """What the condition is, and its reason."""
-    tell(cluster, seen, decide(cluster, seen))
+    report_status(cluster, seen, decide(cluster, seen))
     said = cluster.status.condition("Degraded")
     assert said is not None
     return said.status, said.reason
@@ -25,7 +25,7 @@ def test_a_paused_cluster_that_nobody_answers_for_is_not_said_to_be_well() -> No
     """Nobody says who the members are, so that none of them is down; as long as it serves, nothing is wrong."""
     cluster = a_cluster(paused=True)
     assert degraded(cluster, healthy(cluster)) == ("False", "AsExpected")
-    silent = replace(healthy(cluster), voices={}, members=(), agreed=False)
+    silent = replace(healthy(cluster), reports={}, members=(), agreed=False)
     assert degraded(cluster, silent) == ("True", "NoQuorum")
 
 

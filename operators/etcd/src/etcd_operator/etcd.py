@@ -7,24 +7,22 @@ from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
 from etcd_operator.kinds import EtcdCluster
-from etcd_operator.observation import Alarm, Auth, Fingerprint, MemberSeen, Voice
-from etcd_operator.trust import Keys
-
-__all__ = ["Connect", "Etcd"]
+from etcd_operator.observation import Alarm, AuthState, KeyspaceHash, MemberReport, ObservedMember
+from etcd_operator.tls import EtcdCredentials
 
 
 class Etcd(Protocol):
     """One cluster's etcd, by the URLs of its pods. All but the questions raise an `EtcdError`."""
 
-    async def voices(self) -> Mapping[str, Voice]:
+    async def reports(self) -> Mapping[str, MemberReport]:
         """What each member says that says anything."""
         ...
 
-    async def members(self, *, agreed: bool) -> tuple[MemberSeen, ...] | None:
+    async def members(self, *, agreed: bool) -> tuple[ObservedMember, ...] | None:
         """All members, as a quorum has agreed just now or as one of them knows; None if nobody can say."""
         ...
 
-    async def auth(self) -> Auth:
+    async def auth(self) -> AuthState:
         """Whether etcd asks who one is, and knows the operator; empty if that is not to be, or nobody can say.
 
         Asked after members were: whom they refuse is a stranger.
@@ -39,7 +37,7 @@ class Etcd(Protocol):
         """The version of the whole cluster; empty if nobody can say."""
         ...
 
-    async def fingerprints(self, names: Sequence[str], revision: int) -> Mapping[str, Fingerprint]:
+    async def fingerprints(self, names: Sequence[str], revision: int) -> Mapping[str, KeyspaceHash]:
         """What members have up to that revision; of those that can say."""
         ...
 
@@ -80,5 +78,5 @@ class Etcd(Protocol):
         ...
 
 
-Connect = Callable[[EtcdCluster, Mapping[str, str], Keys], AbstractAsyncContextManager[Etcd]]
+Connect = Callable[[EtcdCluster, Mapping[str, str], EtcdCredentials], AbstractAsyncContextManager[Etcd]]
 """Reaches the etcd of a cluster by the URLs of its pods, which may be none."""

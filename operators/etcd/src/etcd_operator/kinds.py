@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Final, Literal
 
-from etcd_operator.places import ONE_PLACE, ClusterBackup, Place
+from etcd_operator.destinations import ONE_DESTINATION, BackupDestination, ClusterBackup
 from navarch import Column, Immutable, ListMap, Meta, Model, Quantity, Resource, Rule, Scale, Spec, Status, field
 from navarch.k8s.core.v1 import (
     Affinity,
@@ -15,25 +15,6 @@ from navarch.k8s.core.v1 import (
     ResourceRequirements,
     Toleration,
 )
-
-__all__ = [
-    "GROUP",
-    "AuthPolicy",
-    "Beginning",
-    "EtcdCluster",
-    "EtcdClusterSpec",
-    "EtcdClusterStatus",
-    "EtcdSettings",
-    "Healing",
-    "IpFamily",
-    "IssuedTls",
-    "MemberTls",
-    "MembersStatus",
-    "PodPolicy",
-    "StaticTls",
-    "Storage",
-    "TlsPolicy",
-]
 
 GROUP: Final = "etcd.database.coreos.com"
 IpFamily = Literal["", "IPv4", "IPv6"]
@@ -71,7 +52,7 @@ class PodPolicy(Model):
     """Comes behind the names of members, such as `.cluster.local`."""
 
 
-class Storage(Model):
+class MemberStorage(Model):
     """A claim for each member. It is kept while the member is: a pod that comes back finds its data."""
 
     size: Quantity
@@ -188,7 +169,7 @@ class AuthPolicy(Model):
     """A Secret with the `password` of root. Without a name the operator makes one, `<cluster>-root`."""
 
 
-class Beginning(Place, rules=(ONE_PLACE,)):
+class RestoreSource(BackupDestination, rules=(ONE_DESTINATION,)):
     """A snapshot that a new cluster begins with."""
 
 
@@ -225,7 +206,7 @@ class EtcdClusterSpec(
     """May be turned on at any time, and not off again."""
     auth: AuthPolicy | None = None
     """As TLS."""
-    storage: Storage | None = None
+    storage: MemberStorage | None = None
     """Without it, members live on what their pods have, as CoreOS' did: a pod that is deleted takes its data with it."""
     options: EtcdSettings | None = None
     healing: Healing = Healing()
@@ -233,7 +214,7 @@ class EtcdClusterSpec(
     """New members learn before they vote; false: they vote at once, as CoreOS' did."""
     backup: ClusterBackup | None = None
     """Where snapshots are put before upgrades, and by schedule."""
-    restore_from: Beginning | None = None
+    restore_from: RestoreSource | None = None
     """A new cluster begins with this snapshot. It means nothing to one that has begun."""
 
 

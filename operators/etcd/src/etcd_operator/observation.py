@@ -7,29 +7,15 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
-from etcd_operator.kept import Kept
+from etcd_operator.backup_keeper import BackupState
 
-__all__ = [
-    "Alarm",
-    "Auth",
-    "ClaimSeen",
-    "Fingerprint",
-    "Lost",
-    "MemberSeen",
-    "Observation",
-    "PodSeen",
-    "Trouble",
-    "Voice",
-    "quorum",
-]
-
-Trouble = Literal["", "disk", "image", "crash", "unschedulable"]
+PodTrouble = Literal["", "disk", "image", "crash", "unschedulable"]
 """What keeps a pod from running: its data is lost or corrupt, its image cannot be had, it ends again and again, or there
 is no node for it."""
 Alarm = Literal["NOSPACE", "CORRUPT"]
-Auth = Literal["", "off", "on", "refused"]
+AuthState = Literal["", "off", "on", "refused"]
 """Whether etcd asks who one is, where that is asked for: not yet, yes, or yes and it does not know the operator."""
-Lost = Literal["", "gone", "unreachable", "stranded"]
+NodeLoss = Literal["", "gone", "unreachable", "stranded"]
 """What became of a pod's node: it is no node any more, it cannot be reached, or it has the pod's volume and is not there."""
 
 
@@ -39,7 +25,7 @@ def quorum(voters: int) -> int:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PodSeen:
+class ObservedPod:
     """A pod of the cluster. `first` if its etcd would start as it did the first time; `unready_since` unless it is ready."""
 
     name: str
@@ -53,15 +39,15 @@ class PodSeen:
     peers: frozenset[str] = frozenset()
     """Of whom its etcd is told when it joins, each as `name=url`."""
     forced: bool = False
-    trouble: Trouble = ""
-    words: str = ""
+    trouble: PodTrouble = ""
+    message: str = ""
     restarts: int = 0
     unready_since: datetime | None = None
-    lost: Lost = ""
+    lost: NodeLoss = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClaimSeen:
+class ObservedClaim:
     """A claim of the cluster. `lost` if the volume behind it is gone, `chosen` if its member is to go on alone."""
 
     name: str
@@ -72,7 +58,7 @@ class ClaimSeen:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Voice:
+class MemberReport:
     """What a member says of itself. One without a leader cannot serve."""
 
     member: int
@@ -87,7 +73,7 @@ class Voice:
 
 
 @dataclass(frozen=True, slots=True)
-class Fingerprint:
+class KeyspaceHash:
     """A hash of all that a member has, from one revision on up to another. Of the same past, equal data has equal hashes."""
 
     hash: int
@@ -95,7 +81,7 @@ class Fingerprint:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemberSeen:
+class ObservedMember:
     """A member as the others know it; one that has not started yet is only room for one."""
 
     id: int
@@ -114,26 +100,26 @@ class Observation:
     """
 
     now: datetime
-    pods: Mapping[str, PodSeen] = field(default_factory=dict)
-    claims: Mapping[str, ClaimSeen] = field(default_factory=dict)
+    pods: Mapping[str, ObservedPod] = field(default_factory=dict)
+    claims: Mapping[str, ObservedClaim] = field(default_factory=dict)
     others: frozenset[str] = frozenset()
     """Pods and claims that have this cluster's labels, and are not its own."""
-    voices: Mapping[str, Voice] = field(default_factory=dict)
-    members: tuple[MemberSeen, ...] = ()
+    reports: Mapping[str, MemberReport] = field(default_factory=dict)
+    members: tuple[ObservedMember, ...] = ()
     agreed: bool = False
     alarms: tuple[tuple[int, Alarm], ...] = ()
-    auth: Auth = ""
+    auth: AuthState = ""
     faults: tuple[str, ...] = ()
     """What is wrong with Secrets, in words."""
-    kept: Kept = field(default_factory=Kept)
+    kept: BackupState = field(default_factory=BackupState)
     agreed_version: str = ""
     """What members take for the version of all of them; looked at while another one is asked for."""
     compared: bool = False
-    fingerprints: Mapping[str, Fingerprint] = field(default_factory=dict)
+    fingerprints: Mapping[str, KeyspaceHash] = field(default_factory=dict)
     """Those of voters, at one revision; looked at now and then."""
 
     @property
-    def voters(self) -> tuple[MemberSeen, ...]:
+    def voters(self) -> tuple[ObservedMember, ...]:
         """Those who decide."""
         return tuple(member for member in self.members if not member.learner)
 
@@ -142,18 +128,18 @@ class Observation:
         """The names of all members."""
         return frozenset(member.name for member in self.members)
 
-    def is_healthy(self, member: MemberSeen) -> bool:
+    def is_healthy(self, member: ObservedMember) -> bool:
         """Whether it answers, as the member that it should be, and knows who leads."""
-        voice = self.voices.get(member.name)
-        return voice is not None and voice.member == member.id and voice.leader != 0
+        report = self.reports.get(member.name)
+        return report is not None and report.member == member.id and report.leader != 0
 
-    def stays(self, member: MemberSeen) -> bool:
+    def stays(self, member: ObservedMember) -> bool:
         """Whether it can be counted on: it is healthy, and its pod is not about to go."""
         pod = self.pods.get(member.name)
         return self.is_healthy(member) and not (pod is not None and pod.ending)
 
     @property
-    def healthy_voters(self) -> tuple[MemberSeen, ...]:
+    def healthy_voters(self) -> tuple[ObservedMember, ...]:
         """Voters that can be counted on."""
         return tuple(member for member in self.voters if self.stays(member))
 
@@ -168,11 +154,11 @@ class Observation:
         believed = [member for member in self.healthy_voters if member.id not in self.accused]
         return 0 not in self.accused and len(believed) >= quorum(len(self.voters))
 
-    def silence(self, pod: PodSeen) -> float:
+    def silence(self, pod: ObservedPod) -> float:
         """For how many seconds it has not been ready."""
         return (self.now - pod.unready_since).total_seconds() if pod.unready_since else 0.0
 
-    def is_misled(self, pod: PodSeen) -> bool:
+    def is_misled(self, pod: ObservedPod) -> bool:
         """Whether it is told of other members than there are: etcd joins none but those that it knows all of."""
         members = {f"{member.name}={member.peer_url}" for member in self.members}
         return pod.first and self.agreed and bool(pod.peers) and pod.peers != members
@@ -183,12 +169,12 @@ class Observation:
         return claim is not None and claim.ending
 
     @property
-    def leader(self) -> MemberSeen | None:
+    def leader(self) -> ObservedMember | None:
         """The member that most say leads."""
-        said = [voice.leader for voice in self.voices.values() if voice.leader]
+        said = [report.leader for report in self.reports.values() if report.leader]
         return next((member for member in self.members if said and member.id == max(said, key=said.count)), None)
 
-    def is_whole_without(self, member: MemberSeen) -> bool:
+    def is_whole_without(self, member: ObservedMember) -> bool:
         """Whether those that stay can be counted on to decide, once it is removed, and to remove it."""
         others = [each for each in self.healthy_voters if each.id != member.id]
         if member.learner:

@@ -3,27 +3,55 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from etcd_operator.backup import BackupReconciler, BackupTimes, EtcdBackup, Stores, Trial, tool
-from etcd_operator.backup.ambient import AmbientCredentials
-from etcd_operator.backup.namespace_limit import WORKERS
+from etcd_operator.backup import (
+    BackupMetrics,
+    BackupReconciler,
+    EtcdBackup,
+    SnapshotVerifier,
+    StoreOpener,
+    find_etcdutl,
+)
+from etcd_operator.backup.credentials import AmbientCredentials
+from etcd_operator.backup.schedule import WORKERS
 from etcd_operator.backup.snapshots import MAX_BYTES
+from etcd_operator.connector import EtcdConnector
 from etcd_operator.etcd import Connect
-from etcd_operator.gateways import Connections
+from etcd_operator.gateway import GatewayConnector
 from etcd_operator.kinds import EtcdCluster
 from etcd_operator.manifests import PYTHON_IMAGE
-from etcd_operator.reaching import Reach
 from etcd_operator.reconcile import Reconciler
-from etcd_operator.restore import EtcdRestore, Keeping, RestoreReconciler, being_restored
-from etcd_operator.rights import RIGHTS
-from etcd_operator.trust import Keyring
+from etcd_operator.restore import ApiBackupKeeper, EtcdRestore, RestoreReconciler, snapshots_in_use
+from etcd_operator.tls import CredentialCache
 from navarch import Cached, Endpoints, Key, Operator
-from navarch.k8s.core.v1 import PersistentVolumeClaim, Pod, Service
+from navarch.k8s.core.v1 import Node, PersistentVolumeClaim, Pod, Secret, Service
+from navarch.k8s.events.v1 import Event
 from navarch.k8s.policy.v1 import PodDisruptionBudget
+from navarch.operator import Uses
 from navarch.operator.roles import CrdPolicy
 
-__all__ = ["etcd_operator"]
+_FOLLOWED: Final = ("get", "list", "watch")
+_APPLIED: Final = (*_FOLLOWED, "create", "patch")
+
+RIGHTS: Final = (
+    Uses(EtcdCluster, (*_FOLLOWED, "patch")),
+    Uses(EtcdCluster, ("patch", "update"), "status"),
+    Uses(EtcdCluster, ("update",), "finalizers"),  # some clusters ask for it where children hold up their owner
+    Uses(EtcdBackup, (*_FOLLOWED, "create", "delete", "patch")),
+    Uses(EtcdBackup, ("update",), "status"),
+    Uses(EtcdRestore, (*_FOLLOWED, "create")),
+    Uses(EtcdRestore, ("update",), "status"),
+    Uses(Pod, (*_FOLLOWED, "create", "delete", "patch")),
+    Uses(PersistentVolumeClaim, (*_FOLLOWED, "create", "delete", "patch")),
+    Uses(Service, _APPLIED),
+    Uses(PodDisruptionBudget, _APPLIED),
+    Uses(Node, ("get",)),  # those of silent members
+    Uses(Event, ("create", "patch")),
+)
+"""In the whole cluster, or in each namespace that it is for."""
+SECRET_RIGHTS: Final = Uses(Secret, ("create", "get", "patch"))
+"""In each namespace for itself, by a RoleBinding: without it, the operator works there as far as it goes without Secrets."""
 
 
 _BACKUP_SECONDS = 4 * 3600.0
@@ -64,14 +92,18 @@ def etcd_operator(
     )
     own = AmbientCredentials(ambient)
     own.rules()
-    stores, trial, keyring = Stores(backups, python_image, own), Trial(etcdutl or tool()), Keyring()
-    reach = Reach(keyring, namespaces)
-    reconciler = Reconciler(connect or Connections(), keyring, Keeping(stores))
+    stores, trial, keyring = (
+        StoreOpener(backups, python_image, own),
+        SnapshotVerifier(etcdutl or find_etcdutl()),
+        CredentialCache(),
+    )
+    reach = EtcdConnector(keyring, namespaces)
+    reconciler = Reconciler(connect or GatewayConnector(), keyring, ApiBackupKeeper(stores))
     operator.controller(EtcdCluster, owns=owns, timeout=60)(reconciler.reconcile)
     operator.background(reconciler.forget_gone)
-    times = BackupTimes(namespaces)
+    times = BackupMetrics(namespaces)
     operator.background(times.follow)
-    snapshots = BackupReconciler(stores, reach, trial, being_restored, times, max_bytes=max_snapshot_bytes)
+    snapshots = BackupReconciler(stores, reach, trial, snapshots_in_use, times, max_bytes=max_snapshot_bytes)
     restores = RestoreReconciler(stores, reach, trial, python_image, max_bytes=max_snapshot_bytes)
     slow: dict[str, Any] = {"watches": {pods: _nobody}, "timeout": _BACKUP_SECONDS, "concurrency": WORKERS}
     operator.controller(EtcdBackup, **slow)(snapshots.reconcile)

@@ -154,10 +154,10 @@ def keep() -> None:
     """Files are for the pod's own user and group: they hold all that a cluster knows."""
     os.umask(0o007)
     signal.signal(signal.SIGTERM, lambda *_: os._exit(0))  # process 1 of a pod is not ended otherwise
-    Server(_Keeper).serve_forever()
+    Server(_FileServer).serve_forever()
 
 
-class _Keeper(Handler):
+class _FileServer(Handler):
     """GET and PUT a file; GET the names that begin with `start`; POST to a file what is `from` another one; DELETE."""
 
     def do_GET(self) -> None:

@@ -6,26 +6,21 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from etcd_operator.carrying import InTheWayError, carry_out
+from etcd_operator.backup_keeper import BackupKeeper
 from etcd_operator.etcd import Connect, Etcd
-from etcd_operator.keeper import Keeper
+from etcd_operator.execute import NameTakenError, apply_services, execute
 from etcd_operator.kinds import EtcdCluster, EtcdClusterStatus, IpFamily
-from etcd_operator.looking import look
 from etcd_operator.manifests import client_urls, family_of, labels_of
-from etcd_operator.manifests.wiring import AUTHORITIES
-from etcd_operator.metrics import RECOVERY, STEPS, MemberCounts
-from etcd_operator.nodes import Nodes
+from etcd_operator.manifests.listeners import AUTHORITIES
 from etcd_operator.observation import Observation
-from etcd_operator.planning import Plan, decide
-from etcd_operator.status import tell
-from etcd_operator.surroundings import surround
-from etcd_operator.trust import Keyring
+from etcd_operator.observe import NodeHealth, observe
+from etcd_operator.plan import ClusterPlan, decide
+from etcd_operator.report import RECOVERY, STEPS, MemberCounts, report_status
+from etcd_operator.tls import CredentialCache
 from navarch import Context, Result
 from navarch.client import Client
 from navarch.errors import Conflict, EtcdError, Forbidden, Invalid, NotFound
 from navarch.k8s.core.v1 import PersistentVolumeClaim, Pod, Service
-
-__all__ = ["Reconciler"]
 
 _AGAIN: Final = 0.05
 """What a step has changed is looked at so soon."""
@@ -41,11 +36,11 @@ _SILENT: Final = frozenset({"Remember", "Settle"})
 class Reconciler:
     """Brings clusters of etcd to what is asked for, one step at a time."""
 
-    def __init__(self, connect: Connect, keyring: Keyring, keeper: Keeper) -> None:
+    def __init__(self, connect: Connect, keyring: CredentialCache, keeper: BackupKeeper) -> None:
         self._connect = connect
         self._keyring = keyring
         self._keeper = keeper
-        self._nodes = Nodes()
+        self._nodes = NodeHealth()
         self._counts = MemberCounts()
 
     async def reconcile(self, cluster: EtcdCluster, ctx: Context) -> Result | None:
@@ -55,17 +50,17 @@ class Reconciler:
         cluster.status.authorities = keys.authorities or cluster.status.authorities
         async with self._connect(cluster, client_urls(pods), keys) as etcd:
             node_lost = partial(self._nodes.lost, ctx)
-            seen = await look(cluster, pods, claims, etcd, node_lost=node_lost, now=ctx.now())
+            seen = await observe(cluster, pods, claims, etcd, node_lost=node_lost, now=ctx.now())
             kept, others = await self._keeper.seen(cluster, ctx), await _of_others(cluster, ctx)
             seen = replace(seen, kept=kept, others=others, faults=keys.faults)
-            if not seen.voices:
+            if not seen.reports:
                 self._keyring.doubt(cluster, ctx.now())
             looked, plan = ctx.now(), decide(cluster, seen)
             before = cluster.copy().status
-            tell(cluster, seen, plan)
+            report_status(cluster, seen, plan)
             self._counts.tell(cluster.namespace, cluster.name, _counted(cluster, seen), ctx.now())
             _announce(ctx, plan, before, cluster.status)
-            refusals = [] if cluster.spec.paused else await surround(cluster, ctx, len(seen.voters))
+            refusals = [] if cluster.spec.paused else await apply_services(cluster, ctx, len(seen.voters))
             cluster.status.ip_family = await _family(cluster, ctx, pods)
             if cluster.spec.paused:
                 return Result(after=plan.after)
@@ -87,14 +82,14 @@ class Reconciler:
             return [f"spec.backup cannot be brought about: {error}"]
         return []
 
-    async def _stepped(self, plan: Plan, cluster: EtcdCluster, ctx: Context, etcd: Etcd) -> float:
+    async def _stepped(self, plan: ClusterPlan, cluster: EtcdCluster, ctx: Context, etcd: Etcd) -> float:
         """How long until the next look."""
         if plan.step is None:
             return plan.after
         try:
-            await carry_out(plan.step, cluster, ctx, etcd, self._keeper)
+            await execute(plan.step, cluster, ctx, etcd, self._keeper)
         except EtcdError as error:
-            cluster.status.next_step = f"{plan.words}; etcd does not let it happen yet: {error}"
+            cluster.status.next_step = f"{plan.message}; etcd does not let it happen yet: {error}"
             return _AFTER_REFUSAL
         except Conflict:
             return _AGAIN
@@ -102,7 +97,7 @@ class Reconciler:
             return _AFTER_REFUSAL
         except (Invalid, Forbidden) as error:
             return _refused(plan, cluster, ctx, f"Kubernetes does not let it happen: {error}")
-        except InTheWayError as error:
+        except NameTakenError as error:
             return _refused(plan, cluster, ctx, str(error))
         _tell_of(plan, ctx)
         return plan.after or _AGAIN
@@ -131,12 +126,12 @@ async def _of_others(cluster: EtcdCluster, ctx: Context) -> frozenset[str]:
     return frozenset(each.name for each in (*pods, *claims) if each.metadata.uid not in own)
 
 
-def _refused(plan: Plan, cluster: EtcdCluster, ctx: Context, why: str) -> float:
+def _refused(plan: ClusterPlan, cluster: EtcdCluster, ctx: Context, why: str) -> float:
     """Said once, and tried again in a while: whoever has to do something about it will not do it at once."""
-    words = f"{plan.words}; {why}"
-    if cluster.status.next_step != words:
-        ctx.event("StepRefused", words[:_LONGEST_NOTE], type="Warning")
-    cluster.status.next_step = words
+    message = f"{plan.message}; {why}"
+    if cluster.status.next_step != message:
+        ctx.event("StepRefused", message[:_LONGEST_NOTE], type="Warning")
+    cluster.status.next_step = message
     return _AFTER_DENIAL
 
 
@@ -145,22 +140,22 @@ def _counted(cluster: EtcdCluster, seen: Observation) -> dict[str, int]:
     return {"ready": ready, "learning": learning, "unready": cluster.status.size - ready - learning}
 
 
-def _announce(ctx: Context, plan: Plan, before: EtcdClusterStatus, now: EtcdClusterStatus) -> None:
+def _announce(ctx: Context, plan: ClusterPlan, before: EtcdClusterStatus, now: EtcdClusterStatus) -> None:
     """What somebody has to do something about, once; and how long it took until nothing was wrong."""
-    if plan.stuck and before.next_step != plan.words:
-        ctx.event(plan.reason, plan.words[:_LONGEST_NOTE], type="Warning")
+    if plan.stuck and before.next_step != plan.message:
+        ctx.event(plan.reason, plan.message[:_LONGEST_NOTE], type="Warning")
     was = before.condition("Degraded")
     if was is not None and was.status == "True" and not now.is_true("Degraded"):
         RECOVERY.observe((ctx.now() - was.last_transition_time).total_seconds())
 
 
-def _tell_of(plan: Plan, ctx: Context) -> None:
+def _tell_of(plan: ClusterPlan, ctx: Context) -> None:
     """A step that was taken is counted, and those that somebody may care about are an event."""
     STEPS.labels(type(plan.step).__name__).inc()
     if type(plan.step).__name__ not in _SILENT:
         ctx.event(
             type(plan.step).__name__,
-            plan.words[:_LONGEST_NOTE],
+            plan.message[:_LONGEST_NOTE],
             type="Warning" if plan.reason == "Recovering" else "Normal",
         )
-        ctx.log.info(plan.words, step=type(plan.step).__name__)
+        ctx.log.info(plan.message, step=type(plan.step).__name__)

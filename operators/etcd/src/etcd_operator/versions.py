@@ -7,15 +7,13 @@ from typing import Final, NamedTuple
 
 from navarch.errors import InvalidValueError
 
-__all__ = ["Version", "why_not"]
-
 _FORM: Final = re.compile(r"v?([0-9]{1,9})\.([0-9]{1,9})\.([0-9]{1,9})(?:[-.+].{0,64})?")
 
 
-class Version(NamedTuple):
+class EtcdVersion(NamedTuple):
     """A version in its parts; what follows the patch does not count.
 
-    >>> Version.of("v3.5.21-0") < Version.of("3.6.0")
+    >>> EtcdVersion.of("v3.5.21-0") < EtcdVersion.of("3.6.0")
     True
     """
 
@@ -24,7 +22,7 @@ class Version(NamedTuple):
     patch: int
 
     @classmethod
-    def of(cls, text: str) -> Version:
+    def of(cls, text: str) -> EtcdVersion:
         """Raises `InvalidValueError` for a text that is none."""
         found = _FORM.fullmatch(text.strip())
         if found is None:
@@ -70,16 +68,16 @@ class Version(NamedTuple):
         return (3, 5, 0) <= self <= (3, 5, 2)
 
 
-_BEFORE_3_6: Final = Version(3, 5, 20)
+_BEFORE_3_6: Final = EtcdVersion(3, 5, 20)
 """Older ones can hold members in their store that 3.6 does not take."""
 
 
-def why_not(old: Version, new: Version) -> str:
+def upgrade_refusal(old: EtcdVersion, new: EtcdVersion) -> str:
     """Why a cluster of the old version cannot become one of the new; empty if it can.
 
-    >>> why_not(Version(3, 5, 1), Version(3, 5, 21))
+    >>> why_not(EtcdVersion(3, 5, 1), EtcdVersion(3, 5, 21))
     ''
-    >>> why_not(Version(3, 4, 30), Version(3, 6, 0))
+    >>> why_not(EtcdVersion(3, 4, 30), EtcdVersion(3, 6, 0))
     '3.4.30 cannot become 3.6.0 at once: go to 3.5 first'
     """
     if new.major != old.major:

@@ -14,12 +14,8 @@ from typing import Annotated, Final
 import msgspec
 
 from etcd_operator.backup.bolt import MAX_REVISION
-from etcd_operator.backup.faults import DamagedError, StoreError
-from etcd_operator.backup.snapshots import MAX_BYTES, Snapshot, check, refuse_larger
-from etcd_operator.backup.store import PARTIAL, Store, explained
-from etcd_operator.backup.trial import Verified
-
-__all__ = ["Archive", "Manifest", "series_name"]
+from etcd_operator.backup.snapshot_store import PARTIAL, DamagedSnapshotError, SnapshotStore, StoreError, store_errors
+from etcd_operator.backup.snapshots import MAX_BYTES, Snapshot, Verification, check, require_size
 
 _ENDING: Final = ".manifest.json"
 _BEHIND: Final = re.compile(r"_v\d+_\d{8}T\d{6}\.\d{6}Z")
@@ -49,19 +45,19 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     revision: Annotated[int, msgspec.Meta(ge=0, le=MAX_REVISION)]
     version: Annotated[str, msgspec.Meta(pattern=r"^(v?[0-9]{1,9}\.[0-9]{1,9}\.[0-9]{1,9}([-.+].{0,64})?)?$")]
     taken: Annotated[datetime, msgspec.Meta(tz=True)]
-    verified: Verified
+    verified: Verification
     cluster: Annotated[str, msgspec.Meta(max_length=64)] = ""
     """The identity of the cluster of etcd that it was taken from; empty if that was not known."""
 
 
 class Archive:
-    """The snapshots of one store. Raises a `StoreError`, or `DamagedError` for what is not what was put there."""
+    """The snapshots of one store. Raises a `StoreError`, or `DamagedSnapshotError` for what is not what was put there."""
 
-    def __init__(self, store: Store, *, max_bytes: int = MAX_BYTES) -> None:
+    def __init__(self, store: SnapshotStore, *, max_bytes: int = MAX_BYTES) -> None:
         self._store = store
         self._max_bytes = max_bytes
 
-    async def put(self, snapshot: Snapshot, name: str, taken: datetime, verified: Verified) -> Manifest:
+    async def put(self, snapshot: Snapshot, name: str, taken: datetime, verified: Verification) -> Manifest:
         """Puts it away under another name, reads it back, and only then lets it count.
 
         What was there under its name before stays as it was until then.
@@ -86,37 +82,39 @@ class Archive:
 
     async def _write(self, path: Path, manifest: Manifest) -> None:
         """All that takes up room, before anything has its name."""
-        with explained("writing the snapshot"):
+        with store_errors("writing the snapshot"):
             await self._store.put(manifest.object + PARTIAL, path)
         await self._read_back(manifest.object + PARTIAL, manifest)
-        with explained("writing the manifest"):
+        with store_errors("writing the manifest"):
             await self._store.put(manifest.object + _ENDING + PARTIAL, msgspec.json.encode(manifest))
 
     async def _let_count(self, manifest: Manifest) -> None:
         """A snapshot without a manifest can be restored, and one with that of another cannot: the old one goes first."""
         await self._forget(manifest.object + _ENDING)
-        with explained("giving the snapshot its name"):
+        with store_errors("giving the snapshot its name"):
             size = await self._store.rename(manifest.object + PARTIAL, manifest.object)
         if size != manifest.size:
-            raise DamagedError(f"the store has {size} bytes under the snapshot's name, of {manifest.size}")
-        with explained("giving the manifest its name"):
+            raise DamagedSnapshotError(f"the store has {size} bytes under the snapshot's name, of {manifest.size}")
+        with store_errors("giving the manifest its name"):
             await self._store.rename(manifest.object + _ENDING + PARTIAL, manifest.object + _ENDING)
 
     async def _read_back(self, name: str, manifest: Manifest) -> None:
         digest, size = hashlib.sha256(), 0
-        with explained("reading the snapshot back"):
+        with store_errors("reading the snapshot back"):
             async for piece in self._store.read(name):
                 digest.update(piece)
                 size += len(piece)
                 if size > manifest.size:
                     break
         if (digest.hexdigest(), size) != (manifest.sha256, manifest.size):
-            raise DamagedError(f"the store gave {size} bytes back that are not the {manifest.size} that it was given")
+            raise DamagedSnapshotError(
+                f"the store gave {size} bytes back that are not the {manifest.size} that it was given"
+            )
 
     async def _forget(self, name: str) -> None:
         """Deletes it if it can: whatever has no manifest does not count anyway."""
         try:
-            with explained("deleting what is left"):
+            with store_errors("deleting what is left"):
                 await self._store.delete(name)
         except StoreError:
             return
@@ -129,14 +127,14 @@ class Archive:
         if manifest is None:
             return snapshot
         if manifest.sha256 != snapshot.sha256 or manifest.revision != snapshot.revision:
-            raise DamagedError("the snapshot is another one than its manifest says")
+            raise DamagedSnapshotError("the snapshot is another one than its manifest says")
         return dataclasses.replace(snapshot, version=manifest.version)
 
     async def _download(self, name: str, path: Path) -> None:
-        with explained("fetching the snapshot"), path.open("wb") as file:
+        with store_errors("fetching the snapshot"), path.open("wb") as file:
             async for piece in self._store.read(name):
                 file.write(piece)
-                refuse_larger(file.tell(), self._max_bytes)
+                require_size(file.tell(), self._max_bytes)
 
     async def _manifest(self, name: str) -> Manifest | None:
         if name + _ENDING not in await self._names(name + _ENDING):
@@ -145,15 +143,15 @@ class Archive:
 
     async def _read(self, name: str) -> Manifest:
         content = bytearray()
-        with explained("reading a manifest"):
+        with store_errors("reading a manifest"):
             async for piece in self._store.read(name):
                 content += piece
                 if len(content) > _MANIFEST_BYTES:
-                    raise DamagedError("the manifest of the snapshot cannot be read: it is too large")
+                    raise DamagedSnapshotError("the manifest of the snapshot cannot be read: it is too large")
         try:
             return msgspec.json.decode(content, type=Manifest)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            raise DamagedError("the manifest of the snapshot cannot be read") from None
+            raise DamagedSnapshotError("the manifest of the snapshot cannot be read") from None
 
     async def unused(self, name: str) -> str:
         """The name, with a number behind it if there is one of that name already."""
@@ -171,12 +169,12 @@ class Archive:
             if own != each and _is_of(name, own):
                 try:
                     found.append(msgspec.structs.replace(await self._read(each), object=own))
-                except DamagedError:
+                except DamagedSnapshotError:
                     continue
         return sorted(found, key=lambda manifest: manifest.taken)
 
     async def _names(self, start: str) -> list[str]:
-        with explained("listing backups"):
+        with store_errors("listing backups"):
             return await self._store.names(start)
 
     async def tidy(self, name: str) -> None:
@@ -197,7 +195,7 @@ class Archive:
         series = await self.series(name)
         going = [each for each in surplus(series, now, most=most, oldest=oldest) if each.object not in spared]
         for manifest in going:
-            with explained("deleting an old backup"):
+            with store_errors("deleting an old backup"):
                 await self._store.delete(manifest.object + _ENDING)
                 await self._store.delete(manifest.object)
         gone = {manifest.object for manifest in going}

@@ -2,7 +2,7 @@
 
 etcd keeps its data with bbolt: a B+ tree of pages, of which two say where the tree begins. Only the pages on the way to the
 last key are read, each at most once. Every number of the file is checked before it is used: the cost does not depend on
-what the file says, and a file that is no database ends in one `DamagedError`.
+what the file says, and a file that is no database ends in one `DamagedSnapshotError`.
 """
 
 from __future__ import annotations
@@ -14,9 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from etcd_operator.backup.faults import DamagedError
-
-__all__ = ["MAX_REVISION", "revision_of"]
+from etcd_operator.backup.snapshot_store import DamagedSnapshotError
 
 MAX_REVISION: Final = 1 << 62
 """etcd counts revisions with 63 bits; a restore goes on above the one of its snapshot."""
@@ -39,12 +37,12 @@ _KEYS: Final = b"key"
 
 
 def revision_of(path: Path) -> int:
-    """The newest revision in the file; raises `DamagedError` if that is no database of etcd."""
+    """The newest revision in the file; raises `DamagedSnapshotError` if that is no database of etcd."""
     with path.open("rb") as file:
-        return _Database(_Bytes(file.fileno())).revision()
+        return _BoltDatabase(_DatabaseFile(file.fileno())).revision()
 
 
-class _Bytes:
+class _DatabaseFile:
     """The bytes of a file that is open. Nothing outside of it is asked for."""
 
     def __init__(self, descriptor: int) -> None:
@@ -52,7 +50,7 @@ class _Bytes:
         self.size = os.fstat(descriptor).st_size
 
     def read(self, start: int, length: int) -> bytes:
-        """Raises `DamagedError` where they are not all in the file."""
+        """Raises `DamagedSnapshotError` where they are not all in the file."""
         if not 0 <= start <= self.size - length:
             raise _damaged("a page leads outside of the file")
         content = os.pread(self._descriptor, length, start)
@@ -62,7 +60,7 @@ class _Bytes:
 
 
 @dataclass(frozen=True, slots=True)
-class _Page:
+class _BoltPage:
     """A page, or what is in the place of one: a small bucket lies within the value that it is."""
 
     start: int
@@ -75,7 +73,7 @@ class _Page:
 
 
 @dataclass(frozen=True, slots=True)
-class _Item:
+class _LeafElement:
     """An element of a leaf: where its key begins, how long key and value are, and whether the value is a bucket."""
 
     start: int
@@ -84,10 +82,10 @@ class _Item:
     is_bucket: bool
 
 
-class _Database:
-    """The tree of one file. All raise `DamagedError`."""
+class _BoltDatabase:
+    """The tree of one file. All raise `DamagedSnapshotError`."""
 
-    def __init__(self, data: _Bytes) -> None:
+    def __init__(self, data: _DatabaseFile) -> None:
         self._data = data
         self._page_size, self._root = _beginning(data)
 
@@ -101,7 +99,7 @@ class _Database:
         page = self._page(root) if root else self._header(start + _BUCKET.size)
         return self._newest(self._last(page))
 
-    def _found(self, root: int, name: bytes) -> _Item:
+    def _found(self, root: int, name: bytes) -> _LeafElement:
         """The element of that name below a page, found by halves at each level as bbolt finds it."""
         for page in self._descent(self._page(root), name):
             if page.is_leaf:
@@ -113,13 +111,13 @@ class _Database:
                     return item
         raise _damaged("it has no keys of etcd in it")
 
-    def _last(self, page: _Page) -> _Page:
+    def _last(self, page: _BoltPage) -> _BoltPage:
         """The leaf with the highest keys."""
         for each in self._descent(page, None):
             page = each
         return page
 
-    def _descent(self, page: _Page, name: bytes | None) -> Iterator[_Page]:
+    def _descent(self, page: _BoltPage, name: bytes | None) -> Iterator[_BoltPage]:
         """The pages on the way down to that name, or to the last one; no page comes twice."""
         seen = {page.start}
         yield page
@@ -134,7 +132,7 @@ class _Database:
             seen.add(page.start)
             yield page
 
-    def _position(self, page: _Page, name: bytes) -> int:
+    def _position(self, page: _BoltPage, name: bytes) -> int:
         """The number of the last element whose key is not above that name; -1 if all are."""
         low, high = 0, page.count
         while low < high:
@@ -145,7 +143,7 @@ class _Database:
                 high = middle
         return low - 1
 
-    def _key(self, page: _Page, index: int, most: int) -> bytes:
+    def _key(self, page: _BoltPage, index: int, most: int) -> bytes:
         """The first bytes of a key: enough to compare it, however long it says that it is."""
         if page.is_leaf:
             item = self._item(page, index)
@@ -154,7 +152,7 @@ class _Database:
         position, size, _ = _BRANCH.unpack(self._data.read(place, _BRANCH.size))
         return self._data.read(place + position, min(most, size))
 
-    def _newest(self, page: _Page) -> int:
+    def _newest(self, page: _BoltPage) -> int:
         if not page.count:
             return 1
         item = self._item(page, page.count - 1)
@@ -165,25 +163,25 @@ class _Database:
             raise _damaged("its last key is no revision")
         return int(revision)
 
-    def _item(self, page: _Page, index: int) -> _Item:
+    def _item(self, page: _BoltPage, index: int) -> _LeafElement:
         place = page.element(index)
         flags, position, key_size, value_size = _LEAF.unpack(self._data.read(place, _LEAF.size))
         start = place + position
         if start + key_size + value_size > self._data.size:
             raise _damaged("a key leads outside of the file")
-        return _Item(start, key_size, value_size, is_bucket=bool(flags & _IS_BUCKET))
+        return _LeafElement(start, key_size, value_size, is_bucket=bool(flags & _IS_BUCKET))
 
-    def _page(self, number: int) -> _Page:
+    def _page(self, number: int) -> _BoltPage:
         return self._header(number * self._page_size, number)
 
-    def _header(self, start: int, number: int = 0) -> _Page:
+    def _header(self, start: int, number: int = 0) -> _BoltPage:
         own, flags, count, _ = _HEADER.unpack(self._data.read(start, _HEADER.size))
         if own != number or flags not in {_IS_BRANCH, _IS_LEAF}:
             raise _damaged("a page is not what leads to it says")
-        return _Page(start, flags == _IS_LEAF, count)
+        return _BoltPage(start, flags == _IS_LEAF, count)
 
 
-def _beginning(data: _Bytes) -> tuple[int, int]:
+def _beginning(data: _DatabaseFile) -> tuple[int, int]:
     """The size of pages, and the first page of the newer of the two trees."""
     found = []
     for place in (0, *_PAGE_SIZES):
@@ -193,10 +191,10 @@ def _beginning(data: _Bytes) -> tuple[int, int]:
             if magic == _MAGIC and version == _VERSION and size in _PAGE_SIZES and place in {0, size}:
                 found.append((transaction, size, root))
     if not found:
-        raise DamagedError("the snapshot is no database of etcd")
+        raise DamagedSnapshotError("the snapshot is no database of etcd")
     _, size, root = max(found)
     return size, root
 
 
-def _damaged(why: str) -> DamagedError:
-    return DamagedError(f"the snapshot is no database of etcd that can be read: {why}")
+def _damaged(why: str) -> DamagedSnapshotError:
+    return DamagedSnapshotError(f"the snapshot is no database of etcd that can be read: {why}")

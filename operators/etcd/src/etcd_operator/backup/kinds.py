@@ -5,24 +5,22 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Literal
 
+from etcd_operator.destinations import ONE_DESTINATION, BackupDestination, BackupPolicy, matches_destination
 from etcd_operator.kinds import GROUP
-from etcd_operator.places import ONE_PLACE, BackupPolicy, Place, names_its_place
 from navarch import Column, Meta, Resource, Rule, Spec, Status, field
-
-__all__ = ["EtcdBackup", "EtcdBackupSpec", "EtcdBackupStatus"]
 
 
 class EtcdBackupSpec(
     Spec,
-    Place,
+    BackupDestination,
     rules=(
-        ONE_PLACE,
+        ONE_DESTINATION,
         Rule(
             "(has(self.clusterName) && self.clusterName != '') != "
             "(has(self.etcdEndpoints) && size(self.etcdEndpoints) > 0)",
             message="expected either clusterName or etcdEndpoints",
         ),
-        names_its_place("storageType"),
+        matches_destination("storageType"),
     ),
 ):
     etcd_endpoints: Annotated[list[str], Meta(max_length=32)] = []

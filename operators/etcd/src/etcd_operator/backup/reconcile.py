@@ -11,23 +11,18 @@ from pathlib import Path
 from typing import Final
 
 from etcd_operator.backup.archive import Archive, Manifest, series_name
-from etcd_operator.backup.claims import Visit
-from etcd_operator.backup.due import due_at, following
-from etcd_operator.backup.faults import LONGEST_REASON, BackupError
+from etcd_operator.backup.claim_mounts import StoreRequest
 from etcd_operator.backup.kinds import EtcdBackup
-from etcd_operator.backup.namespace_limit import NamespaceLimit
-from etcd_operator.backup.snapshots import MAX_BYTES, Snapshot, take
-from etcd_operator.backup.stores import Stores
-from etcd_operator.backup.times import BackupTimes
-from etcd_operator.backup.trial import Trial
+from etcd_operator.backup.schedule import BackupMetrics, NamespaceLimit, due_at, following
+from etcd_operator.backup.snapshot_store import LONGEST_REASON, BackupError
+from etcd_operator.backup.snapshots import MAX_BYTES, Snapshot, SnapshotVerifier, take
+from etcd_operator.backup.store_opener import StoreOpener
+from etcd_operator.connector import ConnectedEtcd, EtcdConnector
+from etcd_operator.destinations import path_of
 from etcd_operator.kinds import EtcdCluster, PodPolicy
-from etcd_operator.places import path_of
-from etcd_operator.reaching import Reach, Reached
-from etcd_operator.trust import FaultError
+from etcd_operator.tls import CredentialsError
 from navarch import Condition, Context, Result, Retry
 from navarch.errors import ApiError, Forbidden, InvalidValueError, TransportError
-
-__all__ = ["BackupReconciler"]
 
 _SECONDS: Final = 60
 _CLAIM_SECONDS: Final = 300
@@ -46,11 +41,11 @@ class BackupReconciler:
 
     def __init__(
         self,
-        stores: Stores,
-        reach: Reach,
-        trial: Trial,
+        stores: StoreOpener,
+        reach: EtcdConnector,
+        trial: SnapshotVerifier,
         awaited: Awaited,
-        times: BackupTimes,
+        times: BackupMetrics,
         *,
         max_bytes: int = MAX_BYTES,
     ) -> None:
@@ -120,12 +115,12 @@ class BackupReconciler:
         try:
             async with self._reached(backup, cluster, ctx) as reached:
                 return await take(reached, path, max_bytes=self._max_bytes)
-        except FaultError as fault:
+        except CredentialsError as fault:
             raise BackupError(str(fault)) from None
 
     def _reached(
         self, backup: EtcdBackup, cluster: EtcdCluster | None, ctx: Context
-    ) -> AbstractAsyncContextManager[Reached]:
+    ) -> AbstractAsyncContextManager[ConnectedEtcd]:
         spec = backup.spec
         if spec.etcd_endpoints:
             return self._reach.endpoints(spec.etcd_endpoints, spec.client_tls_secret, ctx)
@@ -134,20 +129,20 @@ class BackupReconciler:
         return self._reach.cluster(cluster, ctx)
 
 
-def _visit(backup: EtcdBackup, cluster: EtcdCluster | None, ctx: Context) -> Visit:
+def _visit(backup: EtcdBackup, cluster: EtcdCluster | None, ctx: Context) -> StoreRequest:
     """A claim may take as long to be open as everything that follows."""
     usual = _CLAIM_SECONDS if backup.spec.pvc is not None else _SECONDS
     seconds = min(backup.spec.backup_policy.timeout_in_second or usual, _LONGEST_SECONDS)
     policy = (cluster.spec.pod if cluster is not None else None) or PodPolicy()
     longest = 2 * seconds + _SECONDS
-    return Visit(ctx=ctx, owner=backup, policy=policy, seconds=seconds, longest=longest, makes_claims=True)
+    return StoreRequest(ctx=ctx, owner=backup, policy=policy, seconds=seconds, longest=longest, makes_claims=True)
 
 
 def _not_yet(backup: EtcdBackup, ctx: Context, due: datetime | None) -> Result | None:
     """Nothing is due; if nothing was ever made, the condition says when the first one will be."""
     if backup.status.last_success_date is None:
-        words = f"the first one is due at {due:%Y-%m-%d %H:%M:%SZ}" if due else "its schedule never comes"
-        _condition(backup, ctx, holds=False, reason="NotDueYet", words=words)
+        message = f"the first one is due at {due:%Y-%m-%d %H:%M:%SZ}" if due else "its schedule never comes"
+        _condition(backup, ctx, holds=False, reason="NotDueYet", message=message)
     return _again(due, ctx)
 
 
@@ -155,21 +150,21 @@ def _again(due: datetime | None, ctx: Context) -> Result | None:
     return Result(after=max(0.0, (due - ctx.now()).total_seconds())) if due else None
 
 
-def _waiting(backup: EtcdBackup, ctx: Context, words: str) -> Retry:
+def _waiting(backup: EtcdBackup, ctx: Context, message: str) -> Retry:
     """It stays due: what is not well is made up for. Why the last one failed matters more than that it waits."""
     if not backup.status.reason:
-        backup.status.succeeded, backup.status.reason = False, words
-        _condition(backup, ctx, holds=False, reason="Waiting", words=words)
-    return Retry(f"no backup yet: {words}", after=_TURN_SECONDS)
+        backup.status.succeeded, backup.status.reason = False, message
+        _condition(backup, ctx, holds=False, reason="Waiting", message=message)
+    return Retry(f"no backup yet: {message}", after=_TURN_SECONDS)
 
 
-def _failed(backup: EtcdBackup, ctx: Context, words: str) -> Retry:
+def _failed(backup: EtcdBackup, ctx: Context, message: str) -> Retry:
     """The words may quote a field of the spec, which can be long."""
-    words = words[:LONGEST_REASON]
-    backup.status.succeeded, backup.status.reason = False, words
-    _condition(backup, ctx, holds=False, reason="Failed", words=words)
-    ctx.event("BackupFailed", words, type="Warning")
-    return Retry(f"no backup: {words}")
+    message = message[:LONGEST_REASON]
+    backup.status.succeeded, backup.status.reason = False, message
+    _condition(backup, ctx, holds=False, reason="Failed", message=message)
+    ctx.event("BackupFailed", message, type="Warning")
+    return Retry(f"no backup: {message}")
 
 
 def _tell(backup: EtcdBackup, ctx: Context, made: Manifest, kept: int, following_one: datetime | None) -> None:
@@ -181,18 +176,18 @@ def _tell(backup: EtcdBackup, ctx: Context, made: Manifest, kept: int, following
     status.verified = made.verified
     tried = "restored once and read back" if made.verified == "restored" else "read back"
     next_one = f"; the next is due at {following_one:%Y-%m-%d %H:%M:%SZ}" if following_one else ""
-    words = f"revision {made.revision} is in {made.object}, {made.size} bytes, {tried}{next_one}"
-    _condition(backup, ctx, holds=True, reason="Verified", words=words)
-    ctx.event("BackedUp", words)
+    message = f"revision {made.revision} is in {made.object}, {made.size} bytes, {tried}{next_one}"
+    _condition(backup, ctx, holds=True, reason="Verified", message=message)
+    ctx.event("BackedUp", message)
 
 
-def _condition(backup: EtcdBackup, ctx: Context, *, holds: bool, reason: str, words: str) -> None:
+def _condition(backup: EtcdBackup, ctx: Context, *, holds: bool, reason: str, message: str) -> None:
     backup.status.set_condition(
         Condition(
             type="BackupReady",
             status="True" if holds else "False",
             reason=reason,
-            message=words,
+            message=message,
             observed_generation=backup.metadata.generation,
             last_transition_time=ctx.now(),
         )

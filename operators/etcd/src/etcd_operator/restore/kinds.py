@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
+from etcd_operator.destinations import ONE_DESTINATION, BackupDestination, matches_destination
 from etcd_operator.kinds import GROUP
-from etcd_operator.places import ONE_PLACE, Place, names_its_place
 from navarch import Column, Meta, Model, Resource, Rule, Spec, Status
-
-__all__ = ["ClusterReference", "EtcdRestore", "EtcdRestoreSpec", "EtcdRestoreStatus", "Phase"]
 
 Phase = Literal["", "Emptying", "Seeding", "Joining", "Done"]
 
@@ -21,10 +19,10 @@ class ClusterReference(Model):
 
 class EtcdRestoreSpec(
     Spec,
-    Place,
+    BackupDestination,
     rules=(
-        ONE_PLACE,
-        names_its_place("backupStorageType"),
+        ONE_DESTINATION,
+        matches_destination("backupStorageType"),
         Rule("self == oldSelf", message="a restore cannot be changed: make another one"),
     ),
 ):

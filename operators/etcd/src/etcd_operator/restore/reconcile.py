@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import tempfile
 from contextlib import AbstractAsyncContextManager
+from datetime import datetime
 from pathlib import Path
 from typing import Final
 
 from etcd_operator.backup.archive import Archive
-from etcd_operator.backup.claims import Visit
-from etcd_operator.backup.faults import LONGEST_REASON, BackupError
-from etcd_operator.backup.namespace_limit import NamespaceLimit
-from etcd_operator.backup.snapshots import MAX_BYTES, Snapshot, take
-from etcd_operator.backup.store import Store
-from etcd_operator.backup.stores import Stores
-from etcd_operator.backup.trial import Trial
+from etcd_operator.backup.claim_mounts import StoreRequest
+from etcd_operator.backup.schedule import NamespaceLimit
+from etcd_operator.backup.snapshot_store import LONGEST_REASON, BackupError, SnapshotStore
+from etcd_operator.backup.snapshots import MAX_BYTES, Snapshot, SnapshotVerifier, take
+from etcd_operator.backup.store_opener import StoreOpener
+from etcd_operator.connector import EtcdConnector
 from etcd_operator.kinds import EtcdCluster, PodPolicy
-from etcd_operator.reaching import Reach
 from etcd_operator.restore.kinds import EtcdRestore, Phase
-from etcd_operator.restore.revisions import unseen
-from etcd_operator.restore.seeding import (
+from etcd_operator.restore.lock import acquire, is_superseded, restores_ahead
+from etcd_operator.restore.seed import (
     emptied,
     hand_over,
     is_gone,
@@ -30,13 +29,29 @@ from etcd_operator.restore.seeding import (
     seeded,
     started,
 )
-from etcd_operator.restore.turns import ahead, has_turn, is_over
-from etcd_operator.trust import FaultError
-from etcd_operator.versions import Version
+from etcd_operator.tls import CredentialsError
+from etcd_operator.versions import EtcdVersion
 from navarch import Context, Result, Retry
 from navarch.errors import Forbidden, InvalidValueError, NotFound
 
-__all__ = ["RestoreReconciler", "cluster_of"]
+_AHEAD: Final = 1_000_000_000
+"""What etcd itself advises to add."""
+
+
+def unseen(now: datetime, *known: int) -> int:
+    """A revision that nobody can have seen of the cluster, whatever became of it since those that are known.
+
+    It is the time in microseconds: no etcd makes a million writes a second, so that a cluster which began at an earlier
+    one has not come so far. This needs no memory of the cluster, which may have been deleted in between. Where a clock
+    was set back, what is known counts.
+
+    >>> unseen(datetime.fromisoformat("2026-01-01T00:00:00Z"), 1234)
+    1767225600000000
+    >>> unseen(datetime.fromisoformat("2026-01-01T00:00:00Z"), 1234, 1767225600000000)
+    1767226600000000
+    """
+    return max(int(now.timestamp() * 1_000_000), max(known) + _AHEAD)
+
 
 _SOON: Final = 0.3
 _TURN_SECONDS: Final = 5.0
@@ -47,7 +62,15 @@ _CLAIM_LONGEST: Final = 4 * 3600.0
 class RestoreReconciler:
     """Brings `EtcdRestore`s about. `image` has a Python, for what happens in the pod before etcd starts."""
 
-    def __init__(self, stores: Stores, reach: Reach, trial: Trial, image: str, *, max_bytes: int = MAX_BYTES) -> None:
+    def __init__(
+        self,
+        stores: StoreOpener,
+        reach: EtcdConnector,
+        trial: SnapshotVerifier,
+        image: str,
+        *,
+        max_bytes: int = MAX_BYTES,
+    ) -> None:
         self._limit = NamespaceLimit()
         self._max_bytes = max_bytes
         self._stores = stores
@@ -66,7 +89,7 @@ class RestoreReconciler:
                     restore.status.reason = restore.status.reason or why_not
                     return Result(after=_TURN_SECONDS)
                 await self._go_on(restore, await cluster_of(restore, ctx), ctx)
-        except (BackupError, FaultError, InvalidValueError) as error:
+        except (BackupError, CredentialsError, InvalidValueError) as error:
             restore.status.reason = str(error)[:LONGEST_REASON]
             ctx.event("RestoreWaits", restore.status.reason, type="Warning")
             raise Retry(restore.status.reason) from None
@@ -88,11 +111,11 @@ class RestoreReconciler:
 
     async def _prepare(self, restore: EtcdRestore, cluster: EtcdCluster, ctx: Context) -> None:
         """Nothing of the cluster is touched before this has succeeded."""
-        if others := await ahead(restore, ctx):
+        if others := await restores_ahead(restore, ctx):
             raise BackupError(f"{others[0].name} is under way and goes first; deleted, it would not be waited for")
         if strangers := await left_by_others(cluster, ctx):
-            words = f"there is something of another cluster of this name: {', '.join(strangers)}"
-            raise BackupError(f"{words}; unless it goes by itself, delete its pods and claims")
+            message = f"there is something of another cluster of this name: {', '.join(strangers)}"
+            raise BackupError(f"{message}; unless it goes by itself, delete its pods and claims")
         with tempfile.TemporaryDirectory(prefix="etcd-restore-") as folder:
             async with self._opened(restore, cluster, ctx) as (store, name):
                 snapshot = await Archive(store, max_bytes=self._max_bytes).fetch(name, Path(folder) / "snapshot.db")
@@ -107,16 +130,16 @@ class RestoreReconciler:
 
     async def _empty(self, restore: EtcdRestore, cluster: EtcdCluster, ctx: Context) -> None:
         """Where another restore was faster, what the cluster has is not what was copied: it begins again after that one."""
-        if not await has_turn(cluster, restore, ctx):
+        if not await acquire(cluster, restore, ctx):
             restore.status.phase, restore.status.reason = "", f"another restore of {cluster.name} goes first"
         elif await emptied(cluster, ctx):
             _enter(restore, ctx, "Seeding", f"{restore.status.seed} begins with the snapshot")
 
     def _opened(
         self, restore: EtcdRestore, cluster: EtcdCluster, ctx: Context
-    ) -> AbstractAsyncContextManager[tuple[Store, str]]:
+    ) -> AbstractAsyncContextManager[tuple[SnapshotStore, str]]:
         policy = cluster.spec.pod or PodPolicy()
-        visit = Visit(
+        visit = StoreRequest(
             ctx=ctx,
             owner=restore,
             policy=policy,
@@ -133,13 +156,13 @@ class RestoreReconciler:
         try:
             async with self._reach.cluster(cluster, ctx) as reached:
                 return await take(reached, path, max_bytes=self._max_bytes)
-        except (BackupError, FaultError) as error:
+        except (BackupError, CredentialsError) as error:
             if restore.spec.without_safety_copy:
                 return None
-            words = f"no safety copy of what {cluster.name} has: {error}; withoutSafetyCopy goes on without one"
-            raise BackupError(words) from None
+            message = f"no safety copy of what {cluster.name} has: {error}; withoutSafetyCopy goes on without one"
+            raise BackupError(message) from None
 
-    async def _safe(self, now: Snapshot | None, store: Store, name: str, ctx: Context) -> str:
+    async def _safe(self, now: Snapshot | None, store: SnapshotStore, name: str, ctx: Context) -> str:
         """The name of what the cluster has now, in the same store; empty if there is nothing. No other copy is overwritten: of
         what an earlier restore has put there, it may be the only one.
         """
@@ -166,7 +189,7 @@ class RestoreReconciler:
         """Where all is lost again before the cluster has formed, it begins with the snapshot again: nobody has more. After
         that there may be a newer backup, and whoever lost the data is asked.
         """
-        if is_over(cluster, restore):
+        if is_superseded(cluster, restore):
             _enter(restore, ctx, "Done", f"{cluster.name} was given to another restore before all had joined")
         elif not restore.status.resumed:
             await resume(cluster, ctx)
@@ -206,14 +229,14 @@ async def _is_alone(restore: EtcdRestore, ctx: Context) -> bool:
 
 
 def _refuse_older(snapshot: Snapshot, cluster: EtcdCluster) -> None:
-    wanted = Version.of(cluster.spec.version)
-    if snapshot.version and Version.of(snapshot.version)[:2] > wanted[:2]:
+    wanted = EtcdVersion.of(cluster.spec.version)
+    if snapshot.version and EtcdVersion.of(snapshot.version)[:2] > wanted[:2]:
         raise BackupError(f"etcd {wanted} cannot read a snapshot of {snapshot.version}: set the cluster's version")
 
 
-def _enter(restore: EtcdRestore, ctx: Context, phase: Phase, words: str) -> None:
-    restore.status.phase, restore.status.reason = phase, words
-    ctx.event(f"Restore{phase}", words)
+def _enter(restore: EtcdRestore, ctx: Context, phase: Phase, message: str) -> None:
+    restore.status.phase, restore.status.reason = phase, message
+    ctx.event(f"Restore{phase}", message)
 
 
 def _finish(restore: EtcdRestore, cluster: EtcdCluster, ctx: Context) -> None:

@@ -1,0 +1,192 @@
+"""No quorum: what comes back by itself, and what does not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from etcd_operator.kinds import EtcdCluster
+from etcd_operator.manifests import MemberStart, keeps_data
+from etcd_operator.observation import Observation, ObservedMember, quorum
+from etcd_operator.plan.rollout import version_to_run
+from etcd_operator.plan.steps import ChooseSurvivor, ClusterPlan, DeletePod, Restore, StartMember, stuck, wait
+
+_DATABASE: Final = "/var/etcd/data/member/snap/db"
+_TRIES: Final = 3
+_SURE: Final = 60.0
+"""So often, and for so many seconds, a disk has failed that has lost its data."""
+_RETRY: Final = 3.0
+
+
+def without_quorum(cluster: EtcdCluster, seen: Observation) -> ClusterPlan | None:
+    """Starts what can be started; goes on from a survivor only where that is allowed, and nobody else can come back."""
+    if seen.agreed:
+        return None
+    known = seen.members or _remembered(cluster, seen)
+    voters = [member for member in known if not member.learner]
+    able = [member for member in voters if not member.started or _may_return(cluster, seen, member.name)]
+    names = [member.name for member in able if member.started]
+    chosen = next((name for name in names if name in seen.claims and seen.claims[name].chosen), None)
+    if chosen is not None:
+        is_lost = len(able) < quorum(len(voters))
+        return _alone(cluster, seen, chosen, _story(able, voters)) if is_lost else _not_alone(seen, chosen)
+    learners = [member for member in known if member.learner]
+    start = _started(cluster, seen, [*able, *learners])
+    if start is not None or len(able) >= quorum(len(voters)):
+        return start or _awaited(seen, voters)
+    heard = [*names, *(member.name for member in learners if _may_return(cluster, seen, member.name))]
+    return _not_yet(cluster, seen, heard) or _for_good(cluster, seen, names, _story(able, voters))
+
+
+def _started(cluster: EtcdCluster, seen: Observation, members: Sequence[ObservedMember]) -> ClusterPlan | None:
+    """The next of them that can be started; one that has never started cannot be as if it had."""
+    for member in members:
+        pod = seen.pods.get(member.name)
+        if pod is None and (not member.started or has_data(cluster, seen, member.name)):
+            return start_again(cluster, seen, member)
+        if pod is not None and not member.started and not pod.first and not pod.ending:
+            return ClusterPlan(
+                "Joining", f"{member.name} has not started yet: it is made anew, to join", DeletePod(member.name)
+            )
+    return None
+
+
+def _awaited(seen: Observation, voters: Sequence[ObservedMember]) -> ClusterPlan:
+    """Whether there is a quorum is known only by those who answer. A pod that is ready is part of one."""
+    ready = [member.name for member in voters if member.name in seen.pods and seen.pods[member.name].ready]
+    if not seen.reports and ready:
+        message = f"nobody answers the operator, although {', '.join(ready)} are ready: it may be cut off from them"
+        return wait("Unreachable", message, after=_RETRY)
+    silent = ", ".join(member.name for member in voters if not seen.is_healthy(member))
+    return wait("QuorumLost", f"there is no quorum, but enough members have their data: waiting for {silent}")
+
+
+def _not_yet(cluster: EtcdCluster, seen: Observation, able: list[str]) -> ClusterPlan | None:
+    """Who votes is known for certain only from members: those that have their data get the time to say so."""
+    led = [name for name, report in sorted(seen.reports.items()) if report.leader]
+    early = led or [name for name in able if not _had_its_time(cluster, seen, name)]
+    if not early:
+        return None
+    return wait("QuorumLost", f"most members seem to have lost their data: waiting for what {', '.join(early)} can say")
+
+
+def _had_its_time(cluster: EtcdCluster, seen: Observation, name: str) -> bool:
+    pod = seen.pods.get(name)
+    if name in seen.reports or pod is None:
+        return name in seen.reports
+    tried = pod.running or pod.trouble in {"crash", "disk"}
+    return tried and seen.silence(pod) >= cluster.spec.healing.replace_after_seconds
+
+
+def _for_good(cluster: EtcdCluster, seen: Observation, able: list[str], story: str) -> ClusterPlan:
+    if able and cluster.spec.healing.force_new_cluster and keeps_data(cluster):
+        return _choose(seen, able, story)
+    return _gone(cluster, seen, able, story)
+
+
+def _remembered(cluster: EtcdCluster, seen: Observation) -> tuple[ObservedMember, ...]:
+    """Who the members were when somebody last said so. Those that joined then may vote by now, or have nothing yet."""
+    known = cluster.status.members
+    names = {*known.ready, *known.unready} or {*seen.pods, *seen.claims}
+    joining = {*known.joining} & {*known.unready}
+    return tuple(ObservedMember(id=0, name=name, learner=name in joining) for name in sorted(names))
+
+
+def _story(able: Sequence[ObservedMember], voters: Sequence[ObservedMember]) -> str:
+    return f"the quorum is lost for good: of {len(voters)} voters {len(voters) - len(able)} have lost their data"
+
+
+def _gone(cluster: EtcdCluster, seen: Observation, able: list[str], story: str) -> ClusterPlan:
+    """The newest backup takes the place of what is lost, where that is allowed. A claim that is left, if there is one,
+    keeps what it has beside that.
+    """
+    kept = seen.kept
+    if not cluster.spec.healing.restore_from_backup or not kept.newest:
+        return stuck("QuorumLost", f"{story}; {_remedy(cluster, able, kept.newest)}")
+    if kept.restoring:
+        return wait("Recovering", f"{story}; {kept.restoring}")
+    step = Restore("newest", safely=bool(able) and not keeps_data(cluster))
+    return ClusterPlan("Recovering", f"{story}; the cluster goes back to {kept.newest}", step)
+
+
+def _remedy(cluster: EtcdCluster, able: list[str], newest: str) -> str:
+    ways = []
+    if able and keeps_data(cluster):
+        ways.append(f"to go on from what {' or '.join(able)} has: {_command(cluster, 'forceNewCluster')}")
+    elif able:
+        ways.append(f"take the database of {able[0]} out, and restore it: kubectl cp {able[0]}:{_DATABASE} ./db")
+    if newest:
+        ways.append(f"to go back to {newest}: {_command(cluster, 'restoreFromBackup')}")
+    return "; ".join(ways) or "no backup of it is known here: restore one with an EtcdRestore"
+
+
+def _command(cluster: EtcdCluster, permission: str) -> str:
+    change = f'{{"spec":{{"healing":{{"{permission}":true}}}}}}'
+    return f"kubectl patch etcd {cluster.name} -n {cluster.namespace} --type merge -p '{change}'"
+
+
+def has_data(cluster: EtcdCluster, seen: Observation, name: str) -> bool:
+    """Whether a member that has started can be counted on to start again."""
+    pod = seen.pods.get(name)
+    return _is_kept(cluster, seen, name) and not (pod is not None and pod.trouble == "disk")
+
+
+def _may_return(cluster: EtcdCluster, seen: Observation, name: str) -> bool:
+    """The same, where nothing can be had from the others: a disk that fails once may not fail again."""
+    pod = seen.pods.get(name)
+    fails = pod is not None and pod.trouble == "disk" and pod.restarts >= _TRIES
+    return _is_kept(cluster, seen, name) and not (fails and seen.silence(seen.pods[name]) >= _SURE)
+
+
+def _is_kept(cluster: EtcdCluster, seen: Observation, name: str) -> bool:
+    """A volume is there as long as its pod is, whatever is said of its claim."""
+    pod, claim = seen.pods.get(name), seen.claims.get(name)
+    runs = pod is not None and not pod.ending
+    if not keeps_data(cluster) or (runs and name in seen.reports):
+        return runs
+    return claim is not None and not claim.lost and (runs or not claim.ending)
+
+
+def start_again(cluster: EtcdCluster, seen: Observation, member: ObservedMember) -> ClusterPlan:
+    """The pod of a member: with its data, or to join for the first time."""
+    if member.started:
+        step = StartMember(member.name, MemberStart("return"), version_to_run(cluster, member.name))
+        return ClusterPlan("Healing", f"{member.name} has no pod, but its data: it is started again", step)
+    peers = tuple((each.name, each.peer_url) for each in seen.members)
+    step = StartMember(member.name, MemberStart("join", peers), version_to_run(cluster, member.name))
+    return ClusterPlan("Joining", f"{member.name} is a member and has not started yet", step)
+
+
+def _choose(seen: Observation, able: list[str], story: str) -> ClusterPlan:
+    """The survivor that knows most. It is written down before it is stopped, since it is silent then."""
+    if len(able) > 1 and any(name not in seen.reports for name in able):
+        return stuck(
+            "QuorumLost", f"{story}; which of {', '.join(able)} knows most cannot be told while they are silent"
+        )
+    survivor = max(able, key=lambda name: seen.reports[name].index) if len(able) > 1 else able[0]
+    message = f"{story}; {survivor} knows most of those that are left, and is to go on alone"
+    return ClusterPlan("Recovering", message, ChooseSurvivor(survivor))
+
+
+def _not_alone(seen: Observation, chosen: str) -> ClusterPlan:
+    """Others have come back after all: nobody goes on without them."""
+    pod = seen.pods.get(chosen)
+    if pod is not None and pod.forced and not pod.ending:
+        return ClusterPlan(
+            "Recovering", f"enough members have their data: {chosen} does not go on alone", DeletePod(chosen)
+        )
+    return ClusterPlan(
+        "Recovering", f"enough members have their data: {chosen} is one of them", ChooseSurvivor(chosen, chosen=False)
+    )
+
+
+def _alone(cluster: EtcdCluster, seen: Observation, survivor: str, story: str) -> ClusterPlan:
+    pod = seen.pods.get(survivor)
+    if pod is None:
+        step = StartMember(survivor, MemberStart("survivor"), version_to_run(cluster, survivor))
+        return ClusterPlan("Recovering", f"{story}; {survivor} goes on alone with what it has", step)
+    if pod.forced or pod.ending:
+        return wait("Recovering", f"waiting for {survivor} to go on alone")
+    return ClusterPlan(
+        "Recovering", f"{story}; {survivor} is started again as a cluster of its own", DeletePod(survivor)
+    )

@@ -1,0 +1,314 @@
+"""Members out, one new one in: what a restore does to a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import BinaryIO, Final, TypeVar
+
+import aiohttp
+
+from etcd_operator.backup.snapshot_store import BackupError
+from etcd_operator.backup.snapshots import Snapshot
+from etcd_operator.connector import ConnectedEtcd, PodTls
+from etcd_operator.kinds import GROUP, EtcdCluster
+from etcd_operator.manifests import (
+    PROGRAM_PORT,
+    TLS_FOLDER,
+    MemberStart,
+    is_of,
+    keeps_data,
+    labels_of,
+    listeners,
+    member_claim,
+    member_name,
+    member_pod,
+    ordinal_of,
+    peer_url,
+    program,
+    secret_names,
+    url,
+)
+from etcd_operator.manifests.pods import TEMPLATE
+from etcd_operator.observe import observe_pod
+from etcd_operator.plan.rollout import wanted_version
+from etcd_operator.restore.kinds import EtcdRestore
+from etcd_operator.tls import CredentialsError
+from etcd_operator.versions import EtcdVersion
+from navarch import Context
+from navarch.api import OwnerReference
+from navarch.client import MergePatch
+from navarch.errors import AlreadyExists, EtcdAccessError, EtcdError, NotFound
+from navarch.k8s.core.v1 import Container, EnvVar, PersistentVolumeClaim, Pod, VolumeMount
+
+RESTORE: Final = f"{GROUP}/restore"
+_INCOMING: Final = "/var/etcd/incoming"
+_DATA_TOOL: Final = EtcdVersion.of("3.5.0")
+
+
+def seed(cluster: EtcdCluster, restore: EtcdRestore, image: str) -> Pod:
+    """As any first member's, but for what comes before etcd: take the snapshot, make data of it, put that in place."""
+    name, wanted = restore.status.seed, wanted_version(cluster)
+    made = member_pod(cluster, name, MemberStart("seed"), version=wanted)
+    made.metadata.annotations = {**made.annotations, RESTORE: restore.metadata.uid or ""}
+    made.spec.init_containers = [
+        _receiving(cluster, restore, image),
+        _making(cluster, restore, wanted),
+        _own("install", restore, image),
+    ]
+    return made
+
+
+def _receiving(cluster: EtcdCluster, restore: EtcdRestore, image: str) -> Container:
+    """With TLS, if members serve clients with it."""
+    made = _own("receive", restore, image)
+    if secret_names(cluster).server:
+        made.env = [*(made.env or []), EnvVar(name=TLS_FOLDER, value=listeners.SERVER_FOLDER)]
+        made.volume_mounts = [*(made.volume_mounts or []), *listeners.mounts(cluster)]
+    return made
+
+
+def _own(doing: str, restore: EtcdRestore, image: str) -> Container:
+    made = program(doing, image, "/var/etcd")
+    made.env = [
+        *(made.env or []),
+        EnvVar(name="RESTORE_SHA256", value=restore.status.sha256),
+        EnvVar(name="RESTORE_ID", value=restore.metadata.uid),
+    ]
+    made.volume_mounts = [_mount()]
+    return made
+
+
+def _making(cluster: EtcdCluster, restore: EtcdRestore, wanted: str) -> Container:
+    """With the tool of the very version that is going to run on it. The restore's own token makes it another cluster than
+    the one before: whoever is left of that, on a node that nobody reaches, is not taken for a member.
+    """
+    name, version = restore.status.seed, wanted.removeprefix("v")
+    tool = "etcdutl" if EtcdVersion.of(version) >= _DATA_TOOL else "etcdctl"
+    url = peer_url(cluster, name)
+    return Container(
+        name="make-data",
+        image=f"{cluster.spec.repository}:v{version}",
+        command=[
+            f"/usr/local/bin/{tool}",
+            "snapshot",
+            "restore",
+            f"{_INCOMING}/snapshot.db",
+            f"--data-dir={_INCOMING}/data",
+            f"--name={name}",
+            f"--initial-cluster={name}={url}",
+            f"--initial-advertise-peer-urls={url}",
+            f"--initial-cluster-token={restore.metadata.uid or restore.name}",
+            *_raising(restore, version),
+        ],
+        env=[EnvVar(name="ETCDCTL_API", value="3")],
+        volume_mounts=[_mount()],
+    )
+
+
+def _raising(restore: EtcdRestore, version: str) -> list[str]:
+    """Whoever watched the cluster before, or remembers what it had, is told to list anew, instead of waiting for revisions
+    that come a second time.
+    """
+    if not EtcdVersion.of(version).raises_revisions:
+        return []
+    return [f"--bump-revision={restore.status.next_revision - restore.status.etcd_revision}", "--mark-compacted"]
+
+
+def _mount() -> VolumeMount:
+    return VolumeMount(name="etcd-data", mount_path="/var/etcd")
+
+
+W = TypeVar("W", Pod, PersistentVolumeClaim)
+_GRACE: Final = 2
+"""A leader would wait for seven seconds, to hand over to members that are stopped too."""
+_FULL: Final = 507
+_FORGET: Final = {"status": {"clusterID": "", "leader": "", "members": {"ready": [], "unready": []}}}
+
+
+async def seed_name(cluster: EtcdCluster, ctx: Context) -> str:
+    """A member that has a claim, if one does: what is in it stays beside the new data. One whose disk has failed, or is on
+    a node that is gone, is the last choice, and where there is no claim, one whose name is free.
+    """
+    claims = await _labelled(PersistentVolumeClaim, cluster, ctx)
+    failed = {pod.name for pod in await _labelled(Pod, cluster, ctx) if _cannot_start(pod)}
+    usable = [each.name for each in claims if is_of(cluster, each) and _is_usable(each)]
+    free = member_name(cluster, (each.name for each in claims))
+    return min(usable, key=lambda name: (name in failed, ordinal_of(name)), default=free)
+
+
+def _cannot_start(pod: Pod) -> bool:
+    seen = observe_pod(pod)
+    return seen.trouble == "disk" or seen.lost == "stranded"
+
+
+def _is_usable(claim: PersistentVolumeClaim) -> bool:
+    return not claim.metadata.deletion_timestamp and claim.status.phase != "Lost"
+
+
+async def _labelled(kind: type[W], cluster: EtcdCluster, ctx: Context) -> Sequence[W]:
+    """All that has the labels of the cluster, as the server knows it."""
+    return await ctx.client.list(kind, namespace=cluster.namespace, labels=labels_of(cluster))
+
+
+async def left_by_others(cluster: EtcdCluster, ctx: Context) -> list[str]:
+    """Pods and claims that have the labels of the cluster, and are not its own: nobody has asked for their data to go."""
+    found = [*await _labelled(Pod, cluster, ctx), *await _labelled(PersistentVolumeClaim, cluster, ctx)]
+    return sorted({each.name for each in found if not is_of(cluster, each)})
+
+
+async def emptied(cluster: EtcdCluster, ctx: Context) -> bool:
+    """Whether no member runs any more, the operator leaves the cluster alone, and it may begin anew."""
+    if not cluster.spec.paused:
+        await _paused(cluster, ctx, paused=True)
+        return False
+    if not cluster.status.control_paused or cluster.status.observed_generation != cluster.metadata.generation:
+        return False
+    pods = [pod for pod in await _labelled(Pod, cluster, ctx) if is_of(cluster, pod)]
+    for pod in pods:
+        if pod.metadata.deletion_timestamp is None:
+            await ctx.delete(Pod, pod.name, grace_seconds=_GRACE)
+    if not pods and cluster.status.cluster_id:
+        patch = MergePatch(_FORGET)
+        await ctx.client.patch(EtcdCluster, cluster.name, patch, namespace=cluster.namespace, subresource="status")
+    return not pods and not cluster.status.cluster_id
+
+
+async def _paused(cluster: EtcdCluster, ctx: Context, *, paused: bool) -> None:
+    patch = MergePatch({"spec": {"paused": paused}})
+    await ctx.client.patch(EtcdCluster, cluster.name, patch, namespace=cluster.namespace)
+
+
+async def started(cluster: EtcdCluster, restore: EtcdRestore, ctx: Context, image: str) -> Pod | None:
+    """The first member's pod, made if it is not there. None while one goes that cannot start, and is not what is asked for
+    any more.
+    """
+    found, wanted = await ctx.get(Pod, restore.status.seed), seed(cluster, restore, image)
+    if found is None:
+        if keeps_data(cluster):
+            await _owned(member_claim(cluster, restore.status.seed), cluster, ctx)
+        found = await _owned(wanted, cluster, ctx)
+    if found.annotations.get(RESTORE) != restore.metadata.uid:
+        raise BackupError(f"{found.name} is there, and is not of this restore")
+    if not observe_pod(found).running and found.annotations.get(TEMPLATE) != wanted.annotations.get(TEMPLATE):
+        if found.metadata.deletion_timestamp is None:
+            await ctx.delete(Pod, found.name)
+        return None
+    return found
+
+
+async def _owned(new: W, cluster: EtcdCluster, ctx: Context) -> W:
+    new.metadata.namespace = cluster.namespace
+    new.metadata.owner_references = [
+        OwnerReference(
+            api_version=cluster.api_version,
+            kind=cluster.kind,
+            name=cluster.name,
+            uid=cluster.metadata.uid or "",
+            controller=True,
+            block_owner_deletion=True,
+        )
+    ]
+    try:
+        return await ctx.create(new, owned=False)
+    except AlreadyExists:
+        found = await ctx.client.get(type(new), new.name, namespace=cluster.namespace)
+    if not is_of(cluster, found):
+        message = f"{new.kind} {new.name} is there, and not of this cluster: delete it, if it is not needed"
+        raise BackupError(message)
+    return found
+
+
+async def seeded(pod: Pod, first: AbstractAsyncContextManager[ConnectedEtcd], restore: EtcdRestore) -> bool:
+    """Whether the first member's etcd serves what the snapshot had. The address of a pod that does not run may be somebody
+    else's.
+    """
+    if not observe_pod(pod).running:
+        return False
+    try:
+        async with first as reached:
+            status = await reached.etcd.maintenance.status(reached.endpoints[0])
+    except EtcdAccessError:
+        message = (
+            "the users of the snapshot have other passwords: put the one that its root has into the Secret of spec.auth"
+        )
+        raise BackupError(message) from None
+    except (EtcdError, CredentialsError):
+        return False
+    return status.leader != 0 and status.header.revision >= restore.status.etcd_revision
+
+
+async def hand_over(pod: Pod, restore: EtcdRestore, way: PodTls, fetch: Callable[[], Awaitable[Snapshot]]) -> None:
+    """Gives the pod its snapshot, if it waits for it; it takes none but the one that was checked at the beginning."""
+    if not _waits(pod):
+        return
+    snapshot = await fetch()
+    if snapshot.sha256 != restore.status.sha256:
+        raise BackupError("the snapshot in the store is another one than when the restore began")
+    try:
+        await _put(f"{url(way.scheme, pod.status.pod_ip or '', PROGRAM_PORT)}/", snapshot, way)
+    except aiohttp.ClientError as error:
+        full = isinstance(error, aiohttp.ClientResponseError) and error.status == _FULL
+        message = f"the volume of {pod.name} is full" if full else f"{pod.name} did not take the snapshot yet"
+        raise BackupError(message) from None
+
+
+async def _put(url: str, snapshot: Snapshot, way: PodTls) -> None:
+    headers = {"Content-Length": str(snapshot.size)}
+    tls, host = way.tls or True, way.host or None
+    with _opened(snapshot.path) as file:
+        async with aiohttp.ClientSession() as session:
+            await session.put(
+                url,
+                data=file,
+                headers=headers,
+                raise_for_status=True,
+                ssl=tls,
+                server_hostname=host,
+                allow_redirects=False,
+            )
+
+
+def _waits(pod: Pod) -> bool:
+    states = {each.name: each.state for each in pod.status.init_container_statuses or []}
+    state = states.get("receive")
+    return bool(pod.status.pod_ip) and state is not None and state.running is not None
+
+
+def _opened(path: Path) -> BinaryIO:
+    return path.open("rb")
+
+
+async def released(cluster: EtcdCluster, restore: EtcdRestore, ctx: Context) -> None:
+    """What the other members had is given up, now that the first one serves. Where somebody has let the cluster go on
+    already, claims may be those of new members, and what is not needed goes by itself.
+    """
+    if cluster.status.cluster_id:
+        return
+    for old in await _labelled(PersistentVolumeClaim, cluster, ctx):
+        if old.name != restore.status.seed and is_of(cluster, old):
+            await ctx.delete(PersistentVolumeClaim, old.name)
+
+
+async def resume(cluster: EtcdCluster, ctx: Context) -> None:
+    """The operator goes on from the first member: after this, claims may be those of new members."""
+    await _paused(cluster, ctx, paused=False)
+
+
+async def is_gone(cluster: EtcdCluster, restore: EtcdRestore, ctx: Context) -> bool:
+    """Whether nothing is left of the first member, and of no other: no pod, and no claim."""
+    if await ctx.list(Pod, labels=labels_of(cluster)):
+        return False
+    return not await _left(Pod, cluster, restore, ctx) and not await _left(PersistentVolumeClaim, cluster, restore, ctx)
+
+
+async def _left(kind: type[W], cluster: EtcdCluster, restore: EtcdRestore, ctx: Context) -> bool:
+    """Whatever is remembered of it; and whatever became of the labels."""
+    if await _labelled(kind, cluster, ctx):
+        return True
+    try:
+        await ctx.client.get(kind, restore.status.seed, namespace=cluster.namespace)
+    except NotFound:
+        return False
+    return True

@@ -1,0 +1,160 @@
+"""What is wrong with certificates, in words that name the Secret and the key, and never say what is in them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.hazmat.primitives import serialization
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from etcd_operator.manifests import SecretKeys
+
+_LONGEST_CHAIN: Final = 5
+_LEFT: Final = 3
+"""A certificate is renewed when one part of so many of its time is left."""
+
+
+class CredentialsError(Exception):
+    """A Secret that cannot be used; says which, and why."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class TlsSecret:
+    """What a Secret has: a certificate with those between it and its authority, and whom it trusts."""
+
+    secret: str
+    files: SecretKeys
+    chain: Sequence[x509.Certificate]
+    authorities: Sequence[x509.Certificate]
+
+    def must_be_for(self, host: str) -> None:
+        """Raises `CredentialsError` if its certificate does not name that host."""
+        if not any(_covers(name, host) for name in hosts_of(self.chain[0])):
+            raise CredentialsError(f"Secret {self.secret}: {self.files.certificate} does not name {host}")
+
+    def must_prove_a_client(self) -> None:
+        """Raises `CredentialsError` if its certificate is for servers alone: etcd's gateway shows it to its own member."""
+        try:
+            usages = self.chain[0].extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
+        except x509.ExtensionNotFound:
+            return
+        if ExtendedKeyUsageOID.CLIENT_AUTH not in usages:
+            raise CredentialsError(
+                f"Secret {self.secret}: {self.files.certificate} has to be good for client authentication too"
+            )
+
+    def must_not_be_a_user(self) -> None:
+        """Raises `CredentialsError` if its certificate has a common name: etcd's gateway refuses it where there are users."""
+        if self.chain[0].subject.get_attributes_for_oid(NameOID.COMMON_NAME):
+            raise CredentialsError(
+                f"Secret {self.secret}: {self.files.certificate} has a common name, which etcd's gateway refuses in a "
+                "cluster with users; issue it without one"
+            )
+
+    def must_be_trusted_by(self, other: TlsSecret) -> None:
+        """Raises `CredentialsError` if the authorities of the other did not sign its certificate."""
+        if not is_signed_by(self.chain, other.authorities):
+            raise CredentialsError(
+                f"Secret {self.secret}: {self.files.certificate} is not signed by {other.files.authorities} of "
+                f"Secret {other.secret}"
+            )
+
+
+def read(secret: str, files: SecretKeys, data: Mapping[str, bytes] | None, now: datetime) -> TlsSecret:
+    """What is in a Secret, if it can be used now; raises `CredentialsError`."""
+    if data is None:
+        raise CredentialsError(f"there is no Secret {secret}; expected one with {_listed(files)}")
+    for key in (files.authorities, files.certificate, files.key):
+        if not data.get(key):
+            raise CredentialsError(f"Secret {secret} has no {key}; expected {_listed(files)}")
+    authorities = _parsed(secret, files.authorities, data)
+    chain = _parsed(secret, files.certificate, data)
+    _refuse_other_key(secret, files, data, chain[0])
+    _refuse_wrong_time(secret, files, chain[0], now)
+    return TlsSecret(secret, files, chain, authorities)
+
+
+def _listed(files: SecretKeys) -> str:
+    return f"{files.authorities}, {files.certificate} and {files.key}"
+
+
+def _parsed(secret: str, key: str, data: Mapping[str, bytes]) -> Sequence[x509.Certificate]:
+    found = certificates(data[key])
+    if not found:
+        raise CredentialsError(f"Secret {secret}: {key} is no certificate in PEM form")
+    return found
+
+
+def certificates(text: bytes) -> Sequence[x509.Certificate]:
+    """Those in a text in PEM form; none if it is something else."""
+    try:
+        return x509.load_pem_x509_certificates(text)
+    except (ValueError, UnsupportedAlgorithm):
+        return ()
+
+
+def _refuse_other_key(secret: str, files: SecretKeys, data: Mapping[str, bytes], leaf: x509.Certificate) -> None:
+    try:
+        key = serialization.load_pem_private_key(data[files.key], password=None)
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        raise CredentialsError(
+            f"Secret {secret}: {files.key} is no private key in PEM form without a password"
+        ) from None
+    form = (serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
+    if key.public_key().public_bytes(*form) != leaf.public_key().public_bytes(*form):
+        raise CredentialsError(f"Secret {secret}: {files.key} is not the key of {files.certificate}")
+
+
+def _refuse_wrong_time(secret: str, files: SecretKeys, leaf: x509.Certificate, now: datetime) -> None:
+    if now >= leaf.not_valid_after_utc:
+        raise CredentialsError(
+            f"Secret {secret}: {files.certificate} has expired on {leaf.not_valid_after_utc:%Y-%m-%d}"
+        )
+    if now < leaf.not_valid_before_utc:
+        raise CredentialsError(f"Secret {secret}: {files.certificate} is not valid before {leaf.not_valid_before_utc}")
+
+
+def is_due(certificate: x509.Certificate, now: datetime) -> bool:
+    """Whether it is time to renew it."""
+    lifetime = certificate.not_valid_after_utc - certificate.not_valid_before_utc
+    return now >= certificate.not_valid_after_utc - lifetime / _LEFT
+
+
+def hosts_of(certificate: x509.Certificate) -> Sequence[str]:
+    """The names that it is for."""
+    try:
+        names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except x509.ExtensionNotFound:
+        return ()
+    return names.get_values_for_type(x509.DNSName)
+
+
+def _covers(name: str, host: str) -> bool:
+    _, _, rest = host.partition(".")
+    return name in {host, f"*.{rest}"}
+
+
+def is_signed_by(chain: Sequence[x509.Certificate], authorities: Sequence[x509.Certificate]) -> bool:
+    """Whether the first of a chain leads to one of these authorities."""
+    current = chain[0]
+    for _ in range(_LONGEST_CHAIN):
+        if any(_has_signed(authority, current) for authority in authorities):
+            return True
+        above = next((each for each in chain[1:] if each != current and _has_signed(each, current)), None)
+        if above is None:
+            return False
+        current = above
+    return False
+
+
+def _has_signed(authority: x509.Certificate, certificate: x509.Certificate) -> bool:
+    try:
+        certificate.verify_directly_issued_by(authority)
+    except (ValueError, TypeError, InvalidSignature, UnsupportedAlgorithm):
+        return False
+    return True
