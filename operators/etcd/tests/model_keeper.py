@@ -39,7 +39,7 @@ class ModelKeeper:
             newest=self.newest,
             can_save=self.place,
             saved=f"snapshot-{generation}" if saved else "",
-            saving="it is being taken" if generation in self.asked and not saved else "",
+            saving="the snapshot is being taken" if generation in self.asked and not saved else "",
             restoring=f"back: {self.phase}" if self.is_busy else "",
             emptying=self.is_busy and self.phase in {"Emptying", "Seeding"},
             begun_from=self.phase in {"Joining", "Done"},

@@ -103,14 +103,14 @@ async def test_stores_that_misbehave_make_no_backup_and_tell_no_secret(cluster: 
     """Wrong keys, a store that is full, one that keeps half: each is named, nothing counts, and then it works."""
     async with object_store() as store, one_member(cluster):
         await cluster.apply(backup(s3=s3(store)))
-        await refused(cluster, "there is no Secret aws")
+        await refused(cluster, "Secret aws does not exist")
         await cluster.create(secret("AKIDWRONG"))
-        told = [await refused(cluster, "the store refuses")]
+        told = [await refused(cluster, "the store refused")]
         store.refuse = 507
         await cluster.apply(secret(), force=True)
         told.append(await refused(cluster, "is full"))
         store.refuse, store.cut = 0, 1000
-        told.append(await refused(cluster, "the store gave 1000 bytes back"))
+        told.append(await refused(cluster, "the store returned 1000 bytes"))
         assert not any(name.endswith(".manifest.json") for name in store.objects)
         store.cut = 0
         told.append(await made(cluster))
@@ -132,7 +132,9 @@ async def test_a_snapshot_that_was_cut_or_changed_is_noticed(cluster: Cluster, t
 
 
 @pytest.mark.cluster(controllers=False)
-@pytest.mark.parametrize(("path", "words"), [("a/../../b", "stays below"), ("a/b", "there is no EtcdCluster")])
+@pytest.mark.parametrize(
+    ("path", "message"), [("a/../../b", "below the operator's folder"), ("a/b", "EtcdCluster example does not exist")]
+)
 async def test_a_folder_is_not_left_and_a_cluster_has_to_be_there(
     cluster: Cluster, tmp_path: Path, path: str, message: str
 ) -> None:

@@ -131,5 +131,5 @@ async def test_places_and_schedules_that_make_no_sense_are_refused(client: Clien
 async def test_a_restore_cannot_be_changed(client: Client) -> None:
     """It may be under way."""
     await client.create(manifest("EtcdRestore", {"etcdCluster": {"name": "c"}, **S3}))
-    with pytest.raises(Invalid, match="make another one"):
+    with pytest.raises(Invalid, match="create another one"):
         await client.patch(EtcdRestore, "example", MergePatch({"spec": {"withoutSafetyCopy": True}}))

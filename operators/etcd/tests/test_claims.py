@@ -119,7 +119,7 @@ async def test_a_claim_that_is_not_there_is_named_and_one_that_was_tampered_with
         await refused(
             cluster,
             lambda: cluster.get(EtcdBackup, "one"),
-            "there is no PersistentVolumeClaim backups: create it, or give pvc.size",
+            "PersistentVolumeClaim backups does not exist: create it, or set pvc.size",
         )
         await cluster.create(new_claim(CLAIM, Quantity("1Gi")))
         await made(cluster, "one")
@@ -133,9 +133,9 @@ async def test_a_claim_that_is_not_there_is_named_and_one_that_was_tampered_with
         (folder / "one.db").write_bytes((folder / "three.db").read_bytes())
         (folder / "two.db").write_bytes((folder / "two.db").read_bytes()[:-100])
         await cluster.apply(restore("cut", inside("two.db")))
-        await refused(cluster, lambda: cluster.get(EtcdRestore, "cut"), "is cut off or changed")
+        await refused(cluster, lambda: cluster.get(EtcdRestore, "cut"), "is truncated or changed")
         await cluster.apply(restore("other", inside("one.db")))
-        await refused(cluster, lambda: cluster.get(EtcdRestore, "other"), "another one than its manifest says")
+        await refused(cluster, lambda: cluster.get(EtcdRestore, "other"), "does not match its manifest")
         assert (await cluster.get(Pod, f"{NAME}-0")).metadata.uid == pod.metadata.uid
         assert not (await cluster.get(EtcdCluster, NAME)).spec.paused
         assert await get(cluster, NAME, b"/a") == b"second"
@@ -182,10 +182,12 @@ async def test_a_claim_of_a_member_is_refused_and_a_restore_makes_none(cluster: 
         await cluster.create(members)
         await cluster.create(example(1, paused=True))
         await cluster.create(backup())
-        await refused(cluster, lambda: cluster.get(EtcdBackup, "once"), "backups is that of a member")
+        await refused(cluster, lambda: cluster.get(EtcdBackup, "once"), "backups belongs to a member")
         mistyped = PvcSource(claim_name="mistyped", path="etcd.db", size=Quantity("1Gi"))
         await cluster.create(restore(place=mistyped))
-        await refused(cluster, lambda: cluster.get(EtcdRestore, "back"), "there is no PersistentVolumeClaim mistyped")
+        await refused(
+            cluster, lambda: cluster.get(EtcdRestore, "back"), "PersistentVolumeClaim mistyped does not exist"
+        )
         assert [each.name for each in await cluster.list(PersistentVolumeClaim)] == ["backups"]
 
 

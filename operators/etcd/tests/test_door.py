@@ -88,7 +88,7 @@ async def test_every_field_of_coreos_is_kept(client: Client) -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "words"),
+    ("spec", "message"),
     [
         ({"size": -1}, "spec.size"),
         ({"size": 1000}, "spec.size"),
@@ -137,7 +137,7 @@ STATIC = {"static": {"member": {"peerSecret": "p", "serverSecret": "s"}, "operat
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "words"),
+    ("before", "after", "message"),
     [
         ({"TLS": STATIC}, {"TLS": None}, "TLS cannot be turned off"),
         ({"auth": {}}, {"auth": None}, "auth cannot be turned off"),

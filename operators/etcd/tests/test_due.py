@@ -55,7 +55,7 @@ def test_a_clock_that_was_ahead_does_not_put_backups_off(policy: dict[str, Any])
 def test_a_backup_that_failed_is_due_at_once() -> None:
     """Not at the next hour."""
     made = succeeded(backup(schedule="@daily"), NOON)
-    made.status.succeeded, made.status.reason = False, "the store refuses"
+    made.status.succeeded, made.status.reason = False, "the store refused"
     assert due_at(made, NOON + timedelta(minutes=1)) == NOON + timedelta(minutes=1)
 
 
@@ -78,7 +78,7 @@ def test_one_backup_is_made_for_each_spec_and_more_by_interval() -> None:
 )
 def test_a_schedule_that_cannot_be_read_is_said_to(policy: dict[str, str]) -> None:
     """In the words of the field."""
-    with pytest.raises(BackupError, match=r"backupPolicy\.schedule cannot be read"):
+    with pytest.raises(BackupError, match=r"backupPolicy\.schedule is invalid"):
         due_at(backup(**policy), NOON)
 
 

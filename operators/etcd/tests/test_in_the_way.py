@@ -75,7 +75,7 @@ async def test_a_service_of_somebody_else_is_left_alone(cluster: Cluster) -> Non
     async with cluster.run(etcd_operator()):
         await cluster.create(theirs)
         await cluster.apply(example(1))
-        await says(cluster, f"Service {NAME} is there, and not of this cluster")
+        await says(cluster, f"Service {NAME} already exists and does not belong to this cluster")
         found = await cluster.get(Service, NAME)
         assert (found.spec.selector, found.metadata.owner_references) == ({"app": "shop"}, [])
         assert not await cluster.list(Pod)
@@ -90,7 +90,7 @@ async def test_what_kubernetes_refuses_is_said(cluster: Cluster) -> None:
     async with cluster.run(etcd_operator()):
         await cluster.client.replace_status(await cluster.create(quota))
         await cluster.apply(example(1))
-        await says(cluster, "Kubernetes does not let it happen")
+        await says(cluster, "the API server refused")
         await cluster.delete(ResourceQuota, "none")
         await starts(cluster)
 

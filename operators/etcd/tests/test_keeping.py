@@ -64,7 +64,7 @@ async def test_a_lost_quorum_is_left_alone_with_the_command_that_goes_back_to_th
     loses_disks(0, 1, 2)(world)
     await world.live()
     assert world.cluster.status.phase == "Failed"
-    assert "to go back to etcd.db of yesterday: kubectl patch etcd example" in world.cluster.status.reason
+    assert "to restore etcd.db of yesterday: kubectl patch etcd example" in world.cluster.status.reason
     assert "restoreFromBackup" in world.cluster.status.reason
     assert world.keeper.restore_since is None
 

@@ -89,7 +89,9 @@ async def test_a_cluster_waits_for_a_restore_that_is_not_its_own_to_go(cluster: 
         await cluster.client.replace_status(made)
         await cluster.apply(example(1, restore_from=RestoreSource(local=LocalSource(path="some/etcd.db"))))
         await cluster.eventually(
-            lambda: told(cluster), lambda found: "not of this cluster" in found.status.next_step, timeout=SECONDS
+            lambda: told(cluster),
+            lambda found: "does not belong to this cluster" in found.status.next_step,
+            timeout=SECONDS,
         )
         assert not await cluster.list(Pod)
         await cluster.delete(EtcdRestore, f"{NAME}-start")

@@ -121,7 +121,7 @@ def test_the_next_minor_version_waits_until_members_agree_on_the_last() -> None:
 
 
 @pytest.mark.parametrize(
-    ("running", "asked", "words"),
+    ("running", "asked", "message"),
     [
         ("3.5.1", "3.6.8", "3.5.20"),
         ("3.4.30", "3.6.8", "3.5 first"),

@@ -135,7 +135,7 @@ async def test_a_snapshot_is_not_put_into_the_claim_of_somebody_else(owner: str)
     """It came after the restore had begun: its data would be moved aside, and the new data might go with it."""
     server = Server()
     server.put(of(owner, SEED))
-    with pytest.raises(BackupError, match="is there, and not of this cluster"):
+    with pytest.raises(BackupError, match="already exists and does not belong to this cluster"):
         await started(a_cluster(), a_restore(), server.ctx, "python")
     assert not await server.ctx.client.list(Pod)
 
@@ -144,7 +144,7 @@ async def test_a_pod_that_another_one_was_faster_to_make_is_not_taken_for_the_fi
     """It would be said to serve the snapshot, and the others' data be given up."""
     server, cluster = Server(), a_cluster()
     await started(cluster, a_restore("other"), server.ctx, "python")
-    with pytest.raises(BackupError, match="is not of this restore"):
+    with pytest.raises(BackupError, match="does not belong to this restore"):
         await started(cluster, a_restore(), server.ctx, "python")
 
 

@@ -50,13 +50,13 @@ def turned_on(**status: Any) -> EtcdCluster:
 def test_nothing_is_started_while_a_secret_is_wrong() -> None:
     """The words are the fault's own, and the phase is Failed only if there is no cluster yet."""
     cluster = turned_on(cluster_id="")
-    seen = Observation(now=NOW, faults=("there is no Secret p",))
+    seen = Observation(now=NOW, faults=("Secret p does not exist",))
     plan = decide(cluster, seen)
     assert (plan.reason, plan.step, plan.stuck) == ("SecretsWrong", None, True)
     report_status(cluster, seen, plan)
-    assert (cluster.status.phase, cluster.status.reason) == ("Failed", "there is no Secret p")
+    assert (cluster.status.phase, cluster.status.reason) == ("Failed", "Secret p does not exist")
     runs = a_cluster(tls=ISSUED)
-    told = replace(healthy(a_cluster()), faults=("there is no Secret p",))
+    told = replace(healthy(a_cluster()), faults=("Secret p does not exist",))
     report_status(runs, told, decide(runs, told))
     assert (runs.status.phase, runs.status.is_true("Degraded")) == ("Running", True)
     assert runs.status.is_true("Available")
@@ -171,14 +171,14 @@ OTHER = TlsAuthority.make("other", NOW - YEAR, 10 * YEAR)
 
 
 @pytest.mark.parametrize(
-    ("secret", "files", "words"),
+    ("secret", "files", "message"),
     [
-        ("p", None, "there is no Secret p"),
+        ("p", None, "Secret p does not exist"),
         ("p", {"peer__key": b""}, "Secret p has no peer.key"),
         ("o", {"etcd-client-ca__crt": b""}, "Secret o has no etcd-client-ca.crt"),
-        ("s", {"server__crt": b"rubbish"}, "Secret s: server.crt is no certificate"),
-        ("p", {"peer__key": b"rubbish"}, "Secret p: peer.key is no private key"),
-        ("p", {"peer__key": pair_of(OTHER).key}, "Secret p: peer.key is not the key of peer.crt"),
+        ("s", {"server__crt": b"rubbish"}, "Secret s: server.crt is not a certificate"),
+        ("p", {"peer__key": b"rubbish"}, "Secret p: peer.key is not an unencrypted private key"),
+        ("p", {"peer__key": pair_of(OTHER).key}, "Secret p: peer.key does not match peer.crt"),
         ("p", {"peer-ca__crt": OTHER.pair.certificate}, "Secret p: peer.crt is not signed by peer-ca.crt"),
         ("s", {"server-ca__crt": OTHER.pair.certificate}, "Secret s: server.crt is not signed by server-ca.crt"),
         ("o", {"etcd-client-ca__crt": OTHER.pair.certificate}, "server.crt is not signed by etcd-client-ca.crt"),
@@ -198,9 +198,9 @@ def test_a_secret_that_cannot_be_used_is_named_with_its_key(
 
 
 @pytest.mark.parametrize(
-    ("now", "hosts", "words"),
+    ("now", "hosts", "message"),
     [
-        (NOW - 3 * YEAR, ("*.c.default.svc",), "peer.crt has expired on 202"),
+        (NOW - 3 * YEAR, ("*.c.default.svc",), "peer.crt expired on 202"),
         (NOW + YEAR, ("*.c.default.svc",), "peer.crt is not valid before"),
         (NOW, ("elsewhere.example.com",), "peer.crt does not name c-0.c.default.svc"),
     ],
@@ -220,7 +220,7 @@ def test_a_certificate_for_another_time_or_place_is_not_used(
 def test_a_password_that_is_missing_is_named() -> None:
     """By its Secret and its key."""
     cluster = a_cluster(auth=AuthPolicy(root_secret="r"))
-    assert examined(cluster, {"r": None}, NOW).faults[0].startswith("there is no Secret r")
+    assert examined(cluster, {"r": None}, NOW).faults[0].startswith("Secret r does not exist")
     assert examined(cluster, {"r": {"user": b"x"}}, NOW).faults == ("Secret r has no password",)
     assert examined(cluster, {"r": {"password": b"x"}}, NOW).user == "root"
 
@@ -332,7 +332,7 @@ async def test_secrets_are_read_again_after_a_while_and_when_they_are_of_no_use(
     assert shelf.asked == 6
     shelf.elapsed += timedelta(minutes=6)
     del shelf.secrets["p"]
-    assert (await keyring.keys(cluster, on(shelf))).faults[0].startswith("there is no Secret p")
+    assert (await keyring.keys(cluster, on(shelf))).faults[0].startswith("Secret p does not exist")
 
 
 async def test_a_secret_of_somebody_else_is_not_overwritten() -> None:
@@ -340,7 +340,7 @@ async def test_a_secret_of_somebody_else_is_not_overwritten() -> None:
     cluster, shelf = a_cluster(tls=ISSUED), Shelf()
     shelf.secrets["c-peer-tls"] = Secret(name="c-peer-tls", data={"mine": b"1"})
     keys = await CredentialCache().kept_up(cluster, on(shelf), ())
-    assert "c-peer-tls is there, and is not of this cluster" in keys.faults[0]
+    assert "c-peer-tls exists and does not belong to this cluster" in keys.faults[0]
     assert shelf.secrets["c-peer-tls"].data == {"mine": b"1"}
     shelf.forbidden = 'secrets "x" is forbidden: User "system:serviceaccount:ops:etcd" cannot get resource "secrets"'
     told = (await CredentialCache().kept_up(cluster, on(shelf), ())).faults[0]

@@ -84,10 +84,10 @@ async def test_a_snapshot_comes_back_as_it_went_and_old_ones_go(cluster: Cluster
 
 @both
 @pytest.mark.parametrize(
-    ("fault", "words"),
+    ("fault", "message"),
     [
         ({"refuse": 507}, "is full"),
-        ({"cut": 1000}, "the store gave 1000 bytes back"),
+        ({"cut": 1000}, "the store returned 1000 bytes"),
         ({"cut_copies": 1000}, "the store has 1000 bytes under the snapshot's name"),
     ],
 )
@@ -110,9 +110,9 @@ async def test_a_store_that_misbehaves_holds_no_backup_that_counts(
 async def test_a_store_that_refuses_is_said_to(cluster: Cluster, kind: Kind, tmp_path: Path) -> None:
     """Whether it is written or read."""
     async with opened(cluster, kind, kind.wrong) as (_, archive, name):
-        with pytest.raises(BackupError, match="the store refuses"):
+        with pytest.raises(BackupError, match="the store refused"):
             await archive.put(a_snapshot(tmp_path / "snapshot.db"), name, NOW, "structure")
-        with pytest.raises(BackupError, match="the store refuses"):
+        with pytest.raises(BackupError, match="the store refused"):
             await archive.fetch(name, tmp_path / "back.db")
 
 
@@ -129,9 +129,9 @@ ABS = BackupDestination(abs=AbsSource(path="bucket/a", abs_secret="keys"))
 
 
 @pytest.mark.parametrize(
-    ("place", "given", "words"),
+    ("place", "given", "message"),
     [
-        (GCS, None, "there is no Secret keys"),
+        (GCS, None, "Secret keys does not exist"),
         (GCS, secret("keys", other="x"), "neither `access-token` nor"),
         (GCS, Secret(name="keys", data={"credentials.json": b"{"}), "neither `access-token` nor"),
         (
@@ -142,7 +142,7 @@ ABS = BackupDestination(abs=AbsSource(path="bucket/a", abs_secret="keys"))
         (ABS, secret("keys", storage_account=ACCOUNT), "no `storage-key`"),
         (ABS, secret("keys", storage_account=ACCOUNT, storage_key="?"), "cannot be opened"),
         (ABS, secret("keys", storage_account=ACCOUNT, storage_key=KEY, cloud="Moon"), "AzureChinaCloud"),
-        (ABS, Secret(name="keys", data={"storage-account": b"\xff"}), "is no text"),
+        (ABS, Secret(name="keys", data={"storage-account": b"\xff"}), "is not UTF-8 text"),
     ],
 )
 async def test_a_secret_without_keys_is_named(

@@ -106,11 +106,11 @@ async def test_a_cluster_waits_for_its_secrets_and_then_serves_with_tls_alone(cl
     static = TlsPolicy(static=StaticTls(member=MemberTls(peer_secret="p", server_secret="s"), operator_secret="o"))
     async with cluster.run(etcd_operator()):
         await cluster.apply(example(1, tls=static))
-        await refused(cluster, "there is no Secret s")
+        await refused(cluster, "Secret s does not exist")
         peer, server, client = made_by_hand()
         await cluster.create(Secret(name="s", data={**server, "server.key": client["etcd-client.key"]}))
         await cluster.create(Secret(name="o", data=client))
-        await refused(cluster, "Secret s: server.key is not the key of server.crt")
+        await refused(cluster, "Secret s: server.key does not match server.crt")
         assert not await cluster.list(Pod)
         await cluster.create(Secret(name="p", data=peer))
         await cluster.apply(Secret(name="s", data=server), force=True)
@@ -141,7 +141,7 @@ async def test_a_backup_of_endpoints_shows_the_certificate_of_its_secret(cluster
             await cluster.apply(EtcdBackup(name="now", spec=spec))
             await cluster.eventually(
                 lambda: cluster.get(EtcdBackup, "now"),
-                lambda found: "there is no Secret c" in found.status.reason,
+                lambda found: "Secret c does not exist" in found.status.reason,
                 timeout=SECONDS,
                 what="a backup that names the Secret",
             )

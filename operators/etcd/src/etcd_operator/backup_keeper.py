@@ -1,4 +1,4 @@
-"""What is asked of those who keep a cluster's backups. A model of them is another `BackupKeeper`."""
+"""`BackupState`: the observed backups and restores of a cluster. `BackupKeeper`: the interface that manages them."""
 
 from __future__ import annotations
 
@@ -9,50 +9,50 @@ from etcd_operator.kinds import EtcdCluster
 from navarch import Context
 
 SnapshotOrigin = Literal["newest", "given"]
-"""Which snapshot a cluster goes back to: the newest that counts, or the one that its spec says it starts from."""
+"""The snapshot to restore: the newest verified one, or the one of spec.restoreFrom."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackupState:
-    """Backups that were asked for, the snapshot before an upgrade, and a restore that is under way.
+    """Scheduled backups, the snapshot before an upgrade, and a running restore.
 
-    `saved` names the snapshot that counts for the spec as it is now; until there is one, `saving` says why not, and both
-    are empty if none was asked for.
+    `saved` names the snapshot before the upgrade to the current spec; until it exists, `saving` tells its progress. Both
+    are empty if none was requested.
     """
 
     scheduled: tuple[bool, str, str] | None = None
-    """Whether backups that come by schedule are well, the reason and the words; None if there are none."""
+    """Status, reason and message of the scheduled backups; None if there are none."""
     newest: str = ""
-    """The newest snapshot that counts, in words."""
+    """Describes the newest verified snapshot."""
     can_save: bool = False
-    """Whether there is a place for a snapshot before an upgrade."""
+    """True if a destination for the snapshot before an upgrade exists."""
     saving: str = ""
     saved: str = ""
     restoring: str = ""
-    """What the restore says that is under way; empty if there is none."""
+    """The message of the running restore; empty if there is none."""
     emptying: bool = False
-    """Whether a restore has stopped the members, or is about to, and none has the snapshot yet."""
+    """True if a restore stops or has stopped the members, and no member has the snapshot yet."""
     begun_from: bool = False
-    """Whether a member has begun with the snapshot that the spec says the cluster starts from."""
+    """True if a member has started from the snapshot of spec.restoreFrom."""
     was_restored: bool = False
-    """Whether the cluster is marked as given to a restore, which may be gone. A manifest of an earlier one may say so too."""
+    """True if the cluster carries the annotation of a restore; that restore may be deleted."""
 
 
 class BackupKeeper(Protocol):
-    """Backups and restores of clusters. Each write can be made twice."""
+    """Manages the backups and restores of clusters. Every write is idempotent."""
 
     async def seen(self, cluster: EtcdCluster, ctx: Context) -> BackupState:
-        """What there is."""
+        """Returns the observed state."""
         ...
 
     async def keep(self, cluster: EtcdCluster, ctx: Context) -> None:
-        """Brings about the backups that the spec asks for again and again."""
+        """Applies the scheduled EtcdBackup of the spec, or deletes it."""
         ...
 
     async def back_up(self, cluster: EtcdCluster, ctx: Context) -> None:
-        """Asks for the snapshot before an upgrade."""
+        """Requests the snapshot before an upgrade."""
         ...
 
     async def restore(self, cluster: EtcdCluster, ctx: Context, origin: SnapshotOrigin, *, safely: bool) -> None:
-        """Asks for a snapshot to take the place of what the cluster has; `safely` only after a copy was made of that."""
+        """Requests a restore of the cluster; `safely` requires a safety copy of its data first."""
         ...

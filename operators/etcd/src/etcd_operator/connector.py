@@ -1,4 +1,4 @@
-"""Members that snapshots are taken from: where they are, and with what one is let in."""
+"""Connects backups and restores to etcd: to the members of an EtcdCluster, or to endpoints that a backup names."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from navarch.k8s.core.v1 import Pod
 
 _SECONDS: Final = 5.0
 _METADATA: Final = frozenset(map(ipaddress.ip_address, ("168.63.129.16", "100.100.100.200", "fd00:ec2::254")))
-"""Those of clouds that are at no link-local address."""
+"""Metadata servers of clouds that are not link-local."""
 _NAT64: Final = ipaddress.IPv6Network("64:ff9b::/96")
 
 
 async def endpoint_refusal(url: str) -> str:
-    """Why that URL is not taken as an endpoint; empty if it is.
+    """Returns why the operator refuses that endpoint; empty if it accepts it.
 
-    The name is resolved as the system does it, so that a name of such a server, or another form of its address, is known
-    too. A name that leads elsewhere a moment later is not: that takes a NetworkPolicy.
+    It refuses servers that hand out a machine's credentials, such as a cloud's metadata server. The name is resolved by
+    the system, so aliases are refused too. A name that resolves differently later is not: that takes a NetworkPolicy.
     """
     try:
         parts = urlsplit(url)
@@ -41,18 +41,18 @@ async def endpoint_refusal(url: str) -> str:
     if parts.scheme not in {"http", "https"} or not host or parts.username is not None or parts.query or parts.fragment:
         return _unreadable(url)
     if any(_is_of_machine(address) for address in await _addresses(host, port or 443)):
-        return f"{host} is an address of the machine's own, such as a cloud's metadata server: name another endpoint"
+        return f"{host} is an address of the machine itself, such as a cloud's metadata server: name another endpoint"
     return ""
 
 
 def _unreadable(url: str) -> str:
-    """A user, a query and a fragment may hold what is secret, and are not repeated."""
+    """Returns the error; it does not repeat user, query and fragment, which may be secret."""
     shown = url.partition("://")[2].rpartition("@")[2].partition("?")[0].partition("#")[0][:100]
     return f"expected an endpoint such as https://store.example.com, without user, query and fragment, got {shown!r}"
 
 
 async def _addresses(host: str, port: int) -> list[ipaddress.IPv4Address | ipaddress.IPv6Address]:
-    """All of a name; none if it is not known, or not in time: the client says so in its own words."""
+    """Resolves the host; returns nothing if that fails, because the client then reports the failure."""
     try:
         async with asyncio.timeout(_SECONDS):
             found = await asyncio.get_running_loop().getaddrinfo(host, port)
@@ -73,37 +73,35 @@ def _is_of_machine(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bo
 
 @dataclass(frozen=True, slots=True)
 class ConnectedEtcd:
-    """A client of some members, and the endpoint of each."""
+    """An open client, and the endpoints that it uses."""
 
     etcd: EtcdClient
     endpoints: tuple[str, ...]
     identity: str = ""
-    """Of the cluster that they are members of, if that is known. The address of one that is gone may be that of a member of
-    another one by now.
-    """
+    """The expected cluster id, if it is known: the address of a deleted pod may now belong to another cluster's member."""
     ready: frozenset[str] = frozenset()
-    """The endpoints of those that Kubernetes says are ready, which takes a quorum."""
+    """The endpoints of ready pods; readiness implies a quorum."""
     is_own: bool = True
-    """Whether they are pods that the operator made; somebody may have named any other server as an endpoint."""
+    """True if the endpoints are pods of the operator; a backup may name any other server."""
     foreign: frozenset[str] = frozenset()
-    """Identities of clusters that must not answer: those of EtcdClusters of other namespaces."""
+    """Cluster ids that are refused: those of EtcdClusters in other namespaces."""
 
 
 @dataclass(frozen=True, slots=True)
 class PodTls:
-    """How a member's pod is reached before its etcd runs; in plain text without TLS."""
+    """TLS for a member's pod before its etcd runs; None means plain HTTP."""
 
     tls: ssl.SSLContext | None
     host: str
 
     @property
     def scheme(self) -> str:
-        """Of its URL."""
+        """The scheme of its URL."""
         return "https" if self.tls is not None else "http"
 
 
 class EtcdConnector:
-    """Reaches members of clusters, and endpoints of anybody's. All raise `CredentialsError`, in words for a status."""
+    """Opens clients. All methods raise `CredentialsError`, whose message is fit for a status."""
 
     def __init__(self, keyring: CredentialCache, namespaces: tuple[str, ...] = ()) -> None:
         self._keyring = keyring
@@ -111,14 +109,14 @@ class EtcdConnector:
 
     @asynccontextmanager
     async def cluster(self, cluster: EtcdCluster, ctx: Context) -> AsyncIterator[ConnectedEtcd]:
-        """All its members that have an address, as root if it has users. What has its labels alone is no member of it."""
+        """Opens a client of all owned pods that have an address, as root if authentication is enabled."""
         pods = await ctx.client.list(Pod, namespace=cluster.namespace, labels=labels_of(cluster))
         async with self.pods(cluster, [pod for pod in pods if is_of(cluster, pod)], ctx) as reached:
             yield reached
 
     @asynccontextmanager
     async def pods(self, cluster: EtcdCluster, pods: Sequence[Pod], ctx: Context) -> AsyncIterator[ConnectedEtcd]:
-        """Those of its members, in the same way."""
+        """Opens a client of these pods of the cluster."""
         keys = await self._keyring.keys(cluster, ctx)
         urls = reachable(client_urls(pods), keys)
         if client_urls(pods) and not urls:
@@ -128,7 +126,7 @@ class EtcdConnector:
             yield replace(reached, identity=cluster.status.cluster_id, ready=ready)
 
     async def way(self, cluster: EtcdCluster, ctx: Context) -> PodTls:
-        """As members are reached."""
+        """Returns the TLS settings of the members' pods."""
         keys = await self._keyring.keys(cluster, ctx)
         if keys.client is None and secret_names(cluster).server:
             raise CredentialsError("; ".join(keys.faults))
@@ -137,7 +135,7 @@ class EtcdConnector:
 
     @asynccontextmanager
     async def endpoints(self, endpoints: Sequence[str], secret: str, ctx: Context) -> AsyncIterator[ConnectedEtcd]:
-        """With the certificate in a Secret, if one is named. Clusters of other namespaces are not meant."""
+        """Opens a client of these endpoints, with the client certificate of the Secret if one is named."""
         for endpoint in endpoints:
             if message := await endpoint_refusal(endpoint):
                 raise CredentialsError(f"etcdEndpoints: {message}")
@@ -154,7 +152,7 @@ class EtcdConnector:
 @asynccontextmanager
 async def _opened(endpoints: tuple[str, ...], keys: EtcdCredentials) -> AsyncIterator[ConnectedEtcd]:
     if not endpoints:
-        raise CredentialsError("there is no member to be asked")
+        raise CredentialsError("no member has an address")
     with keys.tls() as tls:
         try:
             options = EtcdOptions(

@@ -1,4 +1,4 @@
-"""Where snapshots are, and how often they are taken: clusters, backups and restores say it alike."""
+"""Backup destinations and policies, as EtcdCluster, EtcdBackup and EtcdRestore share them."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from navarch import Meta, Model, Quantity, Rule
 
 _PATH = Meta(min_length=1, max_length=1024)
 BUCKET: Final = "[A-Za-z0-9][A-Za-z0-9._-]*"
-"""The name of a bucket becomes part of the name of a host: with another character, that could be any host."""
+"""The bucket becomes part of a host name; another character could change the host."""
 _LETTER: Final = r"[^/\\\x00-\x1f\x7f]"
 _NOT_DOT: Final = r"[^/.\\\x00-\x1f\x7f]"
 _FOLDER: Final = rf"(?:\.?{_NOT_DOT}{_LETTER}*|\.\.{_LETTER}+)"
-"""Neither empty nor `.` nor `..`, and without a backslash or a control character."""
+"""A path segment: neither empty nor `.` nor `..`, without backslash and control characters."""
 _NAMES: Final = rf"{_FOLDER}(?:/{_FOLDER})*"
 _OBJECT: Final = f"{BUCKET}/{_NAMES}"
 _SERVER: Final = r"https?://[A-Za-z0-9.\[\]:_-]+(?:/[A-Za-z0-9._~/-]*)?"
-"""A host, without a user, a query or a fragment."""
+"""A URL without user, query and fragment."""
 _IN_BUCKET = Meta(pattern="^[^/]+/.*[^/]$")
 _IN_FOLDER = Meta(pattern="^[^/].*[^/]$")
 _ENDPOINT = Meta(max_length=1024)
 _LONGEST: Final = 100 * 365 * 24 * 3600
-"""In seconds. What is asked for beyond it has no end that a clock knows."""
+"""The longest duration in seconds; a longer one would overflow a date."""
 _SCHEDULE: Final = (
     r"^$|^((TZ|CRON_TZ)=\S+ +)?"
     r"(@(yearly|annually|monthly|weekly|daily|midnight|hourly)|@every [0-9a-z.]+|(\S+ +){4}\S+)$"
@@ -37,17 +37,17 @@ ONE_DESTINATION: Final = Rule(
 
 
 def matches_destination(field: str) -> Rule:
-    """CoreOS' field says the place a second time: it may be left out, and must not say another one."""
+    """Returns the rule that CoreOS' redundant field, if set, names the destination that is given."""
     return Rule(
         f"!has(self.{field}) || self.{field} == "
         "(has(self.s3) ? 'S3' : has(self.gcs) ? 'GCS' : has(self.abs) ? 'ABS' : has(self.pvc) ? 'PVC' : 'Local')",
-        message=f"{field} is another one than the place that is given: leave it out, or change one of them",
+        message=f"{field} differs from the destination that is given: omit it, or change one of them",
     )
 
 
 def _bucket_rules(secret: str) -> tuple[Rule, ...]:
-    """What the API server refuses of a place in a bucket. They are rules and no patterns: what was stored before is still
-    read, and the operator says what is wrong with it.
+    """Returns the rules of a destination in a bucket. They are CEL rules, not patterns of the model: an older stored object
+    still decodes, and its status reports the error.
     """
     return (
         Rule(
@@ -66,16 +66,16 @@ def _bucket_rules(secret: str) -> tuple[Rule, ...]:
 
 
 class S3Source(Model, rules=_bucket_rules("awsSecret")):
-    """S3, or what speaks like it."""
+    """S3, or a compatible store."""
 
     path: Annotated[str, _PATH, _IN_BUCKET]
-    """The bucket, a slash, and the name of the object."""
+    """`bucket/object`."""
     aws_secret: str = ""
-    """A Secret with `credentials` and `config`, as the files of AWS' tools. Without it, the operator's own credentials are
-    used, where its administrator has allowed that for this namespace and path.
+    """A Secret with `credentials` and `config`, as the files of AWS' tools. Without it, the operator uses its own
+    credentials, if its administrator has allowed that for this namespace and path.
     """
     endpoint: Annotated[str, _ENDPOINT] = ""
-    """Where the store is, if it is not AWS'. It needs a Secret."""
+    """The URL of a store other than AWS. It needs a Secret."""
     force_path_style: bool = False
 
 
@@ -83,24 +83,24 @@ class GcsSource(Model, rules=_bucket_rules("gcpSecret")):
     """Google Cloud Storage."""
 
     path: Annotated[str, _PATH, _IN_BUCKET]
-    """The bucket, a slash, and the name of the object."""
+    """`bucket/object`."""
     gcp_secret: str = ""
-    """A Secret with `access-token`, or with the key of a service account as `credentials.json`. Without it, the operator's
-    own credentials are used, where its administrator has allowed that for this namespace and path.
+    """A Secret with `access-token`, or with the key of a service account as `credentials.json`. Without it, the operator
+    uses its own credentials, if its administrator has allowed that for this namespace and path.
     """
     endpoint: Annotated[str, _ENDPOINT] = ""
-    """Where the store is, if it is not Google's. It needs a Secret."""
+    """The URL of a store other than Google's. It needs a Secret."""
 
 
 class AbsSource(Model, rules=_bucket_rules("absSecret")):
     """Azure Blob Storage."""
 
     path: Annotated[str, _PATH, _IN_BUCKET]
-    """The container, a slash, and the name of the blob."""
+    """`container/blob`."""
     abs_secret: Annotated[str, Meta(min_length=1)]
     """A Secret with `storage-account` and `storage-key`; and `cloud`, such as `AzureChinaCloud`, if it is not the public one."""
     endpoint: Annotated[str, _ENDPOINT] = ""
-    """Where the store is, if it is none of Azure's."""
+    """The URL of a store other than Azure's."""
 
 
 class PvcSource(
@@ -108,33 +108,33 @@ class PvcSource(
     rules=(
         Rule(
             "has(self.size) || !has(self.className) || self.className == ''",
-            message="className is for a claim that the operator makes: give its size too",
+            message="className is for a claim that the operator creates: set its size too",
         ),
     ),
 ):
-    """A claim of this namespace. A pod that lives no longer than it takes mounts it."""
+    """A PersistentVolumeClaim of this namespace; a short-lived pod mounts it."""
 
     claim_name: Annotated[str, Meta(min_length=1, max_length=253, pattern="^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$")]
     path: Annotated[str, _PATH, _IN_FOLDER]
-    """The file in it."""
+    """The file in the claim."""
     size: Quantity | None = None
-    """A claim that is not there is made with this size, and kept whatever becomes of the backup."""
+    """The operator creates a missing claim with this size, and never deletes it."""
     class_name: str = ""
-    """Of a claim that is made; the default class if there is none."""
+    """The storage class of a created claim; the default class if empty."""
 
 
 class LocalSource(Model):
-    """A folder that the operator has, such as a claim that is mounted into it."""
+    """A folder of the operator, such as a claim that is mounted into its pod."""
 
     path: Annotated[str, _PATH, _IN_FOLDER]
-    """The file, below the folder that the operator was given for backups."""
+    """The file, below the operator's folder for backups."""
 
 
 Source = S3Source | GcsSource | AbsSource | PvcSource | LocalSource
 
 
 class BackupDestination(Model):
-    """Where a snapshot is: exactly one of these."""
+    """The destination of a snapshot: exactly one of these."""
 
     s3: S3Source | None = None
     gcs: GcsSource | None = None
@@ -157,52 +157,52 @@ class BackupPolicy(
         ),
     ),
 ):
-    """How often, and how many are kept."""
+    """The schedule and the retention of backups."""
 
     timeout_in_second: Annotated[int, Meta(ge=0)] = 0
-    """For one backup; 0 are 60 seconds, and 300 on a claim, whose pod may take as long again to start."""
+    """The timeout of one backup; 0 means 60 seconds, or 300 on a claim, whose pod may take as long again to start."""
     backup_interval_in_second: Annotated[int, Meta(ge=0)] = 0
-    """So long after the last one. Without it and without a schedule there is one backup."""
+    """The interval between backups. Without it and without a schedule there is one backup."""
     schedule: Annotated[str, Meta(max_length=128, pattern=_SCHEDULE)] = ""
-    """A line of cron, such as `0 2 * * *`."""
+    """A cron schedule, such as `0 2 * * *`."""
     time_zone: Annotated[str, Meta(max_length=64)] = ""
-    """Of the schedule, such as `Europe/Berlin`; UTC if there is none."""
+    """The time zone of the schedule, such as `Europe/Berlin`; UTC if empty."""
     max_backups: Annotated[int, Meta(ge=0)] = 0
-    """How many stay; 0 keeps all. The newest good one always stays, and so do up to ten of earlier clusters."""
+    """The number of snapshots to keep; 0 keeps all. The newest, and up to ten of earlier clusters, always stay."""
     max_age_in_second: Annotated[int, Meta(ge=0)] = 0
-    """Older ones go; 0 keeps all."""
+    """Older snapshots are deleted; 0 keeps all."""
 
     @property
     def interval(self) -> timedelta:
-        """Between two; 0 if there is none."""
+        """The interval; 0 if there is none."""
         return timedelta(seconds=min(self.backup_interval_in_second, _LONGEST))
 
     @property
     def max_age(self) -> timedelta:
-        """Of those that stay; 0 keeps all."""
+        """The maximal age; 0 keeps all."""
         return timedelta(seconds=min(self.max_age_in_second, _LONGEST))
 
     @property
     def is_repeated(self) -> bool:
-        """Whether there is more than one."""
+        """True if there is a schedule or an interval."""
         return bool(self.schedule or self.backup_interval_in_second)
 
 
 class ClusterBackup(BackupDestination, rules=(ONE_DESTINATION,)):
-    """The backups of a cluster. Without a schedule or an interval, the place is for those before upgrades alone."""
+    """The backups of a cluster. Without a schedule or an interval, only upgrades use the destination."""
 
     policy: BackupPolicy = BackupPolicy()
     before_upgrade: bool = True
-    """No member starts with another version before a snapshot counts that was taken for it."""
+    """An upgrade waits for a successful snapshot."""
 
 
 def source_of(place: BackupDestination) -> Source | None:
-    """The one that is given."""
+    """Returns the source that is set."""
     return place.s3 or place.gcs or place.abs or place.pvc or place.local
 
 
 def path_of(place: BackupDestination) -> str:
-    """Where it is in the words of the spec, which tell where a backup went from where it is to go now."""
+    """Returns the path of the spec, which tells whether a snapshot is at the current destination."""
     source = source_of(place)
     if isinstance(source, PvcSource):
         return f"{source.claim_name}/{source.path}"
@@ -210,12 +210,12 @@ def path_of(place: BackupDestination) -> str:
 
 
 def sources(place: BackupDestination) -> dict[str, Any]:
-    """The fields of the place, for another object that has them."""
+    """Returns the fields of the destination, for another object that has them."""
     return {"s3": place.s3, "gcs": place.gcs, "abs": place.abs, "pvc": place.pvc, "local": place.local}
 
 
 def object_of(place: BackupDestination) -> str:
-    """The name of the object in its store.
+    """Returns the name of the object in its store.
 
     >>> object_of(BackupDestination(s3=S3Source(path="bucket/some/etcd.db")))
     'some/etcd.db'
@@ -225,7 +225,7 @@ def object_of(place: BackupDestination) -> str:
 
 
 def with_object(place: BackupDestination, name: str) -> BackupDestination:
-    """The same store, and the object of that name in it.
+    """Returns the same store with another object name.
 
     >>> at(BackupDestination(s3=S3Source(path="bucket/some/etcd.db")), "other").s3.path
     'bucket/other'
@@ -237,7 +237,7 @@ def with_object(place: BackupDestination, name: str) -> BackupDestination:
 
 
 def is_plain_path(path: str) -> bool:
-    """Whether a path, or what follows the bucket in one, means in every store what it says.
+    """Reports whether every store interprets the path literally.
 
     >>> [names_nothing_else(each) for each in ("some/etcd.db", "a//b", "a/../b", "./a", "a/", "...")]
     [True, False, False, False, False, True]
@@ -246,15 +246,15 @@ def is_plain_path(path: str) -> bool:
 
 
 def is_in_bucket(path: str) -> bool:
-    """Whether it is the name of a bucket, a slash and the name of an object; the API server asks for that too."""
+    """Reports whether the path is `bucket/object`; a CEL rule checks the same."""
     return re.fullmatch(_OBJECT, path) is not None
 
 
 def is_server(endpoint: str) -> bool:
-    """Whether it is the URL of a host and nothing more; the API server asks for that too."""
+    """Reports whether the endpoint is the URL of a host; a CEL rule checks the same."""
     return re.fullmatch(_SERVER, endpoint) is not None
 
 
 def _bucket(source: Source) -> str:
-    """What comes before the name in the path: the bucket or container with its slash; nothing in a claim or folder."""
+    """Returns the bucket or container of the path with its slash; empty for a claim or folder."""
     return "" if isinstance(source, PvcSource | LocalSource) else f"{source.path.partition('/')[0]}/"

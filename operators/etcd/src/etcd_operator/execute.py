@@ -1,4 +1,4 @@
-"""Carries one step out. Each can be carried out twice: what is there already is left, what is gone already is gone."""
+"""Executes one step of a plan. Every step is idempotent: it accepts what already exists and what is already gone."""
 
 from __future__ import annotations
 
@@ -53,9 +53,7 @@ from navarch.k8s.policy.v1 import PodDisruptionBudget
 
 
 async def apply_services(cluster: EtcdCluster, ctx: Context, voters: int) -> list[str]:
-    """Brings them about; and back, where somebody has changed them. What stands in the way of that, in words: members are
-    seen to all the same.
-    """
+    """Applies the Services and the PodDisruptionBudget of the cluster; returns a message for each that cannot be applied."""
     everything: list[Service | PodDisruptionBudget] = [*resources(cluster), budget(cluster, voters)]
     return [message for wanted in everything if (message := await _brought_about(cluster, ctx, wanted))]
 
@@ -64,38 +62,36 @@ async def _brought_about(cluster: EtcdCluster, ctx: Context, wanted: Service | P
     found: Service | PodDisruptionBudget | None = await ctx.get(type(wanted), wanted.name)
     owners = {each.uid for each in found.metadata.owner_references or ()} if found is not None else set()
     if found is not None and cluster.metadata.uid not in owners:
-        return f"{wanted.kind} {wanted.name} is there, and not of this cluster: delete it, if it is not needed"
+        return f"{wanted.kind} {wanted.name} already exists and does not belong to this cluster: delete it if it is not needed"
     try:
         await ctx.apply(wanted)
     except Invalid:
         return await _put_right(ctx, found, wanted)
     except Forbidden as error:
-        return f"Kubernetes does not let it happen: {error}"
+        return f"the API server refused: {error}"
     return ""
 
 
 async def _put_right(
     ctx: Context, found: Service | PodDisruptionBudget | None, wanted: Service | PodDisruptionBudget
 ) -> str:
-    """What somebody has added does not go together with what is wanted, and is not there to stay."""
+    """Overwrites the spec where fields that somebody else added make the apply invalid; returns a message if that fails."""
     if found is None:
-        return f"{wanted.kind} {wanted.name} cannot be made"
+        return f"{wanted.kind} {wanted.name} cannot be created"
     spec: dict[str, Any] = to_builtins(wanted.spec)
     try:
         await ctx.patch(found, {"spec": spec if isinstance(wanted, Service) else {**spec, "maxUnavailable": None}})
     except Invalid:
-        return f"{wanted.kind} {wanted.name} was made anew by somebody, and cannot be put right: delete it"
+        return f"{wanted.kind} {wanted.name} has immutable fields that differ: delete it, and the operator creates it again"
     return ""
 
 
 class NameTakenError(Exception):
-    """Something has the name of what is to be made, and belongs to somebody else."""
+    """An object that the cluster does not own already has the name of one to be created."""
 
 
 async def execute(step: Step, cluster: EtcdCluster, ctx: Context, etcd: Etcd, keeper: BackupKeeper) -> None:
-    """Raises an `EtcdError`, `ApiError` or `NameTakenError` if it cannot be carried out; then the next look says what is
-    there.
-    """
+    """Executes the step. Raises `EtcdError`, `ApiError` or `NameTakenError`; the next observation shows the result."""
     match step:
         case Remember(number, secured):
             cluster.status.cluster_id, cluster.status.secured = f"{number:x}", secured
@@ -118,19 +114,21 @@ async def execute(step: Step, cluster: EtcdCluster, ctx: Context, etcd: Etcd, ke
 
 
 async def _stays(cluster: EtcdCluster, ctx: Context, name: str) -> None:
-    """Raises `Conflict` for a pod that is about to go, whatever the cache says: a voter more would be one to wait for."""
+    """Raises `Conflict` if the API server says that the pod is terminating: its member must not become a voter."""
     pod = await ctx.client.get(Pod, name, namespace=cluster.namespace)
     if pod.metadata.deletion_timestamp is not None:
-        raise Conflict(f"{name} is ending", code=HTTPStatus.CONFLICT)
+        raise Conflict(f"{name} is terminating", code=HTTPStatus.CONFLICT)
 
 
 async def _others_stay(cluster: EtcdCluster, ctx: Context, name: str) -> None:
-    """Raises `Conflict` if another pod is gone, or about to go, that the cache still has: two at once may be one too many."""
-    kept = {"app": labels_of(cluster)["app"]}  # as in the cache: whoever has lost another label is still there
+    """Raises `Conflict` if the API server lost another pod that the cache still has: deleting a second may lose the quorum."""
+    kept = {
+        "app": labels_of(cluster)["app"]
+    }  # the cache's own selector: a pod that lost its other labels is still a member
     there = {pod.metadata.uid for pod in _staying(await ctx.client.list(Pod, namespace=cluster.namespace, labels=kept))}
     unknown = [pod.name for pod in _staying(ctx.owned(Pod)) if pod.metadata.uid not in there and pod.name != name]
     if unknown:
-        raise Conflict(f"{', '.join(sorted(unknown))} went unnoticed", code=HTTPStatus.CONFLICT)
+        raise Conflict(f"{', '.join(sorted(unknown))} ended, and the cache has not noticed", code=HTTPStatus.CONFLICT)
 
 
 def _staying(pods: Iterable[Pod]) -> list[Pod]:
@@ -176,7 +174,7 @@ async def _start(step: StartMember, cluster: EtcdCluster, ctx: Context) -> None:
 
 
 async def _made(cluster: EtcdCluster, ctx: Context, new: Pod | PersistentVolumeClaim) -> None:
-    """What somebody else has left under that name is not taken for one's own: its data would be."""
+    """Creates the object, or repairs its labels; refuses one that the cluster does not own, because of the data in it."""
     found: Pod | PersistentVolumeClaim | None = await ctx.get(type(new), new.name)
     if found is None:
         try:
@@ -184,7 +182,9 @@ async def _made(cluster: EtcdCluster, ctx: Context, new: Pod | PersistentVolumeC
         except AlreadyExists:
             return
     elif cluster.metadata.uid not in {each.uid for each in found.metadata.owner_references or ()}:
-        raise NameTakenError(f"{new.kind} {new.name} is there, and not of this cluster: delete it, if it is not needed")
+        raise NameTakenError(
+            f"{new.kind} {new.name} already exists and does not belong to this cluster: delete it if it is not needed"
+        )
     elif new.labels.items() - found.labels.items():
         await ctx.patch(found, {"metadata": {"labels": new.labels}})
 

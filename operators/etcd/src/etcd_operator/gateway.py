@@ -1,4 +1,4 @@
-"""etcd over the gateways of its members: what they serve to everybody who has a certificate and a password."""
+"""`Etcd` over the JSON gateways of the members."""
 
 from __future__ import annotations
 
@@ -14,23 +14,21 @@ from etcd_operator.observation import Alarm, AuthState, KeyspaceHash, MemberRepo
 from etcd_operator.tls import EtcdCredentials
 from etcd_operator.versions import EtcdVersion
 from navarch.errors import EtcdAccessError, EtcdError, EtcdRefusedError, EtcdUnavailableError
-from navarch.etcd import AlarmMember, EtcdClient, EtcdOptions, EtcdSession, EtcdTls, Member, Status
+from navarch.etcd import AlarmMember, EtcdClient, EtcdOptions, EtcdSession, EtcdTls, Member, MemberStatus
 
 MAX_ANSWER_BYTES: Final = 16 << 20
-"""Members run an image that their owner chose: what they answer must not fill the operator's memory."""
+"""Limits a response: members run an image that their owner chose, and must not fill the operator's memory."""
 
 _TIMEOUT: Final = 2.0
 _HASH_SECONDS: Final = 15.0
-"""A hash of gigabytes takes seconds; what takes longer is not compared."""
+"""Limits a hash request; hashing gigabytes takes seconds."""
 _IS_THERE: Final = "already exists"
 _NO_KEY: Final = b"\0etcd-operator"
-"""Read for the sake of reading."""
+"""A key that nobody writes: reading it makes a member catch up with the quorum."""
 
 
 class GatewayConnector:
-    """Reaches etcd over the gateways of its members. Where it has users, the operator logs in once, until it is forgotten:
-    etcd makes that slow on purpose.
-    """
+    """Connects to etcd over the gateways of its members. It keeps one login per cluster, because etcd makes logins slow."""
 
     def __init__(self) -> None:
         self._sessions: dict[str, tuple[str, EtcdSession]] = {}
@@ -39,7 +37,7 @@ class GatewayConnector:
     async def __call__(
         self, cluster: EtcdCluster, urls: Mapping[str, str], keys: EtcdCredentials
     ) -> AsyncIterator[Etcd]:
-        """OpenClient while the block lasts."""
+        """Opens the etcd of a cluster for the duration of the block."""
         session = self._session(cluster.metadata.uid or "", keys) if urls else EtcdSession()
         async with AsyncExitStack() as stack:
             tls = stack.enter_context(keys.tls())
@@ -51,7 +49,7 @@ class GatewayConnector:
             yield GatewayEtcd(reachable(urls, keys), opened, keys)
 
     def _session(self, cluster: str, keys: EtcdCredentials) -> EtcdSession:
-        """Of this password; another one has to be shown again."""
+        """Returns the cluster's login; a changed password starts a new one."""
         password, session = self._sessions.get(cluster, ("", EtcdSession()))
         if password != keys.password:
             session = EtcdSession()
@@ -60,12 +58,12 @@ class GatewayConnector:
 
 
 def reachable(urls: Mapping[str, str], keys: EtcdCredentials) -> dict[str, str]:
-    """Without a certificate nobody is let in by members that want one."""
+    """Returns the URLs that the credentials can use: https needs a client certificate."""
     return {name: url for name, url in urls.items() if keys.client is not None or url.startswith("http://")}
 
 
 def _options(endpoints: Sequence[str], tls: EtcdTls | None, who: EtcdCredentials) -> EtcdOptions:
-    """Each endpoint is asked once: who does not answer now is asked again at the next look."""
+    """Returns options without retries: the next reconcile asks a silent endpoint again."""
     return EtcdOptions(
         endpoints=tuple(endpoints),
         user=who.user,
@@ -79,13 +77,13 @@ def _options(endpoints: Sequence[str], tls: EtcdTls | None, who: EtcdCredentials
 
 
 class OpenClient(Protocol):
-    """Makes a client of some members, which knows its password or is a stranger to them."""
+    """Opens a client of some members, with or without the password (`known`)."""
 
     async def __call__(self, endpoints: Sequence[str], *, known: bool) -> EtcdClient: ...
 
 
 class GatewayEtcd:
-    """etcd over the gateways of its members, by their URLs."""
+    """The etcd of one cluster, over the client URLs of its members."""
 
     def __init__(self, urls: Mapping[str, str], open_client: OpenClient, keys: EtcdCredentials) -> None:
         self._urls = urls
@@ -96,7 +94,7 @@ class GatewayEtcd:
         self._clients: dict[tuple[tuple[str, ...], bool], EtcdClient] = {}
 
     async def reports(self) -> Mapping[str, MemberReport]:
-        """Asked as a stranger first: who one is can be said only to a quorum, and there may be none."""
+        """Asks without a login first: a login needs a quorum, and there may be none."""
         names = sorted(self._urls)
         said = await asyncio.gather(*(self._voice(name) for name in names))
         self._voices = {name: report for name, report in zip(names, said, strict=True) if report is not None}
@@ -109,11 +107,11 @@ class GatewayEtcd:
         return self._clients[urls, known]
 
     async def _root(self) -> EtcdClient:
-        """For what is asked of one member: a learner cannot say whom it knows, but knows whom the others do."""
+        """Returns a client that logs in at any member: a learner accepts a token but cannot issue one."""
         return await self._at(*sorted(self._urls))
 
     async def _any(self, *, known: bool = True) -> EtcdClient:
-        """Whoever serves: a learner would refuse, and who is silent would keep one waiting."""
+        """Returns a client of the voters that answer: a learner refuses, and a silent member would time out."""
         speak = [name for name, report in self._voices.items() if not report.learner]
         led = [name for name in speak if self._voices[name].leader]
         if not speak:
@@ -140,7 +138,7 @@ class GatewayEtcd:
             in_use=status.db_size_in_use,
         )
 
-    async def _status(self, name: str) -> Status:
+    async def _status(self, name: str) -> MemberStatus:
         try:
             return await (await self._at(name, known=False)).maintenance.status(self._urls[name])
         except EtcdAccessError:
@@ -170,14 +168,14 @@ class GatewayEtcd:
             return None
 
     async def _members_of_old(self) -> tuple[ObservedMember, ...]:
-        """A read of any key makes a member know what the quorum knows; only that very one is asked who the members are."""
+        """Returns the member list of a member right after a linearizable read there, for etcd before 3.5."""
         name = next(name for name, report in self._voices.items() if report.leader and not report.learner)
         client = await self._at(name)
         await client.kv.get(_NO_KEY)
         return _seen(await client.cluster.members(linearizable=False))
 
     def _confirms_members(self) -> bool:
-        """Whether all are new enough to ask a quorum who the members are."""
+        """Reports whether all members support a linearizable member list."""
         return all(
             EtcdVersion.of(report.version).confirms_members for report in self._voices.values() if report.version
         )
@@ -234,7 +232,7 @@ class GatewayEtcd:
         await (await self._any()).maintenance.disarm(AlarmMember(member_id=member, alarm=alarm))
 
     async def ask_who(self) -> None:
-        """Whatever of it was done before is done."""
+        """Is idempotent: it accepts a user and a role that already exist."""
         access = (await self._any(known=False)).access
         user, password = self._keys.user, self._keys.password
         try:

@@ -1,4 +1,4 @@
-"""Looks at everything that the next step is decided by."""
+"""Observes a cluster: reads pods, claims, nodes and etcd into one `Observation`."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ _SILENT: Final = frozenset({"node.kubernetes.io/not-ready", "node.kubernetes.io/
 
 
 class NodeHealth:
-    """Asks the API server of a node, but not more often than every few seconds, for however many members.
+    """Looks up nodes in the API server, at most once every few seconds per node.
 
-    Where that is not allowed, nothing is known of nodes, and members are waited for as long as for any other.
+    Without permission to read nodes it reports no loss: members on lost nodes are then replaced after the usual time.
     """
 
     def __init__(self) -> None:
         self._known: dict[str, tuple[datetime, NodeLoss]] = {}
 
     async def lost(self, ctx: Context, name: str) -> NodeLoss:
-        """Whether the node is gone, or cannot be reached."""
+        """Returns how the node was lost; empty if it is healthy or unknown."""
         now = ctx.now()
         self._known = {each: known for each, known in self._known.items() if now - known[0] < _KNOWN_FOR}
         if name not in self._known:
@@ -56,7 +56,7 @@ _NO_IMAGE: Final = frozenset(
     {"CreateContainerConfigError", "ErrImageNeverPull", "ErrImagePull", "ImagePullBackOff", "InvalidImageName"}
 )
 _FATAL: Final = re.compile(r'"level":"(?:fatal|panic)"|^panic: |permanently removed|^[-0-9]+ [0-9:.]+ C \| ')
-"""In the words of 3.5 and later, and in those of earlier ones."""
+"""Matches fatal log lines of etcd 3.5 and later (JSON), and of earlier versions."""
 _DISK: Final = re.compile(
     r"cannot fetch cluster info from peer urls|permanently removed from the cluster|crc mismatch|unexpected EOF|wal: |walpb: "
     r"|snap: |failed to (?:read|recover|open|find) |invalid database|file does not exist|corrupt|is out of range"
@@ -71,7 +71,7 @@ _RAN_WELL: Final = timedelta(minutes=2)
 
 
 NodeLookup = Callable[[str], Awaitable[NodeLoss]]
-"""What became of a node."""
+"""Returns how the node of that name was lost."""
 
 
 async def observe(
@@ -83,7 +83,7 @@ async def observe(
     node_lost: NodeLookup,
     now: datetime,
 ) -> Observation:
-    """One value of all that is there now; members first hand, as a quorum knows them, where there is one."""
+    """Returns the current state of the cluster; the member list comes from a linearizable read if there is a quorum."""
     reports = await etcd.reports()
     agreed = await etcd.members(agreed=True) if any(report.leader for report in reports.values()) else None
     auth = await etcd.auth()
@@ -108,7 +108,7 @@ def _is_upgraded(cluster: EtcdCluster, reports: Mapping[str, MemberReport]) -> b
 
 
 async def _with_node(pod: Pod, reports: Mapping[str, MemberReport], node_lost: NodeLookup) -> ObservedPod:
-    """Of one that has served before and is silent, it is asked what became of its node."""
+    """Observes the pod; looks up its node if the member has served before and does not answer."""
     seen = observe_pod(pod)
     if seen.first or pod.name in reports or not pod.spec.node_name:
         return seen
@@ -116,9 +116,9 @@ async def _with_node(pod: Pod, reports: Mapping[str, MemberReport], node_lost: N
 
 
 async def _compared(cluster: EtcdCluster, seen: Observation, etcd: Etcd) -> Observation:
-    """With a hash of what each voter has, if it is time for it, and all serve with the same version: others count otherwise.
+    """Adds the key-space hash of each voter if a comparison is due and all voters run the same version.
 
-    Where they differ they are asked again, since the past may be forgotten between two answers.
+    Different versions hash differently. Differing hashes are read twice, because a compaction may run between two reads.
     """
     reports = [seen.reports[member.name] for member in seen.healthy_voters]
     alike = len(reports) == len(seen.voters) > 1 and len({report.version for report in reports}) == 1
@@ -132,7 +132,7 @@ async def _compared(cluster: EtcdCluster, seen: Observation, etcd: Etcd) -> Obse
 
 
 def _is_due(cluster: EtcdCluster, seen: Observation) -> bool:
-    """Now and then; and when etcd itself cannot tell who has other data."""
+    """Reports whether a comparison is due: after the interval, or when etcd's alarm does not identify the corrupt member."""
     every, last = cluster.spec.healing.compare_every_seconds, cluster.status.compared_at
     is_time = every > 0 and (last is None or (seen.now - last).total_seconds() >= every)
     is_doubted = bool(seen.accused) and not seen.is_clear_who_is_corrupt
@@ -140,7 +140,7 @@ def _is_due(cluster: EtcdCluster, seen: Observation) -> bool:
 
 
 def observe_pod(pod: Pod) -> ObservedPod:
-    """What matters of a pod."""
+    """Returns the state of the pod that planning depends on."""
     annotations: Mapping[str, str] = pod.annotations
     container = next((each for each in pod.status.container_statuses or [] if each.name == "etcd"), None)
     ready = _condition(pod, "Ready")
@@ -196,7 +196,7 @@ def _trouble(pod: Pod, container: ContainerStatus | None) -> tuple[PodTrouble, s
 
 
 def _is_stranded(pod: Pod) -> bool:
-    """Whether every node that there is says that the pod's volume is elsewhere."""
+    """Reports whether the scheduler found no node that can mount the pod's volume."""
     scheduled = _condition(pod, "PodScheduled")
     return scheduled is not None and scheduled[0] == "False" and _STRANDED.match(scheduled[2]) is not None
 
@@ -209,11 +209,11 @@ def _last_end(container: ContainerStatus) -> tuple[PodTrouble, str]:
     fatal = [line for line in (end.message or "").splitlines() if _FATAL.search(line)]
     if any(_DISK.search(line) for line in fatal):
         return "disk", _short(_said(fatal[-1]))
-    return "crash", _short(_said(fatal[-1])) if fatal else f"it ended with code {end.exit_code}"
+    return "crash", _short(_said(fatal[-1])) if fatal else f"etcd ended with exit code {end.exit_code}"
 
 
 def _failures(container: ContainerStatus) -> int:
-    """How often it has ended, unless it ran well until then: what ends once in a while can start."""
+    """Returns the restart count; 0 if the container ran for a while before it ended, because then it can start."""
     for state in (container.state, container.last_state):
         end = state.terminated if state is not None else None
         if end is not None and end.started_at is not None and end.finished_at is not None:
@@ -222,7 +222,7 @@ def _failures(container: ContainerStatus) -> int:
 
 
 def _said(line: str) -> str:
-    """The words of a line of etcd's log."""
+    """Returns the message and the error of a line of etcd's log."""
     parts = re.findall(r'"(?:msg|error)":"((?:[^"\\]|\\.)*)"', line)
     return ": ".join(parts) or line
 

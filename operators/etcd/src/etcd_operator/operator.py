@@ -1,4 +1,4 @@
-"""The operator, put together."""
+"""`etcd_operator` assembles the operator: controllers, background tasks and the permissions that they need."""
 
 from __future__ import annotations
 
@@ -37,7 +37,9 @@ _APPLIED: Final = (*_FOLLOWED, "create", "patch")
 RIGHTS: Final = (
     Uses(EtcdCluster, (*_FOLLOWED, "patch")),
     Uses(EtcdCluster, ("patch", "update"), "status"),
-    Uses(EtcdCluster, ("update",), "finalizers"),  # some clusters ask for it where children hold up their owner
+    Uses(
+        EtcdCluster, ("update",), "finalizers"
+    ),  # OwnerReferencesPermissionEnforcement requires it for blockOwnerDeletion
     Uses(EtcdBackup, (*_FOLLOWED, "create", "delete", "patch")),
     Uses(EtcdBackup, ("update",), "status"),
     Uses(EtcdRestore, (*_FOLLOWED, "create")),
@@ -46,16 +48,19 @@ RIGHTS: Final = (
     Uses(PersistentVolumeClaim, (*_FOLLOWED, "create", "delete", "patch")),
     Uses(Service, _APPLIED),
     Uses(PodDisruptionBudget, _APPLIED),
-    Uses(Node, ("get",)),  # those of silent members
+    Uses(Node, ("get",)),  # the nodes of silent members
     Uses(Event, ("create", "patch")),
 )
-"""In the whole cluster, or in each namespace that it is for."""
+"""The permissions of the operator, in the whole cluster or in each watched namespace; its Lease and CRDs come on top.
+
+`python -m etcd_roles` writes operators/etcd/deploy/rbac.yaml from them.
+"""
 SECRET_RIGHTS: Final = Uses(Secret, ("create", "get", "patch"))
-"""In each namespace for itself, by a RoleBinding: without it, the operator works there as far as it goes without Secrets."""
+"""Granted per namespace by a RoleBinding; without it the operator manages only clusters that need no Secrets."""
 
 
 _BACKUP_SECONDS = 4 * 3600.0
-"""No backup takes longer, whatever its own limit."""
+"""The upper bound of one backup, whatever its own timeout is."""
 
 
 def etcd_operator(
@@ -70,14 +75,12 @@ def etcd_operator(
     python_image: str = PYTHON_IMAGE,
     etcdutl: Path | None = None,
 ) -> Operator:
-    """An operator of clusters in these namespaces, or in all; `connect` says how their etcd is reached, if otherwise
-    than over its gateways.
+    """Returns an operator for the EtcdClusters of these namespaces, or of all.
 
-    Backups that are asked for in a folder go below `backups`; without it they are refused. `ambient` is the file that says
-    which namespaces may use the operator's own cloud credentials, for which prefixes; without it none may. Raises
-    `ConfigError` if it cannot be read.
-    `python_image` runs before the first member of a cluster that is restored, and where a claim is mounted. Snapshots are tried with `etcdutl`, or
-    with the one that this machine has, if it has one.
+    `connect` replaces the connection over etcd's gateways, for tests. `local` backups are stored below `backups`; without
+    it the operator refuses them. `ambient` is the file of rules that allow namespaces to use the operator's own cloud
+    credentials; without it no namespace may. `python_image` runs in pods that receive a snapshot or mount a claim.
+    `etcdutl` verifies snapshots; the default is the one on the PATH. Raises `ConfigError` if `ambient` cannot be read.
     """
     operator = Operator("etcd-operator", namespaces=namespaces, crds=crds, endpoints=endpoints, uses=RIGHTS)
     ours = "app=etcd"
@@ -112,5 +115,5 @@ def etcd_operator(
 
 
 def _nobody(pod: Pod, lookup: object) -> tuple[Key, ...]:  # noqa: ARG001 - the form of a mapping
-    """Backups and restores make pods and wait for them: what becomes of these does not begin them anew."""
+    """Triggers no reconcile: backups and restores wait for the pods that they create."""
     return ()

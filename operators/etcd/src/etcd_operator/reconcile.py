@@ -1,4 +1,4 @@
-"""One round: look, decide, take one step, say what was seen."""
+"""One reconcile of an EtcdCluster: observe, plan, execute one step, report."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from navarch.errors import Conflict, EtcdError, Forbidden, Invalid, NotFound
 from navarch.k8s.core.v1 import PersistentVolumeClaim, Pod, Service
 
 _AGAIN: Final = 0.05
-"""What a step has changed is looked at so soon."""
+"""The delay of the next observation after a step."""
 _AFTER_REFUSAL: Final = 0.5
 _AFTER_DENIAL: Final = 5.0
 _FRESH: Final = 10.0
-"""What was seen longer ago is not acted upon: the process may have been stopped, and another one gone on without it."""
+"""An older observation is discarded: the process may have been suspended while another replica took over."""
 _LONGEST_NOTE: Final = 1024
 _TIDY_SECONDS: Final = 60.0
 _SILENT: Final = frozenset({"Remember", "Settle"})
 
 
 class Reconciler:
-    """Brings clusters of etcd to what is asked for, one step at a time."""
+    """Reconciles EtcdClusters, one step at a time."""
 
     def __init__(self, connect: Connect, keyring: CredentialCache, keeper: BackupKeeper) -> None:
         self._connect = connect
@@ -44,7 +44,7 @@ class Reconciler:
         self._counts = MemberCounts()
 
     async def reconcile(self, cluster: EtcdCluster, ctx: Context) -> Result | None:
-        """One step, or none; comes again until nothing is left to do."""
+        """Executes at most one step; requeues until the cluster matches its spec."""
         pods, claims = ctx.owned(Pod), ctx.owned(PersistentVolumeClaim)
         keys = await self._keyring.kept_up(cluster, ctx, {pod.annotations.get(AUTHORITIES, "") for pod in pods})
         cluster.status.authorities = keys.authorities or cluster.status.authorities
@@ -75,42 +75,42 @@ class Reconciler:
             )
 
     async def _kept(self, cluster: EtcdCluster, ctx: Context) -> list[str]:
-        """What the API server has against the backups that are asked for: members are seen to all the same."""
+        """Applies the scheduled backups; returns the API server's refusal, which does not stop the members' reconcile."""
         try:
             await self._keeper.keep(cluster, ctx)
         except (Invalid, Forbidden) as error:
-            return [f"spec.backup cannot be brought about: {error}"]
+            return [f"the API server refused spec.backup: {error}"]
         return []
 
     async def _stepped(self, plan: ClusterPlan, cluster: EtcdCluster, ctx: Context, etcd: Etcd) -> float:
-        """How long until the next look."""
+        """Executes the plan's step; returns the delay until the next reconcile."""
         if plan.step is None:
             return plan.after
         try:
             await execute(plan.step, cluster, ctx, etcd, self._keeper)
         except EtcdError as error:
-            cluster.status.next_step = f"{plan.message}; etcd does not let it happen yet: {error}"
+            cluster.status.next_step = f"{plan.message}; etcd refused for now: {error}"
             return _AFTER_REFUSAL
         except Conflict:
             return _AGAIN
         except NotFound:
             return _AFTER_REFUSAL
         except (Invalid, Forbidden) as error:
-            return _refused(plan, cluster, ctx, f"Kubernetes does not let it happen: {error}")
+            return _refused(plan, cluster, ctx, f"the API server refused: {error}")
         except NameTakenError as error:
             return _refused(plan, cluster, ctx, str(error))
         _tell_of(plan, ctx)
         return plan.after or _AGAIN
 
     async def forget_gone(self, client: Client) -> None:
-        """Keeps numbers of clusters only while they are there; until it is cancelled."""
+        """Removes the metrics of deleted clusters, until it is cancelled."""
         while True:
             await client.clock.sleep(_TIDY_SECONDS)
             self._counts.forget_gone(client.clock.now())
 
 
 async def _family(cluster: EtcdCluster, ctx: Context, pods: list[Pod]) -> IpFamily:
-    """Once the cluster has formed it stays: all members would be restarted for it."""
+    """Returns the IP family; it is fixed once the cluster has formed, because a change restarts all members."""
     if cluster.status.cluster_id:
         return cluster.status.ip_family
     service = await ctx.get(Service, f"{cluster.name}-client")
@@ -119,7 +119,7 @@ async def _family(cluster: EtcdCluster, ctx: Context, pods: list[Pod]) -> IpFami
 
 
 async def _of_others(cluster: EtcdCluster, ctx: Context) -> frozenset[str]:
-    """What has this cluster's labels, but another owner or none: an earlier cluster of its name may have left it."""
+    """Returns pods and claims with this cluster's labels that it does not own: an earlier cluster of its name may have left them."""
     own = {each.metadata.uid for kind in (Pod, PersistentVolumeClaim) for each in ctx.owned(kind)}
     labels = labels_of(cluster)
     pods, claims = await ctx.list(Pod, labels=labels), await ctx.list(PersistentVolumeClaim, labels=labels)
@@ -127,7 +127,7 @@ async def _of_others(cluster: EtcdCluster, ctx: Context) -> frozenset[str]:
 
 
 def _refused(plan: ClusterPlan, cluster: EtcdCluster, ctx: Context, why: str) -> float:
-    """Said once, and tried again in a while: whoever has to do something about it will not do it at once."""
+    """Reports the refusal once, as an event and in the status; returns the delay until the next attempt."""
     message = f"{plan.message}; {why}"
     if cluster.status.next_step != message:
         ctx.event("StepRefused", message[:_LONGEST_NOTE], type="Warning")
@@ -141,7 +141,7 @@ def _counted(cluster: EtcdCluster, seen: Observation) -> dict[str, int]:
 
 
 def _announce(ctx: Context, plan: ClusterPlan, before: EtcdClusterStatus, now: EtcdClusterStatus) -> None:
-    """What somebody has to do something about, once; and how long it took until nothing was wrong."""
+    """Records a warning event once per plan that needs a person, and the duration of a degradation that is over."""
     if plan.stuck and before.next_step != plan.message:
         ctx.event(plan.reason, plan.message[:_LONGEST_NOTE], type="Warning")
     was = before.condition("Degraded")
@@ -150,7 +150,7 @@ def _announce(ctx: Context, plan: ClusterPlan, before: EtcdClusterStatus, now: E
 
 
 def _tell_of(plan: ClusterPlan, ctx: Context) -> None:
-    """A step that was taken is counted, and those that somebody may care about are an event."""
+    """Counts an executed step, and records an event and a log line for it."""
     STEPS.labels(type(plan.step).__name__).inc()
     if type(plan.step).__name__ not in _SILENT:
         ctx.event(

@@ -1,4 +1,4 @@
-"""What is said of a cluster: always from what was seen, never from what was meant."""
+"""Reports a cluster: its status and its metrics, always from the observation, never from intent."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ _SILENCE: Final = timedelta(minutes=5)
 
 
 class MemberCounts:
-    """How many members clusters have in each state, for as long as they are looked at: every cluster is, twice a minute."""
+    """Exports the number of members per state and cluster; drops clusters that are no longer reconciled."""
 
     def __init__(self) -> None:
         self._looked: dict[tuple[str, str], tuple[datetime, frozenset[str]]] = {}
 
     def report_status(self, namespace: str, cluster: str, counts: Mapping[str, int], now: datetime) -> None:
-        """What was seen of a cluster."""
+        """Sets the counts of a cluster."""
         self._looked[namespace, cluster] = now, frozenset(counts)
         for state, count in counts.items():
             _MEMBERS.labels(namespace, cluster, state).set(count)
 
     def forget_gone(self, now: datetime) -> None:
-        """Clusters that have not been looked at for a while are gone, and so is what was counted of them."""
+        """Removes the series of clusters that have not been reconciled for five minutes: they are deleted."""
         gone = {each: states for each, (looked, states) in self._looked.items() if now - looked > _SILENCE}
         for (namespace, cluster), states in gone.items():
             del self._looked[namespace, cluster]
@@ -83,7 +83,7 @@ _UNDER_WAY: Final = frozenset(
 
 
 def report_status(cluster: EtcdCluster, seen: Observation, plan: ClusterPlan) -> None:
-    """Brings the status to what was seen, and to what is done about it."""
+    """Sets the status from the observation and the plan."""
     status = cluster.status
     names = seen.names or {*status.members.ready, *status.members.unready}
     ready = _ready(seen, plan, names)
@@ -106,7 +106,7 @@ def report_status(cluster: EtcdCluster, seen: Observation, plan: ClusterPlan) ->
 
 
 def _ready(seen: Observation, plan: ClusterPlan, names: Iterable[str]) -> list[str]:
-    """Those that serve; as Kubernetes says, where they do not answer the operator."""
+    """Returns the members that serve; pod readiness decides where the operator cannot reach them."""
     if plan.reason == "Unreachable":
         return sorted(name for name in names if name in seen.pods and seen.pods[name].ready)
     return sorted(member.name for member in seen.voters if _serves(seen, member.name))
@@ -137,7 +137,7 @@ def _versions(cluster: EtcdCluster, seen: Observation) -> None:
 
 
 def _tagged(seen: Observation, running: Sequence[tuple[EtcdVersion, str]]) -> Iterator[tuple[EtcdVersion, str]]:
-    """With the text that the image is asked for by: etcd itself does not know what comes behind its version there."""
+    """Adds the image tag of the pod to each version: etcd itself does not report a suffix of the tag."""
     for version, name in running:
         asked = seen.pods[name].version if name in seen.pods else ""
         yield version, asked if asked and EtcdVersion.of(asked) == version else str(version)
@@ -146,7 +146,7 @@ def _tagged(seen: Observation, running: Sequence[tuple[EtcdVersion, str]]) -> It
 def _saved(cluster: EtcdCluster, seen: Observation) -> None:
     kept, status = seen.kept, cluster.status
     if status.target_version and status.cluster_id:
-        none = "none was taken: neither spec.backup nor the operator has a place for it, or beforeUpgrade is false"
+        none = "none was taken: spec.backup and the operator name no destination, or beforeUpgrade is false"
         status.snapshot_before_upgrade = kept.saved or kept.saving or ("" if kept.can_save else none)
 
 
@@ -175,20 +175,24 @@ def _degraded(cluster: EtcdCluster, seen: Observation, plan: ClusterPlan) -> tup
     if plan.stuck or plan.reason in _TROUBLED:
         return True, plan.reason, plan.message
     if plan.reason == "Paused" and cluster.status.cluster_id and cluster.spec.size and not seen.agreed:
-        return True, "NoQuorum", f"there is no quorum, and {plan.message}"
+        return True, "NoQuorum", f"the cluster has no quorum; {plan.message}"
     if sick and plan.reason != "Asleep":
-        return True, "MembersDown", f"{', '.join(sorted(sick))} cannot be counted on"
+        return True, "MembersDown", f"{', '.join(sorted(sick))} do not serve"
     if cluster.status.failed_version:
-        return True, "RolloutFailed", f"{cluster.status.failed_version} did not work; {_current(cluster)} runs on"
+        return (
+            True,
+            "RolloutFailed",
+            f"{cluster.status.failed_version} failed to start; {_current(cluster)} keeps running",
+        )
     if cluster.status.current_version and EtcdVersion.of(cluster.status.current_version).may_diverge:
         return (
             False,
             "VersionMayDiverge",
-            f"after a crash, {_current(cluster)} can hold other data than the rest: upgrade",
+            f"members of {_current(cluster)} can diverge after a crash: upgrade",
         )
     if cluster.spec.size % 2 == 0 and cluster.spec.size:
-        return False, "EvenSize", f"{cluster.spec.size} members survive no more losses than {cluster.spec.size - 1}"
-    return False, "AsExpected", "nothing is wrong"
+        return False, "EvenSize", f"{cluster.spec.size} members tolerate no more failures than {cluster.spec.size - 1}"
+    return False, "AsExpected", "all members are healthy"
 
 
 def _current(cluster: EtcdCluster) -> str:
@@ -196,7 +200,7 @@ def _current(cluster: EtcdCluster) -> str:
 
 
 def _set(cluster: EtcdCluster, seen: Observation, kind: str, said: tuple[bool | None, str, str]) -> None:
-    """Whether it holds, if that is known, the reason and the words."""
+    """Sets a condition from its status (None: Unknown), reason and message."""
     holds, reason, message = said
     cluster.status.set_condition(
         Condition(

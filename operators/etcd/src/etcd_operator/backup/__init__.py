@@ -1,4 +1,4 @@
-"""Backups: a snapshot is taken, tried, put away, read back and checked again. Only then it counts."""
+"""Backups: the operator takes a snapshot, verifies it, stores it, and reads it back. Only then it counts."""
 
 from etcd_operator.backup.archive import Archive, Manifest
 from etcd_operator.backup.kinds import EtcdBackup, EtcdBackupSpec

@@ -1,4 +1,4 @@
-"""The files of a claim, as a store: over the connection to the pod that has it mounted."""
+"""`ClaimFiles`: a `SnapshotStore` on a claim, over a connection to the pod that mounts it."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ _ERROR_NAME: Final = re.compile(rb"E[A-Z0-9]{1,20}")
 _TIMEOUT: Final = aiohttp.ClientTimeout(total=None, sock_connect=5, sock_read=300)
 _FULL: Final = 507
 _MEANING: Final = {
-    404: "there is no such file on the claim {}",
+    404: "the file does not exist on the claim {}",
     _FULL: "the claim {} is full",
 }
-_NOT_ALLOWED: Final = "the pod's user may not do that there: set pod.securityContext of the cluster to one who may"
+_NOT_ALLOWED: Final = "the pod's user lacks permission: set pod.securityContext of the cluster to a user that has it"
 _WORDS: Final = {
     "EACCES": _NOT_ALLOWED,
     "EPERM": _NOT_ALLOWED,
-    "EROFS": "it is read-only",
+    "EROFS": "its file system is read-only",
     "ENAMETOOLONG": "the name is too long",
 }
 
 
 class ClaimConnection:
-    """To one pod, at its address; whoever does not prove that he is that pod is told nothing."""
+    """A connection to one pod, which must prove its identity with its certificate."""
 
     def __init__(self, session: aiohttp.ClientSession, url: str, host: str) -> None:
         self._session = session
@@ -46,14 +46,14 @@ class ClaimConnection:
     @classmethod
     @asynccontextmanager
     async def to(cls, address: str, port: int, tls: ssl.SSLContext, host: str) -> AsyncIterator[ClaimConnection]:
-        """While the block lasts."""
+        """Connects for the duration of the block."""
         connector = aiohttp.TCPConnector(ssl=tls, force_close=True)
         async with aiohttp.ClientSession(connector=connector, timeout=_TIMEOUT, auto_decompress=False) as session:
             yield cls(session, f"{url('https', address, port)}/", host)
 
     @asynccontextmanager
     async def ask(self, method: str, name: str = "", **fields: Any) -> AsyncIterator[aiohttp.ClientResponse]:
-        """Raises what aiohttp raises."""
+        """Sends a request; raises aiohttp's exceptions."""
         url = self._url + quote(name)
         async with self._session.request(
             method, url, server_hostname=self._host, allow_redirects=False, **fields
@@ -61,7 +61,7 @@ class ClaimConnection:
             yield answer
 
     async def answers(self) -> bool:
-        """Whether it is there."""
+        """Reports whether the pod answers."""
         try:
             async with self.ask("GET"):
                 return True
@@ -70,7 +70,7 @@ class ClaimConnection:
 
 
 class ClaimFiles:
-    """A `Store`. Half a file is never found under its name; the words of the file system go into ours."""
+    """A `SnapshotStore`: the files of a claim. Error messages name the claim and the file system's error."""
 
     def __init__(self, claim: str, connection: ClaimConnection) -> None:
         self._claim = claim
@@ -117,26 +117,26 @@ class ClaimFiles:
                 yield answer
         except (aiohttp.ClientError, TimeoutError):
             raise StoreError(
-                f"the pod that has the claim {self._claim} mounted broke off, or does not answer"
+                f"the pod that mounts the claim {self._claim} closed the connection or does not answer"
             ) from None
 
     def _refusal(self, code: int, said: bytes) -> str:
         if code in _MEANING:
             return _MEANING[code].format(self._claim)
         word = said.decode("ascii", "replace") if _ERROR_NAME.fullmatch(said) else ""
-        return f"the claim {self._claim} cannot be used: {_WORDS.get(word, f'its file system says {word or code}')}"
+        return f"the claim {self._claim} cannot be used: {_WORDS.get(word, f'its file system reports {word or code}')}"
 
     def _unknown(self) -> str:
-        return f"the pod that has the claim {self._claim} mounted answers what it should not"
+        return f"the pod that mounts the claim {self._claim} sent an invalid response"
 
 
 async def _short(answer: aiohttp.ClientResponse, most: int) -> bytes:
-    """The body, as far as it is short: whoever may enter pods of the namespace can answer in the place of this one."""
+    """Reads a short body; raises `StoreError` for a longer one, because users of the namespace can replace the program."""
     body = bytearray()
     async for piece in answer.content.iter_any():
         body += piece
         if len(body) > most:
-            raise StoreError("the pod that has the claim mounted answers more than it should")
+            raise StoreError("the pod that mounts the claim sent a response that is too long")
     return bytes(body)
 
 

@@ -1,4 +1,8 @@
-"""Opens claims: a pod is made, reached, and deleted again whatever happens."""
+"""Opens claims for backups: the operator creates a pod that mounts the claim, connects to it, and deletes it.
+
+Both sides authenticate with certificates of an authority that is created for this one pod. The operator's key never leaves
+its process, so a pod of an earlier process is useless, and is deleted.
+"""
 
 from __future__ import annotations
 
@@ -28,10 +32,10 @@ _LONGEST_WORDS: Final = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreRequest:
-    """Who opens a store: `owner`, a backup or a restore, and how the pods of its cluster look.
+    """A request to open a store for `owner`, an EtcdBackup or EtcdRestore, with the pod policy of its cluster.
 
-    A claim has to be open within `seconds`, and its pod ends by itself after `longest`. Where nothing is to be found, a
-    claim that is not there is not made either, whatever its size: a name that was mistyped would go unnoticed.
+    A claim must be open within `seconds`, and its pod ends after `longest`. A restore does not create a missing claim
+    (`makes_claims`), so that a mistyped name is noticed.
     """
 
     ctx: Context
@@ -43,7 +47,7 @@ class StoreRequest:
 
 
 async def orphaned_pods(owner: Object, ctx: Context) -> list[Pod]:
-    """Pods of this backup or restore from before the operator ended, or whose deletion failed; none is of use any more."""
+    """Returns the pods that an earlier attempt of this backup or restore left."""
     found = await ctx.list(Pod, labels=LABELS)
     return [pod for pod in found if pod.metadata.deletion_timestamp is None and _is_of(pod, owner)]
 
@@ -53,7 +57,7 @@ def _is_of(pod: Pod, owner: Object) -> bool:
 
 
 class ClaimMounter:
-    """Opens one claim for one visitor at a time: a volume need not be mountable on two nodes."""
+    """Opens a claim for one request at a time: its volume may not be mountable on two nodes."""
 
     def __init__(self, image: str) -> None:
         self._image = image
@@ -61,9 +65,9 @@ class ClaimMounter:
 
     @asynccontextmanager
     async def opened(self, source: PvcSource, visit: StoreRequest) -> AsyncIterator[ClaimFiles]:
-        """While the block lasts; raises a `BackupError` that names the claim."""
+        """Opens the claim for the block; raises a `BackupError` that names it."""
         if ".." in PurePosixPath(source.path).parts:
-            raise DestinationError("pvc.path stays within the claim")
+            raise DestinationError("expected a pvc.path within the claim")
         async with self._alone(source.claim_name, visit):
             await _claimed(source, visit)
             files, keys = keys_for(visit.ctx.now(), visit.longest)
@@ -84,7 +88,7 @@ class ClaimMounter:
             async with asyncio.timeout(visit.seconds):
                 await lock.acquire()
         except TimeoutError:
-            raise StoreError(f"another backup or restore has the claim {claim}, for {visit.seconds:g} s now") from None
+            raise StoreError(f"another backup or restore has used the claim {claim} for {visit.seconds:g} s") from None
         try:
             yield
         finally:
@@ -92,14 +96,14 @@ class ClaimMounter:
 
 
 async def _claimed(source: PvcSource, visit: StoreRequest) -> None:
-    """Makes the claim if it is not there, its size is given, and it is to be written to."""
+    """Creates a missing claim if its size is given and the request allows it."""
     found = await visit.ctx.get(PersistentVolumeClaim, source.claim_name)
     if found is not None:
         _refuse_unfit(found)
     elif not visit.makes_claims:
-        raise DestinationError(f"there is no PersistentVolumeClaim {source.claim_name}")
+        raise DestinationError(f"PersistentVolumeClaim {source.claim_name} does not exist")
     elif source.size is None:
-        raise DestinationError(f"there is no PersistentVolumeClaim {source.claim_name}: create it, or give pvc.size")
+        raise DestinationError(f"PersistentVolumeClaim {source.claim_name} does not exist: create it, or set pvc.size")
     else:
         await _create_claim(new_claim(source, source.size), visit)
 
@@ -108,8 +112,8 @@ def _refuse_unfit(claim: PersistentVolumeClaim) -> None:
     faults = {
         "is being deleted": claim.metadata.deletion_timestamp is not None,
         "has lost its volume": claim.status.phase == "Lost",
-        "is a block device: expected one with a file system": claim.spec.volume_mode == "Block",
-        "is that of a member, and goes with it: take one of its own": "etcd_cluster" in claim.labels,
+        "has volumeMode Block: expected Filesystem": claim.spec.volume_mode == "Block",
+        "belongs to a member and is deleted with it: use a separate claim": "etcd_cluster" in claim.labels,
     }
     for message, is_so in faults.items():
         if is_so:
@@ -123,13 +127,15 @@ async def _create_claim(claim: PersistentVolumeClaim, visit: StoreRequest) -> No
         return
     except (Forbidden, Invalid) as error:
         raise DestinationError(
-            f"the PersistentVolumeClaim {claim.name} cannot be made: {_short(error.message)}"
+            f"the API server refused the PersistentVolumeClaim {claim.name}: {_short(error.message)}"
         ) from None
-    visit.ctx.event("ClaimMade", f"the PersistentVolumeClaim {claim.name} was not there, and was made; it is kept")
+    visit.ctx.event(
+        "ClaimMade", f"created the missing PersistentVolumeClaim {claim.name}; it stays when the backup is deleted"
+    )
 
 
 async def _made(wanted: Pod, visit: StoreRequest) -> Pod:
-    """Where one of an earlier try is on its way out, it is waited for."""
+    """Creates the pod; waits while one of an earlier attempt terminates."""
     clock = visit.ctx.client.clock
     end = clock.monotonic() + visit.seconds
     found: Pod | None = None
@@ -140,13 +146,13 @@ async def _made(wanted: Pod, visit: StoreRequest) -> Pod:
             found = await visit.ctx.get(Pod, wanted.name)
             if found is not None and not _is_of(found, visit.owner):
                 raise DestinationError(
-                    f"the pod {found.name} is there, and is not of this {visit.owner.kind}"
+                    f"the pod {found.name} exists and does not belong to this {visit.owner.kind}"
                 ) from None
         except (Forbidden, Invalid) as error:
-            raise DestinationError(f"the pod {wanted.name} cannot be made: {_short(error.message)}") from None
+            raise DestinationError(f"the API server refused the pod {wanted.name}: {_short(error.message)}") from None
         await clock.sleep(_SOON)
     raise StoreError(
-        f"the pod {wanted.name} of an earlier try is still there, {_state(found)}; "
+        f"the pod {wanted.name} of an earlier attempt still exists: {_state(found)}; "
         f"if its node is lost for good: kubectl delete pod {wanted.name} --force"
     )
 
@@ -162,7 +168,7 @@ async def _create_secret(secret: Secret, visit: StoreRequest) -> None:
 
 @asynccontextmanager
 async def _reached(pod: Pod, claim: str, keys: EtcdCredentials, visit: StoreRequest) -> AsyncIterator[ClaimConnection]:
-    """As soon as it answers."""
+    """Connects to the pod as soon as it answers."""
     with keys.tls() as files:
         assert files is not None
         tls = files.context()
@@ -172,7 +178,7 @@ async def _reached(pod: Pod, claim: str, keys: EtcdCredentials, visit: StoreRequ
     while clock.monotonic() < end:
         now = await visit.ctx.get(Pod, pod.name)
         if now is None or _has_ended(now):
-            raise StoreError(f"the pod {pod.name} that has the claim {claim} mounted has ended: {_state(now)}")
+            raise StoreError(f"the pod {pod.name} that mounts the claim {claim} has ended: {_state(now)}")
         message = _state(now)
         if now.status.phase == "Running" and now.status.pod_ip:
             async with ClaimConnection.to(now.status.pod_ip, PROGRAM_PORT, tls, keys.server_name) as connection:
@@ -191,7 +197,7 @@ def _has_ended(pod: Pod) -> bool:
 
 
 def _state(pod: Pod | None) -> str:
-    """In the words of the scheduler or the node."""
+    """Describes the pod's state with the message of the scheduler or the kubelet."""
     if pod is None:
         return "it was deleted"
     for condition in pod.status.conditions or ():

@@ -1,4 +1,4 @@
-"""The pod that has a claim mounted, and the Secret that it proves itself with."""
+"""The pod that mounts a claim, and the Secret with its certificate."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _GRACE: Final = 2
 
 
 def keys_for(now: datetime, seconds: float) -> tuple[dict[str, bytes], EtcdCredentials]:
-    """The files of a pod that lives for so long, and what it takes to be let in by it."""
+    """Returns the certificate files of a pod that lives for so long, and the operator's credentials for it."""
     valid = timedelta(seconds=seconds) + _CLOCKS
     authority = TlsAuthority.make("etcd-operator-claim", now, valid)
     server = authority.issue(TlsSubject("claim", (_HOST,)), now, valid)
@@ -50,7 +50,7 @@ def keys_for(now: datetime, seconds: float) -> tuple[dict[str, bytes], EtcdCrede
 
 
 def claim_pod(owner: Object, source: PvcSource, image: str, policy: PodPolicy, *, secret: str, seconds: float) -> Pod:
-    """It goes with its owner, and ends by itself after so many seconds."""
+    """Returns the pod; it is deleted with its owner, and ends after so many seconds."""
     made = Pod(
         name=_pod_name(owner),
         labels=LABELS,
@@ -74,7 +74,7 @@ def claim_pod(owner: Object, source: PvcSource, image: str, policy: PodPolicy, *
 
 
 def _pod_name(owner: Object) -> str:
-    """One name for each backup or restore: it never has two."""
+    """Returns one name per backup or restore, so that it never has two pods."""
     return f"{owner.name[:40].rstrip('-.')}-claim-{(owner.metadata.uid or '')[:8]}"
 
 
@@ -108,19 +108,19 @@ def _volumes(source: PvcSource, secret: str) -> list[Volume]:
 
 
 def secret_name(owner: Object, files: dict[str, bytes]) -> str:
-    """Another one for each pod: the Secret of the one before is still there for a moment."""
+    """Returns a new name for each pod, because the Secret of the previous pod is deleted a moment later."""
     return f"{_pod_name(owner)}-{hashlib.sha256(files[SERVER.certificate]).hexdigest()[:8]}"
 
 
 def secret_of(pod: Pod, name: str, files: dict[str, bytes]) -> Secret:
-    """It goes with its pod."""
+    """Returns the Secret; it is deleted with its pod."""
     made = Secret(name=name, labels=LABELS, data=files)
     made.metadata.owner_references = [_owned_by(pod)]
     return made
 
 
 def new_claim(source: PvcSource, size: Quantity) -> PersistentVolumeClaim:
-    """Nobody's: it stays when the backup is deleted."""
+    """Returns a claim without an owner: it stays when the backup is deleted."""
     return PersistentVolumeClaim(
         name=source.claim_name,
         labels={"app.kubernetes.io/managed-by": "etcd-operator"},

@@ -1,7 +1,9 @@
-"""What the Secrets of stores mean. Their fields are CoreOS'; raises `DestinationError` with the field, never with what is in it.
+"""Credentials for object stores: from Secrets with CoreOS' fields, or the operator's own where a rule allows it.
 
-obstore takes what it is not given from the operator's environment: beside the keys of a Secret, the operator's own session
-token or bearer token would be sent. A provider of credentials stands in the place of all of them.
+A `DestinationError` names the field, never its value. obstore takes missing settings from the operator's environment, and
+would send the operator's session token with the keys of a Secret; a credential provider replaces all of them.
+Ambient credentials come from the operator's environment, metadata server or workload identity. Without a rule no namespace
+may use them: every author of an EtcdBackup could read and write whatever the operator may.
 """
 
 from __future__ import annotations
@@ -35,12 +37,12 @@ if TYPE_CHECKING:
 _SCOPE: Final = "https://www.googleapis.com/auth/devstorage.full_control"
 _LIFETIME: Final = timedelta(hours=1)
 _LONGEST_KEY: Final = 8 * 1024
-"""Of a key in PEM; one of 4096 bits has 3,300 bytes. What is longer takes seconds to be checked."""
+"""Limits a PEM key; one of 4096 bits has 3,300 bytes, and parsing a longer one takes seconds."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ServiceAccount:
-    """Provides credentials to obstore. Whatever else is in the file of the key, such as a URL, is not used."""
+    """Signs tokens for obstore with the key of a Google service account. It ignores URLs in the key file."""
 
     email: str
     key_id: str
@@ -49,7 +51,7 @@ class ServiceAccount:
 
     @classmethod
     def of(cls, fields: Mapping[str, Any], now: Callable[[], datetime], secret: str) -> ServiceAccount:
-        """From the fields of `credentials.json`; raises `DestinationError` without what is in them."""
+        """Reads the fields of `credentials.json`; raises `DestinationError`."""
         pem = str(fields["private_key"]).encode()
         try:
             key = load_pem_private_key(pem, password=None) if len(pem) <= _LONGEST_KEY else None
@@ -60,7 +62,7 @@ class ServiceAccount:
         return cls(str(fields["client_email"]), str(fields.get("private_key_id", "")), key, now)
 
     def __call__(self) -> GCSCredential:
-        """A token for an hour."""
+        """Returns a token that is valid for an hour."""
         now = self.now()
         claims = {
             "iss": self.email,
@@ -85,7 +87,7 @@ _MAX_BYTES: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class BucketPrefix:
-    """A bucket, or a folder of one: `s3://bucket/team-a` has `team-a/etcd.db` in it, and neither `team-ab/x` nor `team-a`."""
+    """A bucket, or a folder of one: `s3://bucket/team-a` contains `team-a/etcd.db`, but neither `team-ab/x` nor `team-a`."""
 
     scheme: str
     bucket: str
@@ -93,7 +95,7 @@ class BucketPrefix:
 
     @classmethod
     def of(cls, text: str) -> BucketPrefix:
-        """Raises `ConfigError` for anything but `s3://bucket/folder/` or `gs://bucket/folder/`."""
+        """Parses `s3://bucket/folder/` or `gs://bucket/folder/`; raises `ConfigError`."""
         found = _FORM.fullmatch(text)
         folders = (found[3] or "") if found else ""
         path = folders.removesuffix("/")
@@ -104,23 +106,23 @@ class BucketPrefix:
         return cls(found[1], found[2], tuple(path.split("/")) if path else ())
 
     def covers(self, scheme: str, path: str) -> bool:
-        """Whether the object at that path, which begins with its bucket, is in it; compared folder by folder."""
+        """Reports whether the prefix contains the object at `bucket/path`, compared folder by folder."""
         bucket, *folders = path.split("/")
         inside = tuple(folders[: len(self.folders)]) == self.folders and len(folders) > len(self.folders)
         return (scheme, bucket) == (self.scheme, self.bucket) and inside
 
 
 class AmbientCredentials:
-    """The rules in a file: YAML or JSON, namespaces with a list of prefixes each. Where there is no file there are none.
+    """The rules for the operator's own credentials: a YAML or JSON file with a list of prefixes per namespace.
 
-    It is read at each use: what the administrator takes back is no longer allowed from then on.
+    It reads the file at each use, so that a removed rule takes effect at once. Without a file there are no rules.
     """
 
     def __init__(self, file: Path | None = None) -> None:
         self._file = file
 
     def rules(self) -> Mapping[str, tuple[BucketPrefix, ...]]:
-        """By namespace; raises `ConfigError`."""
+        """Returns the prefixes per namespace; raises `ConfigError`."""
         if self._file is None:
             return {}
         try:
@@ -137,7 +139,7 @@ class AmbientCredentials:
         return {_namespace(name): tuple(map(BucketPrefix.of, _texts(name, each))) for name, each in content.items()}
 
     def refuse_others(self, source: S3Source | GcsSource, namespace: str) -> None:
-        """Raises `DestinationError` unless the namespace has a rule for that object, and no endpoint is given."""
+        """Raises `DestinationError` unless a rule allows the namespace that object and the source has no endpoint."""
         secret = "awsSecret" if isinstance(source, S3Source) else "gcpSecret"
         if source.endpoint:
             raise DestinationError(f"an endpoint needs a Secret of the same namespace: set {secret}")
@@ -151,13 +153,13 @@ class AmbientCredentials:
                 f"the namespace {namespace} may not use the operator's own credentials for {scheme}://{source.path}"
             )
             raise DestinationError(
-                f"{message}: set {secret}, or have its administrator allow a prefix (ETCD_OPERATOR_AMBIENT)"
+                f"{message}: set {secret}, or ask the operator's administrator to allow a prefix (ETCD_OPERATOR_AMBIENT)"
             )
 
 
 def _namespace(name: object) -> str:
     if not isinstance(name, str) or not DNS_LABEL.allows(name):
-        raise ConfigError(f"expected the name of a namespace, got {str(name)[:100]!r}; patterns are not taken")
+        raise ConfigError(f"expected the name of a namespace, got {str(name)[:100]!r}; patterns are not supported")
     return name
 
 
@@ -185,7 +187,7 @@ _LONGEST_FIELD: Final = 32 * 1024
 _REGION: Final = "us-east-1"
 _REGION_FORM: Final = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 _ACCOUNT_FORM: Final = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
-"""Both become part of the name of a host."""
+"""Region and account become part of a host name."""
 _GOOGLE: Final[GCSConfig] = {"skip_signature": False}
 _CLOUDS: Final = {
     "": "",
@@ -197,7 +199,7 @@ _CLOUDS: Final = {
 
 
 def amazon(secret: Secret) -> tuple[S3Config, S3CredentialProvider]:
-    """From AWS' two files, `credentials` and `config`."""
+    """Reads the two files of AWS, `credentials` and `config`."""
     given = _profile(secret)
     region = given.get("region", _REGION)
     if _REGION_FORM.fullmatch(region) is None:
@@ -212,7 +214,7 @@ def amazon(secret: Secret) -> tuple[S3Config, S3CredentialProvider]:
 
 
 def _profile(secret: Secret) -> Mapping[str, str]:
-    """What the files say of the default profile."""
+    """Returns the default profile of the two files."""
     found = {**_options(_text(secret, "config")), **_options(_text(secret, "credentials"))}
     if not {"aws_access_key_id", "aws_secret_access_key"} <= found.keys():
         raise DestinationError(f"the Secret {secret.name} has no key of AWS in `credentials`, under [default]")
@@ -220,7 +222,7 @@ def _profile(secret: Secret) -> Mapping[str, str]:
 
 
 def _options(text: str) -> dict[str, str]:
-    """The options of the section [default], in linear time: configparser's pattern is quadratic in spaces."""
+    """Parses the section [default] in linear time; configparser is quadratic in spaces."""
     section, found = "", dict[str, str]()
     for line in map(str.strip, text.splitlines()):
         if line.startswith("[") and line.endswith("]"):
@@ -232,7 +234,7 @@ def _options(text: str) -> dict[str, str]:
 
 
 def google(secret: Secret, now: Callable[[], datetime]) -> tuple[GCSConfig, GCSCredentialProvider]:
-    """From `access-token` or `credentials.json`."""
+    """Reads `access-token` or `credentials.json`."""
     token, key = _text(secret, "access-token").strip(), _text(secret, "credentials.json")
     if token:
         found: GCSCredential = {"token": token, "expires_at": None}
@@ -253,7 +255,7 @@ def _fields(text: str) -> Mapping[str, Any]:
 
 
 def azure(secret: Secret) -> tuple[AzureConfig, AzureCredentialProvider]:
-    """From `storage-account`, `storage-key` and `cloud`."""
+    """Reads `storage-account`, `storage-key` and `cloud`."""
     account, key, cloud = (_text(secret, name).strip() for name in ("storage-account", "storage-key", "cloud"))
     if not account or not key:
         raise DestinationError(f"the Secret {secret.name} has no `storage-account` or no `storage-key`")
@@ -287,4 +289,4 @@ def _text(secret: Secret, name: str) -> str:
     try:
         return data.decode()
     except UnicodeDecodeError:
-        raise DestinationError(f"`{name}` in the Secret {secret.name} is no text") from None
+        raise DestinationError(f"`{name}` in the Secret {secret.name} is not UTF-8 text") from None

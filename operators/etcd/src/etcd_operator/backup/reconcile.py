@@ -1,4 +1,4 @@
-"""Makes the backups that are due."""
+"""Reconciles EtcdBackups: takes the snapshots that are due."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ from navarch.errors import ApiError, Forbidden, InvalidValueError, TransportErro
 
 _SECONDS: Final = 60
 _CLAIM_SECONDS: Final = 300
-"""A volume may have to be made, and brought to a node."""
+"""The default timeout with a claim: its volume may have to be provisioned and attached."""
 _LONGEST_SECONDS: Final = 4 * 3600
-"""No backup takes longer, whatever its own limit."""
+"""The upper bound of one backup, whatever its own timeout is."""
 _TURN_SECONDS: Final = 5.0
 
 
 Awaited = Callable[[str, Context], Awaitable[frozenset[str]]]
-"""The names of those snapshots that somebody in a namespace still has to read, in whichever store."""
+"""Returns the names of snapshots that restores of a namespace still need, in any store."""
 
 
 class BackupReconciler:
-    """Brings `EtcdBackup`s about: once for each spec, or again and again. What is `awaited` stays, however old it is."""
+    """Reconciles EtcdBackups: one snapshot per spec, or a series. Retention spares `awaited` snapshots."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class BackupReconciler:
         self._times = times
 
     async def reconcile(self, backup: EtcdBackup, ctx: Context) -> Result | None:
-        """Makes one if it is due. What does not work is said, and tried again with growing delays."""
+        """Takes a snapshot if one is due. A failure goes into the status, and is retried with backoff."""
         await self._stores.tidy(backup, ctx)
         try:
             due = due_at(backup, ctx.now())
@@ -69,11 +69,11 @@ class BackupReconciler:
                     raise _waiting(backup, ctx, why_not)
                 made, kept = await self._make(backup, ctx)
         except TimeoutError:
-            raise _failed(backup, ctx, "it took longer than backupPolicy.timeoutInSecond allows") from None
-        except (BackupError, InvalidValueError) as error:  # a name in the spec that no object can have
+            raise _failed(backup, ctx, "the backup exceeded backupPolicy.timeoutInSecond") from None
+        except (BackupError, InvalidValueError) as error:  # an invalid object name in the spec
             raise _failed(backup, ctx, str(error)) from None
         except Forbidden as error:
-            raise _failed(backup, ctx, f"Kubernetes does not let it happen: {error}") from None
+            raise _failed(backup, ctx, f"the API server refused: {error}") from None
         following_one = following(backup.spec.backup_policy, made.taken)
         _tell(backup, ctx, made, kept, following_one)
         self._times.tell(backup)
@@ -101,7 +101,7 @@ class BackupReconciler:
         return made, await self._thinned(archive, name, backup, ctx)
 
     async def _thinned(self, archive: Archive, name: str, backup: EtcdBackup, ctx: Context) -> int:
-        """How many stay. Old ones that cannot be deleted do not make the new one count less."""
+        """Applies retention; returns how many snapshots remain. A failure does not fail the new backup."""
         policy = backup.spec.backup_policy
         try:
             spared = await self._awaited(backup.namespace, ctx)
@@ -125,12 +125,12 @@ class BackupReconciler:
         if spec.etcd_endpoints:
             return self._reach.endpoints(spec.etcd_endpoints, spec.client_tls_secret, ctx)
         if cluster is None:
-            raise BackupError(f"there is no EtcdCluster {spec.cluster_name}")
+            raise BackupError(f"EtcdCluster {spec.cluster_name} does not exist")
         return self._reach.cluster(cluster, ctx)
 
 
 def _visit(backup: EtcdBackup, cluster: EtcdCluster | None, ctx: Context) -> StoreRequest:
-    """A claim may take as long to be open as everything that follows."""
+    """Returns the request for the store; opening a claim may take as long as the backup itself."""
     usual = _CLAIM_SECONDS if backup.spec.pvc is not None else _SECONDS
     seconds = min(backup.spec.backup_policy.timeout_in_second or usual, _LONGEST_SECONDS)
     policy = (cluster.spec.pod if cluster is not None else None) or PodPolicy()
@@ -139,9 +139,9 @@ def _visit(backup: EtcdBackup, cluster: EtcdCluster | None, ctx: Context) -> Sto
 
 
 def _not_yet(backup: EtcdBackup, ctx: Context, due: datetime | None) -> Result | None:
-    """Nothing is due; if nothing was ever made, the condition says when the first one will be."""
+    """Requeues until the next backup; before the first one, the condition tells when it is due."""
     if backup.status.last_success_date is None:
-        message = f"the first one is due at {due:%Y-%m-%d %H:%M:%SZ}" if due else "its schedule never comes"
+        message = f"the first backup is due at {due:%Y-%m-%d %H:%M:%SZ}" if due else "the schedule never matches"
         _condition(backup, ctx, holds=False, reason="NotDueYet", message=message)
     return _again(due, ctx)
 
@@ -151,20 +151,20 @@ def _again(due: datetime | None, ctx: Context) -> Result | None:
 
 
 def _waiting(backup: EtcdBackup, ctx: Context, message: str) -> Retry:
-    """It stays due: what is not well is made up for. Why the last one failed matters more than that it waits."""
+    """Reports that the backup waits for a slot; an earlier failure stays in the status, because it matters more."""
     if not backup.status.reason:
         backup.status.succeeded, backup.status.reason = False, message
         _condition(backup, ctx, holds=False, reason="Waiting", message=message)
-    return Retry(f"no backup yet: {message}", after=_TURN_SECONDS)
+    return Retry(f"the backup waits: {message}", after=_TURN_SECONDS)
 
 
 def _failed(backup: EtcdBackup, ctx: Context, message: str) -> Retry:
-    """The words may quote a field of the spec, which can be long."""
+    """Reports a failure; the message is cut, because it may quote a long field of the spec."""
     message = message[:LONGEST_REASON]
     backup.status.succeeded, backup.status.reason = False, message
     _condition(backup, ctx, holds=False, reason="Failed", message=message)
     ctx.event("BackupFailed", message, type="Warning")
-    return Retry(f"no backup: {message}")
+    return Retry(f"the backup failed: {message}")
 
 
 def _tell(backup: EtcdBackup, ctx: Context, made: Manifest, kept: int, following_one: datetime | None) -> None:
@@ -174,9 +174,9 @@ def _tell(backup: EtcdBackup, ctx: Context, made: Manifest, kept: int, following
     status.last_success_date, status.object, status.path = made.taken, made.object, path_of(backup.spec)
     status.size, status.sha256, status.kept = made.size, made.sha256, kept
     status.verified = made.verified
-    tried = "restored once and read back" if made.verified == "restored" else "read back"
-    next_one = f"; the next is due at {following_one:%Y-%m-%d %H:%M:%SZ}" if following_one else ""
-    message = f"revision {made.revision} is in {made.object}, {made.size} bytes, {tried}{next_one}"
+    tried = "verified by a restore" if made.verified == "restored" else "verified by its structure"
+    next_one = f"; the next backup is due at {following_one:%Y-%m-%d %H:%M:%SZ}" if following_one else ""
+    message = f"stored revision {made.revision} in {made.object}, {made.size} bytes, {tried}{next_one}"
     _condition(backup, ctx, holds=True, reason="Verified", message=message)
     ctx.event("BackedUp", message)
 

@@ -1,4 +1,4 @@
-"""When each backup last worked, as a number to be alerted by."""
+"""When backups are due, how many run at once per namespace, and the metric of their last success."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from navarch.api.schedules import schedule_of, zone_of
 from navarch.errors import InvalidValueError
 
 WORKERS: Final = 32
-"""Of backups, and of restores."""
+"""The workers of the EtcdBackup controller, and of the EtcdRestore controller."""
 _MOST: Final = 4
 
 
 class NamespaceLimit:
-    """Counts those that are at work. Nobody waits inside: who has no turn gives his worker back, and comes again."""
+    """Limits the running backups or restores per namespace. It never blocks: without a slot the caller requeues."""
 
     def __init__(self) -> None:
         self._busy: Counter[str] = Counter()
 
     @contextmanager
     def turn(self, namespace: str) -> Iterator[str]:
-        """Empty if there is a turn while the block lasts; else why not."""
+        """Yields an empty string if there is a slot for the block; otherwise the reason."""
         if self._busy[namespace] >= _MOST:
-            yield f"{_MOST} others of this namespace are at work and go first"
+            yield f"{_MOST} others of this namespace are running"
             return
         self._busy[namespace] += 1
         try:
@@ -43,13 +43,13 @@ class NamespaceLimit:
 
 
 _SKEW: Final = timedelta(minutes=1)
-"""So far apart the clocks of two machines may be."""
+"""The tolerated difference between the clocks of two machines."""
 
 
 def due_at(backup: EtcdBackup, now: datetime) -> datetime | None:
-    """When the next one is due; None if never. Raises `DestinationError` for a schedule that cannot be read.
+    """Returns when the next backup is due; None if never. Raises `DestinationError` for an invalid schedule.
 
-    What was taken in the future was taken by a clock that was wrong: none would be made until it was right.
+    A last success in the future comes from a wrong clock; the backup is then due at once.
     """
     status, policy = backup.status, backup.spec.backup_policy
     if policy.is_repeated and status.last_success_date is not None and status.last_success_date > now + _SKEW:
@@ -66,12 +66,12 @@ def due_at(backup: EtcdBackup, now: datetime) -> datetime | None:
 
 
 def following(policy: BackupPolicy, last: datetime) -> datetime | None:
-    """When the one after that is due; None if there is none."""
+    """Returns when the backup after `last` is due; None if there is none."""
     if policy.schedule:
         try:
             return schedule_of(policy.schedule, zone_of(policy.time_zone)).after(last)
         except InvalidValueError as error:
-            raise DestinationError(f"backupPolicy.schedule cannot be read: {error}") from None
+            raise DestinationError(f"backupPolicy.schedule is invalid: {error}") from None
     return last + policy.interval if policy.interval else None
 
 
@@ -84,20 +84,20 @@ _TIDY_SECONDS: Final = 300.0
 
 
 class BackupMetrics:
-    """The times of the `EtcdBackup`s in these namespaces, or in all, for as long as they are there."""
+    """Exports the time of the last success of each EtcdBackup in these namespaces, or in all."""
 
     def __init__(self, namespaces: tuple[str, ...] = ()) -> None:
         self._namespaces = namespaces or (ALL,)
         self._told: set[tuple[str, str]] = set()
 
     def tell(self, backup: EtcdBackup) -> None:
-        """When the newest one of this backup was taken, if there is one."""
+        """Sets the time of the last success, if there is one."""
         if backup.status.last_success_date is not None:
             self._told.add((backup.namespace, backup.name))
             _LAST.labels(backup.namespace, backup.name).set(backup.status.last_success_date.timestamp())
 
     async def follow(self, client: Client) -> None:
-        """Tells of those from before this process, and forgets those that are gone; until it is cancelled."""
+        """Exports backups from before this process, and removes deleted ones, until it is cancelled."""
         while True:
             found = [
                 each for namespace in self._namespaces for each in await client.list(EtcdBackup, namespace=namespace)

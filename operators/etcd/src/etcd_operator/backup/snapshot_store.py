@@ -1,4 +1,4 @@
-"""What is asked of a store of snapshots, what its refusals mean, and buckets and folders through obstore."""
+"""`SnapshotStore`: the interface of stores, their errors, and `Bucket`, a store through obstore."""
 
 from __future__ import annotations
 
@@ -18,65 +18,65 @@ LONGEST_REASON: Final = 1000
 
 
 class BackupError(NavarchError):
-    """No backup could be made or read; says why."""
+    """A backup could not be made or read. Messages go into statuses and events, and never quote a store."""
 
 
 class DamagedSnapshotError(BackupError):
-    """A snapshot that is not what etcd wrote."""
+    """The snapshot is corrupt or incomplete."""
 
 
 class DestinationError(BackupError):
-    """Nowhere to put it, or nothing to take it from: the spec or a Secret has to change."""
+    """The destination is invalid: the spec or a Secret has to change."""
 
 
 class StoreError(BackupError):
-    """The store refused, or could not be reached."""
+    """The store refused, or is unreachable."""
 
 
 PARTIAL: Final = ".partial"
-"""How the name of what does not count yet ends."""
+"""The suffix of objects that are not complete yet."""
 MAX_NAMES: Final = 10_000
-"""So many objects may begin with one name: retention reads a manifest of each."""
+"""The limit of objects with one prefix: retention reads the manifest of each."""
 _MAX_LISTED: Final = 10 * MAX_NAMES
-"""So many may be in one folder of a bucket, which is listed to find those."""
+"""The limit of objects in one folder of a bucket, which is listed to find them."""
 _PANIC: Final = "RustPanic"
-"""What obstore raises where its client gave up; the class cannot be imported."""
+"""The exception of obstore for a crash of its client; the class cannot be imported."""
 _MEANING: Final[tuple[tuple[type[Exception], str], ...]] = (
-    (FileNotFoundError, "there is no such object, bucket or folder"),
-    (exceptions.PermissionDeniedError, "the store refuses: these credentials may not do that"),
-    (exceptions.UnauthenticatedError, "the store refuses: the credentials are wrong"),
-    (exceptions.InvalidPathError, "the store does not take that name"),
-    (OSError, "the store cannot be written or read; it may be full"),
-    (exceptions.BaseError, "the store failed, is full or cannot be reached"),
+    (FileNotFoundError, "the object, bucket or folder does not exist"),
+    (exceptions.PermissionDeniedError, "the store refused: the credentials lack permission"),
+    (exceptions.UnauthenticatedError, "the store refused: the credentials are wrong"),
+    (exceptions.InvalidPathError, "the store refused the name"),
+    (OSError, "the store cannot be read or written; it may be full"),
+    (exceptions.BaseError, "the store failed, is full or is unreachable"),
 )
 
 
 class SnapshotStore(Protocol):
-    """Snapshots by name. Raises what `store_errors` knows."""
+    """Stores snapshots by name. Raises the exceptions that `store_errors` translates."""
 
     async def put(self, name: str, content: Path | bytes) -> None:
-        """Under a name that ends with `PARTIAL`: if it is cut off, half of it may be there."""
+        """Writes an object whose name ends with `PARTIAL`; an interrupted write may leave a part of it."""
         ...
 
     def read(self, name: str) -> AsyncIterator[bytes]:
-        """All of it, in pieces."""
+        """Reads an object in chunks."""
         ...
 
     async def rename(self, old: str, new: str) -> int:
-        """Gives it its name; says how many bytes are there under it then. The old name may stay."""
+        """Renames an object; returns its size under the new name. The old name may remain."""
         ...
 
     async def delete(self, name: str) -> None:
-        """Where there is none, a store may say so."""
+        """Deletes an object; a store may raise for a missing one."""
         ...
 
     async def names(self, start: str) -> list[str]:
-        """Those that begin so; raises `StoreError` if there are more than `MAX_NAMES`."""
+        """Lists the names with that prefix; raises `StoreError` if there are more than `MAX_NAMES`."""
         ...
 
 
 class Bucket:
-    """A `SnapshotStore` that obstore knows."""
+    """A `SnapshotStore` in a bucket or folder, through obstore."""
 
     def __init__(self, store: ObjectStore) -> None:
         self._store = store
@@ -89,7 +89,7 @@ class Bucket:
             yield bytes(piece)
 
     async def rename(self, old: str, new: str) -> int:
-        """A store may say that it copies, and do it later: the old one stays until it was seen that the copy is whole."""
+        """Copies the object and returns the size of the copy; a store may copy late, so the caller checks before it deletes."""
         await obstore.copy_async(self._store, old, new)
         return int((await obstore.head_async(self._store, new))["size"])
 
@@ -109,14 +109,14 @@ class Bucket:
 
 
 def require_at_most(found: int, most: int) -> None:
-    """Raises `StoreError` where too many objects are beside each other to be looked through."""
+    """Raises `StoreError` if there are more objects than the operator lists."""
     if found > most:
-        raise StoreError(f"more than {most} objects are there: give the backup a folder of its own, or delete some")
+        raise StoreError(f"the folder has more than {most} objects: give the backup its own folder, or delete some")
 
 
 @contextmanager
 def store_errors(doing: str) -> Iterator[None]:
-    """What a store raises in the block becomes a `StoreError` in words of ours: its own may quote keys and signatures."""
+    """Translates a store's exceptions in the block to `StoreError`; the store's own messages may quote credentials."""
     try:
         yield
     except StoreError as error:
@@ -127,4 +127,4 @@ def store_errors(doing: str) -> Iterator[None]:
     except Exception as error:
         if type(error).__name__ != _PANIC:
             raise
-        raise StoreError(f"{doing}: the store answered what its client cannot read") from None
+        raise StoreError(f"{doing}: the store sent an invalid response") from None

@@ -1,4 +1,4 @@
-"""Where backups are kept: opens buckets, folders and claims."""
+"""`StoreOpener` opens the store of a backup destination: a bucket, a local folder or a claim."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ _RETRIES: Final[RetryConfig] = {"max_retries": 2, "retry_timeout": _SECONDS}
 
 
 class StoreOpener:
-    """Opens stores. Backups to a folder are below `folder`, each namespace in one of its own; None refuses them.
+    """Opens stores. `local` destinations are below `folder`, one subfolder per namespace; None refuses them.
 
-    ClaimMounter are mounted into pods of `image`, which has a Python. `ambient` says who may use the operator's own credentials.
+    Pods of `image`, which contains Python, mount claims. `ambient` holds the rules for the operator's own credentials.
     """
 
     def __init__(
@@ -56,12 +56,12 @@ class StoreOpener:
 
     @property
     def has_folder(self) -> bool:
-        """Whether backups can be put into a folder of the operator."""
+        """True if `local` destinations are available."""
         return self._folder is not None
 
     @asynccontextmanager
     async def opened(self, place: BackupDestination, visit: StoreRequest) -> AsyncIterator[tuple[SnapshotStore, str]]:
-        """The store and the name of the object in it, while the block lasts; raises a `BackupError`."""
+        """Opens the store for the block, and yields it with the name of the object; raises `BackupError`."""
         if place.pvc is None:
             yield await self.open(place, visit.ctx.client, visit.owner.namespace)
             return
@@ -69,28 +69,28 @@ class StoreOpener:
             yield files, place.pvc.path
 
     async def tidy(self, owner: Object, ctx: Context) -> None:
-        """Deletes what an earlier process of the operator may have left of this backup or restore."""
+        """Deletes the pods that an earlier process of the operator left of this backup or restore."""
         for pod in await orphaned_pods(owner, ctx):
             await ctx.delete(pod)
 
     async def open(self, place: BackupDestination, client: Client, namespace: str) -> tuple[Bucket, str]:
-        """The same for what needs no pod, and no end."""
+        """Opens a bucket or folder, which needs no pod and no cleanup."""
         if place.local is not None:
             return self._local(place.local, namespace)
         return Bucket(await _BucketOpener(client, namespace, self._ambient).opened(place)), object_of(place)
 
     def _local(self, place: LocalSource, namespace: str) -> tuple[Bucket, str]:
         if self._folder is None:
-            raise DestinationError("this operator was given no folder for backups: set ETCD_OPERATOR_BACKUPS")
+            raise DestinationError("the operator has no folder for backups: set ETCD_OPERATOR_BACKUPS")
         path = PurePosixPath(place.path)
         if path.is_absolute() or ".." in path.parts:
-            raise DestinationError("local.path stays below the operator's folder")
+            raise DestinationError("expected a local.path below the operator's folder")
         with store_errors("opening the operator's folder"):
             return Bucket(LocalStore(self._folder / namespace, mkdir=True)), str(path)
 
 
 class _BucketOpener:
-    """Opens buckets for one namespace: with the keys of a Secret of it, or with the operator's own where it is allowed."""
+    """Opens buckets for one namespace, with a Secret of it or with the operator's own credentials."""
 
     def __init__(self, client: Client, namespace: str, ambient: AmbientCredentials) -> None:
         self._client = client
@@ -98,10 +98,10 @@ class _BucketOpener:
         self._ambient = ambient
 
     async def opened(self, place: BackupDestination) -> ObjectStore:
-        """Raises `DestinationError`, also for what the API server refuses: it may have been stored before there was that rule."""
+        """Opens the bucket; raises `DestinationError`. It repeats the CRD's rules, because an older object may predate them."""
         source = place.s3 or place.gcs or place.abs
         if source is None:
-            raise DestinationError("expected a place for backups, got none")
+            raise DestinationError("expected a destination for backups, got none")
         if not is_in_bucket(source.path):
             raise DestinationError("expected a path such as bucket/folder/etcd.db, without empty folders, `.` and `..`")
         if source.endpoint and not is_server(source.endpoint):
@@ -164,9 +164,9 @@ class _BucketOpener:
         try:
             return await self._client.get(Secret, name, namespace=self._namespace)
         except NotFound:
-            raise DestinationError(f"there is no Secret {name}") from None
+            raise DestinationError(f"Secret {name} does not exist") from None
         except InvalidValueError as error:
-            raise DestinationError(f"there is no such Secret: {error}") from None
+            raise DestinationError(f"the name of the Secret is invalid: {error}") from None
         except Forbidden as error:
             raise DestinationError(secret_access_denied(f"get Secret {name}", self._namespace, error)) from None
 
@@ -182,12 +182,10 @@ def _secret_of(source: S3Source | GcsSource | AbsSource) -> str:
 
 
 def _name(source: S3Source | GcsSource | AbsSource) -> str:
-    """Of the bucket or container."""
+    """Returns the name of the bucket or container."""
     return source.path.partition("/")[0]
 
 
 def _reach(endpoint: str) -> ClientConfig:
-    """In plain text only where somebody has named such an endpoint, with a Secret of his own; never elsewhere, whatever
-    the operator's environment says.
-    """
+    """Returns client options that allow plain HTTP only for an http:// endpoint, whatever the environment says."""
     return {"allow_http": endpoint.startswith("http://"), "connect_timeout": _SECONDS}

@@ -1,4 +1,4 @@
-"""The objects that a cluster consists of, as pure functions of its spec."""
+"""The Kubernetes objects of a cluster, as pure functions of its spec."""
 
 from etcd_operator.manifests.listeners import client_urls
 from etcd_operator.manifests.names import (

@@ -1,4 +1,4 @@
-"""Where a member listens, and with which certificates."""
+"""The listeners of a member: URLs, certificates, and their volumes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SERVER_FOLDER: Final = "/etc/etcdtls/member/server-tls"
 
 
 def client_urls(pods: Iterable[Pod]) -> dict[str, str]:
-    """Where those pods that have an address serve clients, each as it was started."""
+    """Returns the client URL of each pod that has an address, with the scheme that it was started with."""
     return {
         pod.name: url(pod.annotations.get(CLIENTS, "http"), pod.status.pod_ip, CLIENT_PORT)
         for pod in pods
@@ -39,7 +39,7 @@ def client_urls(pods: Iterable[Pod]) -> dict[str, str]:
 
 
 def notes(cluster: EtcdCluster) -> dict[str, str]:
-    """What somebody has to know of a pod who wants to reach it, or to know whom it trusts."""
+    """Returns the annotations with the client scheme and the trusted authorities of a pod."""
     if mode_of(cluster) == "plain":
         return {}
     clients = {CLIENTS: "https"} if secret_names(cluster).server else {}
@@ -47,7 +47,7 @@ def notes(cluster: EtcdCluster) -> dict[str, str]:
 
 
 def flags(cluster: EtcdCluster, name: str) -> list[str]:
-    """Addresses and certificates."""
+    """Returns etcd's flags for URLs and certificates."""
     return [
         f"--listen-peer-urls={','.join(_peer_urls(cluster, own_address(cluster)))}",
         f"--listen-client-urls={','.join(_client_urls(cluster, own_address(cluster)))}",
@@ -88,7 +88,7 @@ def _of(prefix: str, folder: str, files: SecretKeys) -> list[str]:
 
 
 def environment(cluster: EtcdCluster, name: str) -> list[EnvVar]:
-    """For etcd, and for whoever runs etcdctl beside it."""
+    """Returns variables for etcd, and for etcdctl in its container."""
     names = secret_names(cluster)
     if not names.server:
         tool = [EnvVar(name="ETCDCTL_ENDPOINTS", value=f"http://{own_address(cluster)}:{CLIENT_PORT}")]
@@ -103,23 +103,21 @@ def environment(cluster: EtcdCluster, name: str) -> list[EnvVar]:
 
 
 def _known_by_authority(cluster: EtcdCluster) -> EnvVar:
-    """A peer is who its authority says it is. etcd would look its address up in the DNS as well, where pods have no names
-    of their own in many clusters.
-    """
+    """Returns the variable that disables the reverse DNS check of peers: pods have no reverse records in many clusters."""
     given = EtcdVersion.of(cluster.spec.version) >= (3, 6, 0)
     name = "ETCD_PEER_SKIP_CLIENT_SAN_VERIFICATION" if given else "ETCD_EXPERIMENTAL_PEER_SKIP_CLIENT_SAN_VERIFICATION"
     return EnvVar(name=name, value="true")
 
 
 def volumes(cluster: EtcdCluster) -> list[Volume]:
-    """Nothing but the files that etcd needs."""
+    """Returns the volumes of the TLS Secrets."""
     names = secret_names(cluster)
     wanted = (("peer-tls", names.peer), ("server-tls", names.server))
     return [Volume(name=name, secret=SecretVolumeSource(secret_name=secret)) for name, secret in wanted if secret]
 
 
 def mounts(cluster: EtcdCluster) -> list[VolumeMount]:
-    """Read only."""
+    """Returns the read-only mounts of these volumes."""
     names = secret_names(cluster)
     wanted = (("peer-tls", names.peer, _PEER_FOLDER), ("server-tls", names.server, SERVER_FOLDER))
     return [VolumeMount(name=name, mount_path=path, read_only=True) for name, secret, path in wanted if secret]

@@ -1,4 +1,4 @@
-"""What everything is called. A member's name is that of its pod and of its claim, and the first part of its peer URL."""
+"""Names, labels, URLs and Secret names. A member's name is that of its pod and claim, and the first label of its host."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from etcd_operator.kinds import EtcdCluster, IpFamily, MemberTls, StaticTls
 from navarch.api import Object
 
 TlsMode = Literal["plain", "both", "secure"]
-"""How members of a cluster can be reached. A cluster that runs in plain text goes through `both`: its members serve in
-both ways, so that whoever still knows the old way, or is started anew, always finds them."""
+"""The protocols that members serve. A cluster that changes to TLS goes through `both`, so that members that know only
+the old URL, and restarted ones, always reach each other."""
 
 
 @dataclass(frozen=True, slots=True)
 class SecretKeys:
-    """The keys of a Secret: whom one trusts, who one is, and the proof of that."""
+    """The keys of a TLS Secret: trusted authorities, certificate and private key."""
 
     authorities: str
     certificate: str
@@ -31,7 +31,7 @@ CLIENT: Final = SecretKeys("etcd-client-ca.crt", "etcd-client.crt", "etcd-client
 
 @dataclass(frozen=True, slots=True)
 class SecretNames:
-    """The names of Secrets; empty where there is no TLS."""
+    """The names of a cluster's TLS Secrets; empty without TLS."""
 
     peer: str = ""
     server: str = ""
@@ -39,7 +39,7 @@ class SecretNames:
 
 
 def secret_names(cluster: EtcdCluster) -> SecretNames:
-    """Somebody else's, or those that the operator issues."""
+    """Returns the Secrets of spec.TLS.static, or those that the operator issues."""
     tls = cluster.spec.tls
     if tls is None:
         return SecretNames()
@@ -51,19 +51,19 @@ def secret_names(cluster: EtcdCluster) -> SecretNames:
 
 
 def mode_of(cluster: EtcdCluster) -> TlsMode:
-    """What members are started with now. A cluster that has not formed yet begins with what is asked for."""
+    """Returns the TLS mode of new pods. A cluster that has not formed yet starts with the mode of the spec."""
     if cluster.spec.tls is None:
         return "plain"
     return "secure" if cluster.status.secured or not cluster.status.cluster_id else "both"
 
 
 def peers_are_secure(cluster: EtcdCluster) -> bool:
-    """Whether a member that is new is reached with TLS by the others, from its first moment on."""
+    """Reports whether the peer URL of a new member uses TLS."""
     return mode_of(cluster) == "secure" and bool(secret_names(cluster).peer)
 
 
 def url(scheme: str, host: str, port: int) -> str:
-    """Where something is served.
+    """Returns a URL; an IPv6 address gets brackets.
 
     >>> url("http", "fd00::1", 2379)
     'http://[fd00::1]:2379'
@@ -72,7 +72,7 @@ def url(scheme: str, host: str, port: int) -> str:
 
 
 def family_of(addresses: Iterable[str]) -> IpFamily:
-    """Of the first that is one.
+    """Returns the IP family of the first address.
 
     >>> family_of(["", "None", "fd00::1"])
     'IPv6'
@@ -84,8 +84,10 @@ def family_of(addresses: Iterable[str]) -> IpFamily:
 
 
 def own_address(cluster: EtcdCluster) -> str:
-    """A pod's own address, in the flags of its etcd. Kubernetes fills it in, and knows no brackets: its family has to be
-    known before. A wildcard would not need it, but pods that share a network could not listen beside each other.
+    """Returns the variable of a pod's own address for etcd's flags, in brackets for IPv6.
+
+    Kubernetes expands it without brackets, so the family must be known. A wildcard address would collide between pods
+    that share a network.
     """
     return "[$(POD_IP)]" if cluster.status.ip_family == "IPv6" else "$(POD_IP)"
 
@@ -94,21 +96,21 @@ CLIENT_PORT: Final = 2379
 PEER_PORT: Final = 2380
 METRICS_PORT: Final = 2381
 SECURE_PEER_PORT: Final = 2382
-"""Of its own: a member whose cluster turns to TLS is reached in both ways until all others know the new one."""
+"""A port of its own: a cluster that changes to TLS serves plain text and TLS until all peer URLs have changed."""
 
 
 def labels_of(cluster: EtcdCluster) -> dict[str, str]:
-    """The labels of everything of a cluster, and of nothing else; CoreOS' own."""
+    """Returns the labels of a cluster's objects, as CoreOS' operator set them."""
     return {"app": "etcd", "etcd_cluster": cluster.name}
 
 
 def is_of(cluster: EtcdCluster, found: Object) -> bool:
-    """Whether the cluster owns it. An earlier one of its name, or somebody else, may have left what has its labels."""
+    """Reports whether the cluster owns the object; labels alone do not tell, as an earlier cluster may have left it."""
     return cluster.metadata.uid in {each.uid for each in found.metadata.owner_references or ()}
 
 
 def member_name(cluster: EtcdCluster, taken: Iterable[str]) -> str:
-    """The first name that nothing has: a new member never meets what an old one has left behind."""
+    """Returns the first unused name: a new member never reuses objects of an old one."""
     used = set(taken)
     ordinal = 0
     while f"{cluster.name}-{ordinal}" in used:
@@ -117,36 +119,36 @@ def member_name(cluster: EtcdCluster, taken: Iterable[str]) -> str:
 
 
 def ordinal_of(name: str) -> int:
-    """The number at the end; names sort by it, not by their letters."""
+    """Returns the ordinal of a member name."""
     _, _, digits = name.rpartition("-")
     return int(digits) if digits.isdecimal() else -1
 
 
 def host_of(cluster: EtcdCluster, name: str) -> str:
-    """Where a member is found by the others."""
+    """Returns the host name of a member."""
     domain = cluster.spec.pod.cluster_domain if cluster.spec.pod else ""
     return f"{name}.{cluster.name}.{cluster.namespace}.svc{domain}"
 
 
 def client_host(cluster: EtcdCluster) -> str:
-    """Where clients find the members that serve; the name that the certificate of each of them has."""
+    """Returns the host name of the client Service; the certificate of each member names it."""
     return f"{cluster.name}-client.{cluster.namespace}.svc"
 
 
 def peer_url(cluster: EtcdCluster, name: str) -> str:
-    """How the other members reach a member that is new; its identity, from before it starts."""
+    """Returns the peer URL of a new member, which identifies it before it starts."""
     if peers_are_secure(cluster):
         return secure_peer_url(cluster, name)
     return f"http://{host_of(cluster, name)}:{PEER_PORT}"
 
 
 def secure_peer_url(cluster: EtcdCluster, name: str) -> str:
-    """How they reach it with TLS."""
+    """Returns the peer URL of a member with TLS."""
     return f"https://{host_of(cluster, name)}:{SECURE_PEER_PORT}"
 
 
 def pod_name_of(peer_urls: Iterable[str]) -> str:
-    """The pod of the member with these peer URLs.
+    """Returns the pod name of the member with these peer URLs.
 
     >>> pod_of(["http://example-0.example.default.svc:2380"])
     'example-0'

@@ -1,4 +1,4 @@
-"""Pods of members."""
+"""The pods of members, and containers that run `pod_program`."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ from navarch.k8s.meta.v1 import LabelSelector
 PROGRAM_PORT: Final = 2378
 PYTHON_IMAGE: Final = "python:3.12-slim"
 TLS_FOLDER: Final = "TLS_FOLDER"
-"""The variable that says where its certificate is; without it, it talks to anybody."""
+"""The variable with the folder of the certificate; without it the program serves plain HTTP."""
 
 
 def program(doing: str, image: str, root: str) -> Container:
-    """Does one of the things that `pod_program` can, to the files below `root`."""
+    """Returns a container that runs one command of `pod_program` on the files below `root`."""
     text = files("etcd_operator").joinpath("pod_program.py").read_text()
     address = EnvVarSource(field_ref=ObjectFieldSelector(field_path="status.podIP"))
     return Container(
@@ -78,18 +78,18 @@ _DATA: Final = "/var/etcd/data"
 
 @dataclass(frozen=True, slots=True)
 class MemberStart:
-    """How a member's etcd is started.
+    """How a member's etcd starts.
 
-    A `seed` makes a new cluster, and a `join` has been added to one that is named by `peers`. A `return` has its data:
-    where that is gone it does not start, instead of taking part as somebody who has forgotten what it promised. A
-    `survivor` makes its data a cluster of its own.
+    `seed` creates a new cluster; `join` joins the cluster of `peers`. `return` starts with existing data and fails
+    without it, because a member that forgot its votes could break consensus. `survivor` forces a new cluster from its
+    data.
     """
 
     how: Literal["seed", "join", "return", "survivor"]
     peers: tuple[tuple[str, str], ...] = ()
 
     def annotations(self, name: str, url: str) -> dict[str, str]:
-        """What the pod's etcd reads each time it starts."""
+        """Returns the annotations that etcd reads, through the downward API, each time it starts."""
         peers = dict(self.peers) if self.how == "join" else {name: url}
         return {
             STATE: "new" if self.how == "seed" else "existing",
@@ -102,17 +102,17 @@ RETURN: Final = MemberStart("return")
 
 
 def settle_patch(name: str, url: str) -> dict[str, Any]:
-    """The change of a pod whose member has started once: should it start again, then with its data or not at all."""
+    """Returns the patch of a pod whose member has started: from then on etcd needs its data to start."""
     return {"metadata": {"annotations": RETURN.annotations(name, url)}}
 
 
 def template_of(cluster: EtcdCluster) -> str:
-    """Changes with everything that needs another pod, and with nothing else."""
+    """Returns a hash that changes exactly when the pods have to be recreated."""
     return hashlib.sha256(encode(_pod(cluster, "", {}))).hexdigest()[:16]
 
 
 def member_pod(cluster: EtcdCluster, name: str, start: MemberStart, *, version: str) -> Pod:
-    """The pod of one member, with that version of etcd."""
+    """Returns the pod of one member, with that version of etcd."""
     made = cluster.copy()
     made.spec.version = version
     notes = start.annotations(name, peer_url(cluster, name))
@@ -199,7 +199,7 @@ def _settings(cluster: EtcdCluster) -> list[str]:
 
 
 def _environment(cluster: EtcdCluster) -> list[EnvVar]:
-    """How to start is read from the pod itself each time, since a start is not like the first one ever after."""
+    """Returns the variables; etcd reads the flags of its start from annotations, which change after the first start."""
     return [
         EnvVar(name="POD_IP", value_from=_field("status.podIP")),
         EnvVar(name="ETCD_INITIAL_CLUSTER", value_from=_field(f"metadata.annotations['{CLUSTER}']")),
@@ -214,7 +214,7 @@ def _field(path: str) -> EnvVarSource:
 
 
 def _asks(path: str, port: int, *, seconds: int, failures: int) -> Probe:
-    """Being alive does not depend on a quorum: what waits for the others must not be killed for it."""
+    """Returns a probe; liveness must not depend on a quorum, or waiting members would be killed."""
     return Probe(
         http_get=HTTPGetAction(path=path, port=port),
         period_seconds=seconds,
@@ -239,7 +239,7 @@ def _apart(labels: dict[str, str], *, always: bool) -> Affinity:
 
 
 def unprivileged() -> PodSecurityContext:
-    """Who is not root, and whose group has the pod's volumes."""
+    """Returns a security context without root, whose group owns the pod's volumes."""
     return PodSecurityContext(
         run_as_non_root=True,
         run_as_user=_NOBODY,

@@ -1,4 +1,4 @@
-"""The two services of a cluster."""
+"""The Services, the PodDisruptionBudget and the PersistentVolumeClaims of a cluster."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ SURVIVOR: Final = f"{GROUP}/survivor"
 
 
 def survivor_patch(*, is_chosen: bool) -> dict[str, Any]:
-    """The change of a claim whose data a cluster goes on from, or does not any more."""
+    """Returns the patch that marks a claim as the survivor of a quorum loss, or removes the mark."""
     return {"metadata": {"annotations": {SURVIVOR: "true" if is_chosen else None}}}
 
 
 def keeps_data(cluster: EtcdCluster) -> bool:
-    """Whether a member's data outlives its pod."""
+    """Reports whether members have claims, so that their data outlives their pods."""
     return storage_of(cluster) is not None
 
 
 def storage_of(cluster: EtcdCluster) -> PersistentVolumeClaimSpec | None:
-    """What each member claims, if anything."""
+    """Returns the spec of each member's claim; None without claims."""
     storage = cluster.spec.storage
     if storage is None:
         return cluster.spec.pod.persistent_volume_claim_spec if cluster.spec.pod else None
@@ -44,14 +44,14 @@ def storage_of(cluster: EtcdCluster) -> PersistentVolumeClaimSpec | None:
 
 
 def member_claim(cluster: EtcdCluster, name: str) -> PersistentVolumeClaim:
-    """The claim of one member. Only asked for where there is storage."""
+    """Returns the claim of one member; call it only if `keeps_data`."""
     spec = storage_of(cluster)
     assert spec is not None
     return PersistentVolumeClaim(name=name, labels=labels_of(cluster), spec=spec)
 
 
 def growth_patch(cluster: EtcdCluster, found: PersistentVolumeClaim) -> dict[str, Any] | None:
-    """What to change on a claim that is smaller than what is asked for now; None if it is large enough."""
+    """Returns the patch that grows a claim to the size of the spec; None if it is large enough."""
     wanted = storage_of(cluster)
     size = _size(wanted) if wanted else None
     has = _size(found.spec)
@@ -65,9 +65,9 @@ def _size(spec: PersistentVolumeClaimSpec) -> Any:
 
 
 def budget(cluster: EtcdCluster, voters: int) -> PodDisruptionBudget:
-    """A quorum stays, of the members that vote now or of those that are asked for, whichever is more.
+    """Returns a budget that keeps a quorum of the voters or of spec.size, whichever is larger.
 
-    A number that must stay, not one that may go: the latter would be counted anew after each pod that is gone.
+    It sets minAvailable, because maxUnavailable would be recounted after each deleted pod.
     """
     quorum = max(voters, cluster.spec.size) // 2 + 1 if cluster.spec.size else 0
     labels = labels_of(cluster)
@@ -79,7 +79,7 @@ def budget(cluster: EtcdCluster, voters: int) -> PodDisruptionBudget:
 
 
 def services(cluster: EtcdCluster) -> list[Service]:
-    """`<name>` gives each member a name, ready or not; `<name>-client` leads to those that serve."""
+    """Returns the headless Service `<name>` for member host names, and `<name>-client` for clients."""
     labels = labels_of(cluster)
     peers = ServiceSpec(
         cluster_ip="None",

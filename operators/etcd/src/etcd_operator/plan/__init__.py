@@ -1,4 +1,4 @@
-"""What to do next: a pure function of what is asked for and what is there."""
+"""Plans the next step: a pure function of the spec and the observation."""
 
 from etcd_operator.plan.decision import decide
 from etcd_operator.plan.steps import ClusterPlan

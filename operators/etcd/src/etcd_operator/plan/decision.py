@@ -1,4 +1,4 @@
-"""The order in which concerns are looked at. The first that has something to say decides."""
+"""`decide` asks the concerns in order; the first one that returns a plan wins. Scaling and growth are here too."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ from etcd_operator.plan.steps import ClusterPlan, GrowClaim, MoveLeader, RemoveM
 
 
 def scale_down(cluster: EtcdCluster, seen: Observation) -> ClusterPlan | None:
-    """The sick before the healthy, the outdated before the new, the highest number first, the leader last."""
+    """Removes surplus members: unhealthy before healthy, outdated before current, highest ordinal first, leader last."""
     if len(seen.members) <= cluster.spec.size:
         return None
     victim = min(seen.members, key=lambda member: _worth(cluster, seen, member))
-    message = f"{len(seen.members)} members, {cluster.spec.size} are asked for"
+    message = f"the cluster has {len(seen.members)} members, spec.size is {cluster.spec.size}"
     if not seen.is_whole_without(victim):
-        return wait("ScalingDown", f"{message}; {victim.name} cannot go: the others would be too few")
+        return wait("ScalingDown", f"{message}; {victim.name} cannot be removed: the others have no quorum")
     leader = seen.leader
     if leader is not None and leader.id == victim.id and lowest_version(cluster, seen).moves_leaders:
         return _led_by_another(cluster, seen, leader, message)
-    return ClusterPlan("ScalingDown", f"{message}: {victim.name} goes", RemoveMember(victim))
+    return ClusterPlan("ScalingDown", f"{message}: {victim.name} is removed", RemoveMember(victim))
 
 
 def _worth(cluster: EtcdCluster, seen: Observation, member: ObservedMember) -> tuple[bool, bool, bool, int]:
@@ -60,12 +60,14 @@ def _led_by_another(cluster: EtcdCluster, seen: Observation, leader: ObservedMem
     others = [member for member in seen.healthy_voters if member.id != leader.id]
     heir = max(others, key=lambda member: _worth(cluster, seen, member))
     return ClusterPlan(
-        "ScalingDown", f"{message}: {heir.name} leads before {leader.name} goes", MoveLeader(leader, heir)
+        "ScalingDown",
+        f"{message}: {heir.name} becomes leader before {leader.name} is removed",
+        MoveLeader(leader, heir),
     )
 
 
 def wait_for_healthy(cluster: EtcdCluster, seen: Observation) -> ClusterPlan | None:
-    """Nothing is changed by choice while a member is down, or about to be."""
+    """Waits while a member is unhealthy: optional changes follow later."""
     sick = [member.name for member in seen.members if not seen.stays(member)]
     if not sick:
         return None
@@ -74,18 +76,20 @@ def wait_for_healthy(cluster: EtcdCluster, seen: Observation) -> ClusterPlan | N
 
 
 def grow_claims(cluster: EtcdCluster, seen: Observation) -> ClusterPlan | None:
-    """A claim that is smaller than what is asked for."""
+    """Grows a claim that is smaller than the spec."""
     for name, claim in sorted(seen.claims.items()):
         if claim.small and not claim.ending:
-            return ClusterPlan("Growing", f"the claim of {name} grows", GrowClaim(name))
+            return ClusterPlan(
+                "Growing", f"the claim of {name} is smaller than the spec: its request is raised", GrowClaim(name)
+            )
     return None
 
 
 def scale_up(cluster: EtcdCluster, seen: Observation) -> ClusterPlan | None:
-    """One at a time."""
+    """Adds one member at a time."""
     if len(seen.members) >= cluster.spec.size:
         return None
-    message = f"{len(seen.members)} members, {cluster.spec.size} are asked for"
+    message = f"the cluster has {len(seen.members)} members, spec.size is {cluster.spec.size}"
     return ClusterPlan("ScalingUp", *add_member(cluster, seen, message))
 
 
@@ -93,7 +97,7 @@ Concern = Callable[[EtcdCluster, Observation], ClusterPlan | None]
 
 
 def _paused(cluster: EtcdCluster, seen: Observation) -> ClusterPlan | None:
-    return done("Paused", "spec.paused: nothing is done") if cluster.spec.paused else None
+    return done("Paused", "spec.paused is true: the operator does nothing") if cluster.spec.paused else None
 
 
 _NEEDED: Final[tuple[Concern, ...]] = (
@@ -128,10 +132,10 @@ _CHOSEN: Final[tuple[Concern, ...]] = (
 
 
 def decide(cluster: EtcdCluster, seen: Observation) -> ClusterPlan:
-    """The next step towards what is asked for, from whatever is there.
+    """Returns the next step from the observed state towards the spec.
 
-    It never looks back: a step that was cut off anywhere is gone on from what it left. No step takes away a voter that the
-    others cannot do without, and nothing that was ever part of a cluster is started without its data.
+    It keeps no history: after an interrupted step it continues from the observed state. No step removes a voter that the
+    quorum needs, and no former member starts without its data.
     """
     if awaits_snapshot(cluster, seen):
         plan = _first(_NEEDED, with_current_version(cluster), seen)

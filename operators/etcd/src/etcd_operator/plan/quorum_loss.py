@@ -1,4 +1,4 @@
-"""No quorum: what comes back by itself, and what does not."""
+"""Plans for a cluster without a quorum: wait, restart members, or recover from a survivor or a backup."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from etcd_operator.plan.steps import ChooseSurvivor, ClusterPlan, DeletePod, Res
 _DATABASE: Final = "/var/etcd/data/member/snap/db"
 _TRIES: Final = 3
 _SURE: Final = 60.0
-"""So often, and for so many seconds, a disk has failed that has lost its data."""
+"""A member's disk counts as lost after so many restarts and so many seconds."""
 _RETRY: Final = 3.0
 
 
 def without_quorum(cluster: EtcdCluster, seen: Observation) -> ClusterPlan | None:
-    """Starts what can be started; goes on from a survivor only where that is allowed, and nobody else can come back."""
+    """Restarts members that have data; recovers from one survivor only if the spec allows it and no quorum can return."""
     if seen.agreed:
         return None
     known = seen.members or _remembered(cluster, seen)
@@ -39,35 +39,35 @@ def without_quorum(cluster: EtcdCluster, seen: Observation) -> ClusterPlan | Non
 
 
 def _started(cluster: EtcdCluster, seen: Observation, members: Sequence[ObservedMember]) -> ClusterPlan | None:
-    """The next of them that can be started; one that has never started cannot be as if it had."""
+    """Starts the next member that can start; recreates a pod whose member has not started and lacks the flags to join."""
     for member in members:
         pod = seen.pods.get(member.name)
         if pod is None and (not member.started or has_data(cluster, seen, member.name)):
             return start_again(cluster, seen, member)
         if pod is not None and not member.started and not pod.first and not pod.ending:
             return ClusterPlan(
-                "Joining", f"{member.name} has not started yet: it is made anew, to join", DeletePod(member.name)
+                "Joining", f"{member.name} has not started yet: its pod is recreated to join", DeletePod(member.name)
             )
     return None
 
 
 def _awaited(seen: Observation, voters: Sequence[ObservedMember]) -> ClusterPlan:
-    """Whether there is a quorum is known only by those who answer. A pod that is ready is part of one."""
+    """Waits for the quorum. A ready pod belongs to a quorum, so if no member answers, the operator may be cut off."""
     ready = [member.name for member in voters if member.name in seen.pods and seen.pods[member.name].ready]
     if not seen.reports and ready:
-        message = f"nobody answers the operator, although {', '.join(ready)} are ready: it may be cut off from them"
+        message = f"no member answers the operator, although {', '.join(ready)} are ready: the network may block it"
         return wait("Unreachable", message, after=_RETRY)
     silent = ", ".join(member.name for member in voters if not seen.is_healthy(member))
-    return wait("QuorumLost", f"there is no quorum, but enough members have their data: waiting for {silent}")
+    return wait("QuorumLost", f"the cluster has no quorum, but enough members have their data: waiting for {silent}")
 
 
 def _not_yet(cluster: EtcdCluster, seen: Observation, able: list[str]) -> ClusterPlan | None:
-    """Who votes is known for certain only from members: those that have their data get the time to say so."""
+    """Waits until the members with data had time to answer: only they know for certain who votes."""
     led = [name for name, report in sorted(seen.reports.items()) if report.leader]
     early = led or [name for name in able if not _had_its_time(cluster, seen, name)]
     if not early:
         return None
-    return wait("QuorumLost", f"most members seem to have lost their data: waiting for what {', '.join(early)} can say")
+    return wait("QuorumLost", f"most members seem to have lost their data: waiting for {', '.join(early)} to answer")
 
 
 def _had_its_time(cluster: EtcdCluster, seen: Observation, name: str) -> bool:
@@ -85,7 +85,7 @@ def _for_good(cluster: EtcdCluster, seen: Observation, able: list[str], story: s
 
 
 def _remembered(cluster: EtcdCluster, seen: Observation) -> tuple[ObservedMember, ...]:
-    """Who the members were when somebody last said so. Those that joined then may vote by now, or have nothing yet."""
+    """Returns the last known members from the status. Those that were joining may vote by now, or have no data yet."""
     known = cluster.status.members
     names = {*known.ready, *known.unready} or {*seen.pods, *seen.claims}
     joining = {*known.joining} & {*known.unready}
@@ -93,31 +93,29 @@ def _remembered(cluster: EtcdCluster, seen: Observation) -> tuple[ObservedMember
 
 
 def _story(able: Sequence[ObservedMember], voters: Sequence[ObservedMember]) -> str:
-    return f"the quorum is lost for good: of {len(voters)} voters {len(voters) - len(able)} have lost their data"
+    return f"the quorum is lost for good: {len(voters) - len(able)} of {len(voters)} voters have lost their data"
 
 
 def _gone(cluster: EtcdCluster, seen: Observation, able: list[str], story: str) -> ClusterPlan:
-    """The newest backup takes the place of what is lost, where that is allowed. A claim that is left, if there is one,
-    keeps what it has beside that.
-    """
+    """Restores the newest backup if the spec allows it; a remaining claim keeps its old data beside the restored."""
     kept = seen.kept
     if not cluster.spec.healing.restore_from_backup or not kept.newest:
         return stuck("QuorumLost", f"{story}; {_remedy(cluster, able, kept.newest)}")
     if kept.restoring:
         return wait("Recovering", f"{story}; {kept.restoring}")
     step = Restore("newest", safely=bool(able) and not keeps_data(cluster))
-    return ClusterPlan("Recovering", f"{story}; the cluster goes back to {kept.newest}", step)
+    return ClusterPlan("Recovering", f"{story}; the operator restores {kept.newest}", step)
 
 
 def _remedy(cluster: EtcdCluster, able: list[str], newest: str) -> str:
     ways = []
     if able and keeps_data(cluster):
-        ways.append(f"to go on from what {' or '.join(able)} has: {_command(cluster, 'forceNewCluster')}")
+        ways.append(f"to continue with the data of {' or '.join(able)}: {_command(cluster, 'forceNewCluster')}")
     elif able:
-        ways.append(f"take the database of {able[0]} out, and restore it: kubectl cp {able[0]}:{_DATABASE} ./db")
+        ways.append(f"copy the database of {able[0]} and restore it: kubectl cp {able[0]}:{_DATABASE} ./db")
     if newest:
-        ways.append(f"to go back to {newest}: {_command(cluster, 'restoreFromBackup')}")
-    return "; ".join(ways) or "no backup of it is known here: restore one with an EtcdRestore"
+        ways.append(f"to restore {newest}: {_command(cluster, 'restoreFromBackup')}")
+    return "; ".join(ways) or "the operator knows no backup of it: create an EtcdRestore"
 
 
 def _command(cluster: EtcdCluster, permission: str) -> str:
@@ -126,20 +124,20 @@ def _command(cluster: EtcdCluster, permission: str) -> str:
 
 
 def has_data(cluster: EtcdCluster, seen: Observation, name: str) -> bool:
-    """Whether a member that has started can be counted on to start again."""
+    """Reports whether a member that has started can start again with its data."""
     pod = seen.pods.get(name)
     return _is_kept(cluster, seen, name) and not (pod is not None and pod.trouble == "disk")
 
 
 def _may_return(cluster: EtcdCluster, seen: Observation, name: str) -> bool:
-    """The same, where nothing can be had from the others: a disk that fails once may not fail again."""
+    """Reports the same without a quorum, where a failing disk gets more attempts."""
     pod = seen.pods.get(name)
     fails = pod is not None and pod.trouble == "disk" and pod.restarts >= _TRIES
     return _is_kept(cluster, seen, name) and not (fails and seen.silence(seen.pods[name]) >= _SURE)
 
 
 def _is_kept(cluster: EtcdCluster, seen: Observation, name: str) -> bool:
-    """A volume is there as long as its pod is, whatever is said of its claim."""
+    """Reports whether the member's volume exists; it does as long as its pod runs."""
     pod, claim = seen.pods.get(name), seen.claims.get(name)
     runs = pod is not None and not pod.ending
     if not keeps_data(cluster) or (runs and name in seen.reports):
@@ -148,35 +146,40 @@ def _is_kept(cluster: EtcdCluster, seen: Observation, name: str) -> bool:
 
 
 def start_again(cluster: EtcdCluster, seen: Observation, member: ObservedMember) -> ClusterPlan:
-    """The pod of a member: with its data, or to join for the first time."""
+    """Creates the pod of a member: with its data, or to join for the first time."""
     if member.started:
         step = StartMember(member.name, MemberStart("return"), version_to_run(cluster, member.name))
-        return ClusterPlan("Healing", f"{member.name} has no pod, but its data: it is started again", step)
+        return ClusterPlan("Healing", f"{member.name} has data but no pod: its pod is created", step)
     peers = tuple((each.name, each.peer_url) for each in seen.members)
     step = StartMember(member.name, MemberStart("join", peers), version_to_run(cluster, member.name))
-    return ClusterPlan("Joining", f"{member.name} is a member and has not started yet", step)
+    return ClusterPlan(
+        "Joining", f"{member.name} is in the member list and has not started yet: its pod is created", step
+    )
 
 
 def _choose(seen: Observation, able: list[str], story: str) -> ClusterPlan:
-    """The survivor that knows most. It is written down before it is stopped, since it is silent then."""
+    """Chooses the survivor with the highest raft index; its claim records that before its pod is stopped."""
     if len(able) > 1 and any(name not in seen.reports for name in able):
         return stuck(
-            "QuorumLost", f"{story}; which of {', '.join(able)} knows most cannot be told while they are silent"
+            "QuorumLost",
+            f"{story}; the operator cannot tell which of {', '.join(able)} has the newest data until they answer",
         )
     survivor = max(able, key=lambda name: seen.reports[name].index) if len(able) > 1 else able[0]
-    message = f"{story}; {survivor} knows most of those that are left, and is to go on alone"
+    message = f"{story}; {survivor} has the newest data of the rest: it becomes the only member"
     return ClusterPlan("Recovering", message, ChooseSurvivor(survivor))
 
 
 def _not_alone(seen: Observation, chosen: str) -> ClusterPlan:
-    """Others have come back after all: nobody goes on without them."""
+    """Reverts the choice of a survivor: enough other members have returned."""
     pod = seen.pods.get(chosen)
     if pod is not None and pod.forced and not pod.ending:
         return ClusterPlan(
-            "Recovering", f"enough members have their data: {chosen} does not go on alone", DeletePod(chosen)
+            "Recovering", f"enough members have their data: {chosen} is restarted as one of them", DeletePod(chosen)
         )
     return ClusterPlan(
-        "Recovering", f"enough members have their data: {chosen} is one of them", ChooseSurvivor(chosen, chosen=False)
+        "Recovering",
+        f"enough members have their data: the claim {chosen} loses its survivor annotation",
+        ChooseSurvivor(chosen, chosen=False),
     )
 
 
@@ -184,9 +187,7 @@ def _alone(cluster: EtcdCluster, seen: Observation, survivor: str, story: str) -
     pod = seen.pods.get(survivor)
     if pod is None:
         step = StartMember(survivor, MemberStart("survivor"), version_to_run(cluster, survivor))
-        return ClusterPlan("Recovering", f"{story}; {survivor} goes on alone with what it has", step)
+        return ClusterPlan("Recovering", f"{story}; {survivor} starts as the only member, with its data", step)
     if pod.forced or pod.ending:
-        return wait("Recovering", f"waiting for {survivor} to go on alone")
-    return ClusterPlan(
-        "Recovering", f"{story}; {survivor} is started again as a cluster of its own", DeletePod(survivor)
-    )
+        return wait("Recovering", f"waiting for {survivor} to start as the only member")
+    return ClusterPlan("Recovering", f"{story}; {survivor} is restarted as the only member", DeletePod(survivor))

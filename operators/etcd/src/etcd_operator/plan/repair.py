@@ -1,4 +1,4 @@
-"""Members that are missing, broken, not yet what they should be, or no members any more."""
+"""Plans repairs: members that are absent, broken or still joining, and leftovers of removed members."""
 
 from __future__ import annotations
 
@@ -24,19 +24,21 @@ from etcd_operator.plan.steps import (
 _TRIES: Final = 5
 _TRIES_TO_JOIN: Final = 3
 _LOST: Final = {
-    "gone": "its node is gone",
-    "unreachable": "its node cannot be reached",
-    "stranded": "no node has its volume",
+    "gone": "its node is deleted",
+    "unreachable": "its node is unreachable",
+    "stranded": "no node can mount its volume",
 }
 
 
 def recreate_unstartable(cluster: EtcdCluster, seen: Observation) -> ClusterPlan | None:
-    """Pods that do not run, and are not what would be made now: the cause may be gone with them."""
+    """Recreates pods that cannot start and differ from the spec: the spec may have fixed the cause."""
     for name, pod in sorted(seen.pods.items()):
         given_up = _is_given_up(cluster, pod) and name not in seen.reports and not pod.ready
         cannot = given_up or pod.trouble in {"image", "unschedulable"}
         if cannot and not pod.ending and is_outdated(cluster, pod) and _has_nothing_to_lose(cluster, seen, pod):
-            message = f"{name} cannot start ({pod.message or 'it is silent'}): it is made anew as asked for now"
+            message = (
+                f"{name} cannot start ({pod.message or 'it does not answer'}): it is recreated from the current spec"
+            )
             return ClusterPlan("Healing", message, DeletePod(name))
     return None
 
@@ -46,7 +48,7 @@ def _is_given_up(cluster: EtcdCluster, pod: ObservedPod) -> bool:
 
 
 def _has_nothing_to_lose(cluster: EtcdCluster, seen: Observation, pod: ObservedPod) -> bool:
-    """Whether what it has outlives it, or it has nothing. Who has started is not known while nobody says so."""
+    """Reports whether deleting the pod loses no data. Without a member list no member counts as not started."""
     if keeps_data(cluster):
         return not seen.loses_data_with_its_pod(pod.name)
     started = {member.name for member in seen.members if member.started}
@@ -54,31 +56,38 @@ def _has_nothing_to_lose(cluster: EtcdCluster, seen: Observation, pod: ObservedP
 
 
 def settle_started(cluster: EtcdCluster, seen: Observation) -> ClusterPlan | None:
-    """Who has started once starts with its data from now on, or not at all."""
+    """Removes the flags of a first start from members that have started: from then on they need their data."""
     for member in seen.members:
         pod = seen.pods.get(member.name)
         if pod is not None and (pod.first or pod.forced) and not pod.ending and seen.is_healthy(member):
-            return ClusterPlan("Joining", f"{member.name} has started", Settle(member.name))
+            return ClusterPlan(
+                "Joining", f"{member.name} has started: its pod loses the flags of a first start", Settle(member.name)
+            )
     for name, claim in sorted(seen.claims.items()):
         if claim.chosen:
-            return ClusterPlan("Joining", f"{name} need not go on alone", ChooseSurvivor(name, chosen=False))
+            return ClusterPlan(
+                "Joining",
+                f"the quorum is back: the claim {name} loses its survivor annotation",
+                ChooseSurvivor(name, chosen=False),
+            )
     return None
 
 
 def remove_strays(cluster: EtcdCluster, seen: Observation) -> ClusterPlan | None:
-    """Pods, then claims, of those who are no members: a quorum has said so just now."""
+    """Deletes pods, then claims, that belong to no member of the list that a quorum confirmed."""
     for name, pod in sorted(seen.pods.items()):
         if name not in seen.names and not pod.ending:
-            return ClusterPlan("TidyingUp", f"{name} is no member: its pod goes", DeletePod(name))
+            return ClusterPlan("TidyingUp", f"{name} is not a member: its pod is deleted", DeletePod(name))
     for name, claim in sorted(seen.claims.items()):
         if name not in seen.names and name not in seen.pods and not claim.ending:
-            return ClusterPlan("TidyingUp", f"{name} is no member: its data goes", DeleteClaim(name))
+            return ClusterPlan("TidyingUp", f"{name} is not a member: its claim is deleted", DeleteClaim(name))
     return None
 
 
 def restart_absent(cluster: EtcdCluster, seen: Observation) -> ClusterPlan | None:
-    """Members without a pod: replaced without their data, started again with it. Who joins is told of the others when it is
-    started, so that those who are to go, and can, go before.
+    """Replaces members that lost pod and data, and restarts those that still have their data.
+
+    Removals come first, because a joining member gets the member list when it starts.
     """
     gone = next((plan for member in seen.members if (plan := _gone(cluster, seen, member)) is not None), None)
     if gone is not None and gone.step is not None:
@@ -90,17 +99,17 @@ def restart_absent(cluster: EtcdCluster, seen: Observation) -> ClusterPlan | Non
 
 
 def _gone(cluster: EtcdCluster, seen: Observation, member: ObservedMember) -> ClusterPlan | None:
-    """If the data goes with a pod that is ending, its member goes while it can still be agreed on."""
+    """Removes a member whose data is lost, or will be with its terminating pod, while there is a quorum for it."""
     if any(each.name == member.name and seen.is_healthy(each) and each != member for each in seen.members):
-        return _replaced(seen, member, "another member has its name and its pod")
+        return _replaced(seen, member, "another member has its name and pod")
     pod = seen.pods.get(member.name)
     if (pod is None or pod.ending) and member.started and not has_data(cluster, seen, member.name):
-        return _replaced(seen, member, "its data is gone")
+        return _replaced(seen, member, "its data is lost")
     return None
 
 
 def replace_broken(cluster: EtcdCluster, seen: Observation) -> ClusterPlan | None:
-    """Members that will not come back by themselves."""
+    """Replaces members that will not recover by themselves."""
     for member in seen.members:
         pod = seen.pods.get(member.name)
         why = _why_replace(cluster, seen, member, pod) if pod is not None and not seen.is_healthy(member) else ""
@@ -113,50 +122,50 @@ def _why_replace(cluster: EtcdCluster, seen: Observation, member: ObservedMember
     if pod.trouble == "disk":
         return f"its data is lost or corrupt ({pod.message})"
     if pod.trouble == "crash" and not member.started and seen.is_misled(pod):
-        return "it was told of other members than there are now, and cannot join"
+        return "the member list has changed since its pod was created, so it cannot join"
     if pod.trouble == "crash" and pod.restarts >= (_TRIES if member.started else _TRIES_TO_JOIN):
         return f"it cannot start ({pod.message})"
     if pod.trouble and seen.loses_data_with_its_pod(member.name):
-        return f"it cannot start ({pod.message}), and its claim is ending"
+        return f"it cannot start ({pod.message}), and its claim is terminating"
     if pod.trouble == "unschedulable" and keeps_data(cluster) and member.name not in seen.claims:
-        return "its claim went before its pod had a node"
+        return "its claim was deleted before its pod was scheduled"
     silent = seen.silence(pod)
     if pod.trouble != "image" and silent >= cluster.spec.healing.replace_after_seconds:
-        return f"it has been silent for {silent:.0f} s"
+        return f"it has not answered for {silent:.0f} s"
     return _why_lost(cluster, seen, pod) if pod.lost and member.started else ""
 
 
 def _why_lost(cluster: EtcdCluster, seen: Observation, pod: ObservedPod) -> str:
-    """A node that is gone takes what has no claim with it. Of what is in a claim it can be hoped for a while that it returns."""
+    """Returns why a member on a lost node is replaced: at once if its data is lost, otherwise after replaceLostAfterSeconds."""
     since = pod.unready_since or _degraded_since(cluster)
     silent = (seen.now - since).total_seconds() if since else 0.0
     hopeless = pod.lost == "gone" and not keeps_data(cluster)
     if not hopeless and silent < cluster.spec.healing.replace_lost_after_seconds:
         return ""
-    return f"{_LOST[pod.lost]}, and it has been silent for {silent:.0f} s"
+    return f"{_LOST[pod.lost]}, and it has not answered for {silent:.0f} s"
 
 
 def _degraded_since(cluster: EtcdCluster) -> datetime | None:
-    """Nobody says of a pod that it is not ready whose node is no node any more."""
+    """Returns since when the cluster is degraded: nothing updates the readiness of a pod whose node is deleted."""
     degraded = cluster.status.condition("Degraded")
     return degraded.last_transition_time if degraded is not None and degraded.status == "True" else None
 
 
 def _replaced(seen: Observation, member: ObservedMember, why: str) -> ClusterPlan:
     if not seen.is_whole_without(member):
-        return wait("Healing", f"{member.name} cannot be replaced, although {why}: the others would be too few")
+        return wait("Healing", f"{member.name} cannot be replaced, although {why}: the others have no quorum")
     return ClusterPlan("Healing", f"{member.name} is replaced: {why}", RemoveMember(member))
 
 
 def promote_learner(cluster: EtcdCluster, seen: Observation) -> ClusterPlan | None:
-    """One learner at a time, and nothing else meanwhile."""
+    """Promotes one learner at a time, and waits for members that have not started."""
     for member in seen.members:
         if member.learner and len(seen.members) > cluster.spec.size + 1:
-            return ClusterPlan("ScalingDown", f"{member.name} is not needed any more, and goes", RemoveMember(member))
+            return ClusterPlan("ScalingDown", f"{member.name} is no longer needed: it is removed", RemoveMember(member))
         if not member.started or (member.learner and not seen.stays(member)):
             return wait("Joining", _awaited(seen, member))
         if member.learner:
-            return ClusterPlan("Joining", f"{member.name} has caught up, and may vote", Promote(member))
+            return ClusterPlan("Joining", f"{member.name} has caught up: it is promoted to a voter", Promote(member))
     return None
 
 

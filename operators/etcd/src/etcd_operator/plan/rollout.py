@@ -1,4 +1,4 @@
-"""Another version, or other pods: one member at a time, the leader last, back again if it does not work."""
+"""Plans roll-outs: versions, pod changes, TLS and authentication; one member at a time, the leader last."""
 
 from __future__ import annotations
 
@@ -23,34 +23,32 @@ from etcd_operator.plan.steps import (
 from etcd_operator.versions import EtcdVersion, upgrade_refusal
 
 _SOON: Final = 3.0
-"""Nobody tells of Secrets: they are looked at again."""
+"""The operator does not watch Secrets, and reads them again after so many seconds."""
 
 
 def refuse_wrong_secrets(cluster: EtcdCluster, seen: Observation) -> ClusterPlan | None:
-    """Nothing is started in plain text, or with certificates that nobody would take, instead."""
+    """Stops if a Secret is wrong, or if etcd cannot be probed with TLS: no member starts in plain text instead."""
     if seen.faults:
         return ClusterPlan("SecretsWrong", "; ".join(seen.faults), after=_SOON, stuck=True)
     if secret_names(cluster).server and not EtcdVersion.of(cluster.spec.version).has_metrics_port:
-        message = f"etcd {cluster.spec.version} has no port at which it can be probed without a certificate"
-        return stuck("Unsupported", f"{message}: set spec.version to 3.3.0 or later, or leave TLS for clients out")
+        message = f"etcd {cluster.spec.version} has no port for probes without a certificate"
+        return stuck("Unsupported", f"{message}: set spec.version to 3.3.0 or later, or use no TLS for clients")
     return None
 
 
 def refuse_unknown_operator(cluster: EtcdCluster, seen: Observation) -> ClusterPlan | None:
-    """The operator is not taken for root: what it says of its members could not be acted upon."""
+    """Stops if etcd refuses the operator's login: no step could be executed."""
     if seen.auth != "refused":
         return None
     if cluster.spec.auth is None:
         return stuck(
-            "AccessRefused", "etcd asks for a password, and spec.auth is not set: set it, with root's password"
+            "AccessRefused", "etcd requires a password, but spec.auth is not set: set it, with root's password"
         )
-    return stuck(
-        "AccessRefused", "etcd refuses the password of root: put the one that it knows into the Secret of spec.auth"
-    )
+    return stuck("AccessRefused", "etcd refuses the password of root: store the right one in the Secret of spec.auth")
 
 
 def all_secure(cluster: EtcdCluster, seen: Observation) -> bool:
-    """Whether all members reach each other as is asked for."""
+    """Reports whether all peer URLs use TLS as the spec asks."""
     return bool(seen.members) and not any(_is_plain(cluster, member) for member in seen.members)
 
 
@@ -59,27 +57,25 @@ def _is_plain(cluster: EtcdCluster, member: ObservedMember) -> bool:
 
 
 def secure_peers(cluster: EtcdCluster, seen: Observation) -> ClusterPlan | None:
-    """Every pod serves in both ways, and can go both: the others are told the new way to one member after the other."""
+    """Changes one peer URL after the other to https, once every pod serves plain text and TLS."""
     old = any(is_outdated(cluster, pod) for pod in seen.pods.values())
     if mode_of(cluster) != "both" or old:
         return None
     for member in seen.members:
         if _is_plain(cluster, member):
-            return ClusterPlan(
-                "Securing", f"{member.name} is reached with TLS by the others from now on", SecurePeer(member)
-            )
-    return ClusterPlan("Securing", "all members reach each other with TLS: plain text is given up", Secured())
+            return ClusterPlan("Securing", f"the peer URL of {member.name} changes to https", SecurePeer(member))
+    return ClusterPlan("Securing", "all peer URLs use TLS: the members stop serving plain text", Secured())
 
 
 def enable_auth(cluster: EtcdCluster, seen: Observation) -> ClusterPlan | None:
-    """The first of etcd's users is root."""
+    """Enables authentication, with root as the first user."""
     if seen.auth != "off":
         return None
-    return ClusterPlan("Securing", "from now on nobody may do anything without a password", AskWho())
+    return ClusterPlan("Securing", "authentication is enabled: clients need a password", AskWho())
 
 
 def awaits_snapshot(cluster: EtcdCluster, seen: Observation) -> bool:
-    """Whether another version is asked for that no pod has yet, and there is a place for a snapshot but none in it."""
+    """Reports whether an upgrade has not begun and still needs its snapshot."""
     current = cluster.status.current_version
     if not current or not seen.agreed or cluster.spec.paused or not cluster.spec.size:
         return False
@@ -93,27 +89,27 @@ def awaits_snapshot(cluster: EtcdCluster, seen: Observation) -> bool:
 
 
 def with_current_version(cluster: EtcdCluster) -> EtcdCluster:
-    """The cluster as if its version had not been changed."""
+    """Returns the cluster with its current version as spec.version."""
     held = cluster.copy()
     held.spec.version = cluster.status.current_version
     return held
 
 
 def snapshot_first(cluster: EtcdCluster, seen: Observation) -> ClusterPlan:
-    """Asks for the snapshot, and waits for it."""
-    message = f"before {cluster.spec.version} comes a snapshot"
+    """Requests the snapshot before an upgrade, and waits for it."""
+    message = f"the upgrade to {cluster.spec.version} waits for a snapshot"
     if seen.kept.saving:
         return wait("RollingOut", f"{message}: {seen.kept.saving}")
-    return ClusterPlan("RollingOut", f"{message} of what {cluster.status.current_version} has", BackUp())
+    return ClusterPlan("RollingOut", f"{message} of {cluster.status.current_version}", BackUp())
 
 
 _PAIR: Final = 2
 _PATIENCE: Final = 120.0
-"""So long may a member take to serve with what is new."""
+"""A member has so many seconds to serve with the new version."""
 
 
 def wanted_version(cluster: EtcdCluster) -> str:
-    """What is asked for; what was there before, where that was tried in vain."""
+    """Returns spec.version, or the current version if spec.version has failed."""
     status = cluster.status
     given_up = status.failed_version and status.failed_generation == cluster.metadata.generation
     if given_up and status.failed_version == cluster.spec.version.removeprefix("v"):
@@ -122,25 +118,25 @@ def wanted_version(cluster: EtcdCluster) -> str:
 
 
 def version_to_run(cluster: EtcdCluster, name: str) -> str:
-    """The version that a pod is made with: never one that the cluster cannot become."""
+    """Returns the version of a new pod: never one that the cluster cannot be upgraded to."""
     wanted = wanted_version(cluster)
     current = cluster.status.current_version
     return current if current and upgrade_refusal(EtcdVersion.of(current), EtcdVersion.of(wanted)) else wanted
 
 
 def lowest_version(cluster: EtcdCluster, seen: Observation) -> EtcdVersion:
-    """The version that the cluster as a whole has."""
+    """Returns the lowest version of the members that answer."""
     running = [EtcdVersion.of(report.version) for report in seen.reports.values() if report.version]
     return min(running, default=EtcdVersion.of(cluster.spec.version))
 
 
 def is_outdated(cluster: EtcdCluster, pod: ObservedPod) -> bool:
-    """Whether it is not what would be made now."""
+    """Reports whether the pod differs from the one that the spec describes."""
     return pod.template != _template(cluster)
 
 
 def is_outdated_or_doomed(cluster: EtcdCluster, seen: Observation, name: str) -> bool:
-    """Whether a member's pod is not what would be made now, or its claim will not outlive it."""
+    """Reports whether a member's pod is outdated or its claim is terminating."""
     pod = seen.pods.get(name)
     return pod is not None and (is_outdated(cluster, pod) or seen.loses_data_with_its_pod(name))
 
@@ -152,9 +148,9 @@ def _template(cluster: EtcdCluster) -> str:
 
 
 def failed_rollout(cluster: EtcdCluster, seen: Observation) -> ClusterPlan | None:
-    """A member that does not serve with the new version, while the old one is still there to go back to.
+    """Gives up a version with which a member does not serve, while the old version still runs.
 
-    Without a quorum it is the new version that is to blame only where there is no other member.
+    Without a quorum it blames the new version only if there is no other member.
     """
     wanted = wanted_version(cluster).removeprefix("v")
     current = cluster.status.current_version
@@ -165,7 +161,7 @@ def failed_rollout(cluster: EtcdCluster, seen: Observation) -> ClusterPlan | Non
     well = {member.name for member in seen.members if seen.is_healthy(member)}
     for name, pod in sorted(seen.pods.items()):
         if pod.version == wanted and name not in well and _has_failed(seen, pod) and not seen.is_misled(pod):
-            message = f"{name} does not serve with {wanted} ({pod.message or 'it is silent'}): back to {current}"
+            message = f"{name} does not serve with {wanted} ({pod.message or 'it does not answer'}): the members return to {current}"
             return ClusterPlan("RolloutFailed", message, GiveUpVersion(wanted))
     return None
 
@@ -175,8 +171,9 @@ def _has_failed(seen: Observation, pod: ObservedPod) -> bool:
 
 
 def rollout(cluster: EtcdCluster, seen: Observation) -> ClusterPlan | None:
-    """The next member whose pod is not what is asked for. Of two none can be done without: if there is to be a third, it
-    comes first. None is ready while there is no space, and a larger quota is how it gets some.
+    """Recreates the next outdated pod. A cluster of two that is to have three grows first, because it can spare none.
+
+    A NOSPACE alarm makes all pods unready, and does not stop the roll-out: it may bring a larger quota.
     """
     old = [member for member in seen.members if is_outdated_or_doomed(cluster, seen, member.name)]
     if not old:
@@ -188,19 +185,21 @@ def rollout(cluster: EtcdCluster, seen: Observation) -> ClusterPlan | None:
         return wait("RollingOut", f"waiting for {', '.join(unready)} to be ready before the next")
     lowest = lowest_version(cluster, seen)
     if seen.agreed_version and not _have_agreed(seen.agreed_version, lowest):
-        message = f"waiting for members to agree that all of them have {lowest.major}.{lowest.minor}"
-        return wait("RollingOut", f"{message}: with the next version they would not start before")
+        message = f"waiting for the cluster version to become {lowest.major}.{lowest.minor}"
+        return wait("RollingOut", f"{message}: until then members of the next version do not start")
     leader = seen.leader
     member = min(old, key=lambda each: (leader is not None and each.id == leader.id, -ordinal_of(each.name)))
     if not keeps_data(cluster):
-        return _surge(cluster, seen, f"{member.name} is not as it is asked for now")
+        return _surge(cluster, seen, f"{member.name} differs from the spec")
     if seen.loses_data_with_its_pod(member.name):
-        return _surge(cluster, seen, f"{member.name} would lose its data with its pod, since its claim is ending")
+        return _surge(
+            cluster, seen, f"{member.name} would lose its data with its pod, because its claim is terminating"
+        )
     return _restart(cluster, seen, member)
 
 
 def _have_agreed(said: str, lowest: EtcdVersion) -> bool:
-    """Before members agree on any version they say so in a word."""
+    """Reports whether the cluster version is decided: until then etcd reports a word."""
     return said[:1].isdigit() and EtcdVersion.of(said).minor >= lowest.minor
 
 
@@ -216,9 +215,11 @@ def _restart(cluster: EtcdCluster, seen: Observation, member: ObservedMember) ->
     if leader is not None and leader.id == member.id and others and movable:
         heir = min(others, key=lambda each: ordinal_of(each.name))
         return ClusterPlan(
-            "RollingOut", f"{heir.name} leads while {member.name} is started anew", MoveLeader(leader, heir)
+            "RollingOut", f"{heir.name} becomes leader before {member.name} is recreated", MoveLeader(leader, heir)
         )
-    return ClusterPlan("RollingOut", f"{member.name} is started anew, as it is asked for now", DeletePod(member.name))
+    return ClusterPlan(
+        "RollingOut", f"{member.name} differs from the spec: its pod is recreated", DeletePod(member.name)
+    )
 
 
 def _surge(cluster: EtcdCluster, seen: Observation, why: str) -> ClusterPlan:
@@ -226,7 +227,7 @@ def _surge(cluster: EtcdCluster, seen: Observation, why: str) -> ClusterPlan:
 
 
 def add_member(cluster: EtcdCluster, seen: Observation, message: str) -> tuple[str, AddMember]:
-    """Room for one more member, with a name that nothing else has, and why in words."""
+    """Returns the message and the step that add a member with an unused name."""
     name = member_name(cluster, seen.pods.keys() | seen.claims.keys() | seen.names | seen.others)
     learner = cluster.spec.learners and lowest_version(cluster, seen).has_learners
-    return f"{message}: {name} joins, and {'learns first' if learner else 'votes at once'}", AddMember(name, learner)
+    return f"{message}: {name} joins as a {'learner' if learner else 'voter'}", AddMember(name, learner)

@@ -1,4 +1,4 @@
-"""Steps: each is one change of the world that leaves a cluster which can be looked at again, and gone on from."""
+"""`ClusterPlan` and its steps. Each step is one change, after which the cluster can be observed and planned again."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ _SELDOM: Final = 30.0
 
 @dataclass(frozen=True, slots=True)
 class ClusterPlan:
-    """One step, or none, and the reason in words. Looked at again after so many seconds, or when something changes.
+    """At most one step, with its reason and message. The next reconcile follows after `after` seconds or on a change.
 
-    `stuck` if nothing will change unless somebody does something about it: the words say what.
+    `stuck` means that a person has to act; the message tells how.
     """
 
     reason: Reason
@@ -55,23 +55,23 @@ class ClusterPlan:
 
 
 def wait(reason: Reason, message: str, *, after: float = _SOON) -> ClusterPlan:
-    """Nothing can be done before something else has happened."""
+    """Returns a plan without a step that waits for a change."""
     return ClusterPlan(reason, message, after=after)
 
 
 def stuck(reason: Reason, message: str) -> ClusterPlan:
-    """Somebody has to do something."""
+    """Returns a plan without a step that waits for a person."""
     return ClusterPlan(reason, message, after=_SELDOM, stuck=True)
 
 
 def done(reason: Reason, message: str) -> ClusterPlan:
-    """Nothing is left to do."""
+    """Returns a plan without a step: the cluster matches its spec."""
     return ClusterPlan(reason, message, after=_SELDOM)
 
 
 @dataclass(frozen=True, slots=True)
 class Remember:
-    """Writes down that the cluster has formed, and whether with TLS."""
+    """Records in the status that the cluster has formed, and whether with TLS."""
 
     cluster: int
     secured: bool = False
@@ -79,7 +79,7 @@ class Remember:
 
 @dataclass(frozen=True, slots=True)
 class StartMember:
-    """Makes a member's claim, if it has one, and its pod."""
+    """Creates a member's claim, if it needs one, and its pod."""
 
     name: str
     start: MemberStart
@@ -88,14 +88,14 @@ class StartMember:
 
 @dataclass(frozen=True, slots=True)
 class Settle:
-    """Lets a member that has started once never again start as if it had not."""
+    """Removes the flags of a first start from a pod whose member has started."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class AddMember:
-    """Makes room for a member in etcd."""
+    """Adds a member to etcd's member list."""
 
     name: str
     learner: bool
@@ -103,21 +103,21 @@ class AddMember:
 
 @dataclass(frozen=True, slots=True)
 class Promote:
-    """Lets a learner vote."""
+    """Promotes a learner to a voter."""
 
     member: ObservedMember
 
 
 @dataclass(frozen=True, slots=True)
 class RemoveMember:
-    """Takes a member out of etcd; its pod and its claim go afterwards."""
+    """Removes a member from etcd's member list; later steps delete its pod and its claim."""
 
     member: ObservedMember
 
 
 @dataclass(frozen=True, slots=True)
 class MoveLeader:
-    """Lets another member lead."""
+    """Transfers leadership to another member."""
 
     leader: ObservedMember
     to: ObservedMember
@@ -125,21 +125,21 @@ class MoveLeader:
 
 @dataclass(frozen=True, slots=True)
 class DeletePod:
-    """Stops a member's etcd."""
+    """Deletes a member's pod."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class DeleteClaim:
-    """Lets the data go of somebody who is no member any more."""
+    """Deletes the claim of a removed member."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class ChooseSurvivor:
-    """Writes at a member's claim that its data is what the cluster goes on from; or that it is not any more."""
+    """Annotates a member's claim as the survivor of a quorum loss, or removes that annotation."""
 
     name: str
     chosen: bool = True
@@ -147,21 +147,21 @@ class ChooseSurvivor:
 
 @dataclass(frozen=True, slots=True)
 class GrowClaim:
-    """Asks for a larger volume."""
+    """Raises the storage request of a claim."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Compact:
-    """Lets etcd forget what keys had before that revision."""
+    """Compacts etcd's history before that revision."""
 
     revision: int
 
 
 @dataclass(frozen=True, slots=True)
 class Defragment:
-    """Gives the space that a member does not use back to the disk; what keys had before a revision is forgotten first."""
+    """Defragments a member's database, after a compaction at revision `forget` if that is not 0."""
 
     name: str
     forget: int = 0
@@ -169,7 +169,7 @@ class Defragment:
 
 @dataclass(frozen=True, slots=True)
 class Disarm:
-    """Takes an alarm back whose cause is gone."""
+    """Disarms an alarm whose cause is gone."""
 
     member: int
     alarm: Alarm
@@ -177,19 +177,19 @@ class Disarm:
 
 @dataclass(frozen=True, slots=True)
 class GiveUpVersion:
-    """Writes down that a version does not work here, so that the one before is gone back to."""
+    """Records in the status that a version failed, so that the members return to the version before."""
 
     version: str
 
 
 @dataclass(frozen=True, slots=True)
 class BackUp:
-    """Asks for a snapshot of what there is before an upgrade."""
+    """Requests the snapshot before an upgrade."""
 
 
 @dataclass(frozen=True, slots=True)
 class Restore:
-    """Asks for a snapshot to take the place of what the members have; `safely` only after that was copied."""
+    """Requests a restore of the cluster; `safely` requires a safety copy of its data first."""
 
     origin: SnapshotOrigin
     safely: bool = False
@@ -197,19 +197,19 @@ class Restore:
 
 @dataclass(frozen=True, slots=True)
 class SecurePeer:
-    """Tells the other members to reach one with TLS."""
+    """Changes a member's peer URL to https."""
 
     member: ObservedMember
 
 
 @dataclass(frozen=True, slots=True)
 class Secured:
-    """Writes down that all members reach each other with TLS, so that nothing is started in plain text again."""
+    """Records in the status that all peer URLs use TLS, so that no member starts in plain text again."""
 
 
 @dataclass(frozen=True, slots=True)
 class AskWho:
-    """Gives etcd its user root, and lets nobody in without a password."""
+    """Creates etcd's user root, and enables authentication."""
 
 
 Step = (

@@ -1,4 +1,4 @@
-"""Restores: a snapshot is fetched and checked first, and only then anything is touched."""
+"""Restores: the operator downloads and verifies a snapshot before it changes the cluster."""
 
 from etcd_operator.restore.keeper import ApiBackupKeeper
 from etcd_operator.restore.kinds import EtcdRestore, EtcdRestoreSpec

@@ -1,4 +1,4 @@
-"""Backups and restores that a cluster asks for itself: objects of its own, which their reconcilers bring about."""
+"""`ApiBackupKeeper` creates the EtcdBackups and EtcdRestores that a cluster itself needs."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from navarch import Context, Retry
 from navarch.errors import AlreadyExists
 
 _UID: Final = 8
-"""So much of a uid tells two clusters of one name apart."""
+"""The length of the uid prefix that distinguishes clusters of one name."""
 
 
 class ApiBackupKeeper:
-    """A `Keeper` by `EtcdBackup`s and `EtcdRestore`s in the cluster's namespace, which it owns."""
+    """A `BackupKeeper` that creates EtcdBackups and EtcdRestores, owned by the cluster."""
 
     def __init__(self, stores: StoreOpener) -> None:
         self._stores = stores
@@ -66,8 +66,9 @@ class ApiBackupKeeper:
             await ctx.apply(EtcdBackup(name=_upgrade_name(cluster), labels=labels_of(cluster), spec=spec))
 
     def _before_upgrade(self, cluster: EtcdCluster) -> EtcdBackupSpec | None:
-        """One snapshot for the spec as it is now: whatever was taken for an earlier one, or of an earlier cluster of that
-        name, does not count, and stays.
+        """Returns the backup before the upgrade to the current spec; None without a destination.
+
+        Its name contains version, generation and uid: snapshots for an earlier spec or cluster do not count, and stay.
         """
         wanted = cluster.spec.backup
         if wanted is not None and not wanted.before_upgrade:
@@ -91,7 +92,7 @@ class ApiBackupKeeper:
         try:
             await ctx.create(EtcdRestore(name=name, labels=labels_of(cluster), spec=spec))
         except AlreadyExists:
-            cluster.status.next_step = f"the EtcdRestore {name} is there, and not of this cluster: delete it"
+            cluster.status.next_step = f"EtcdRestore {name} exists and does not belong to this cluster: delete it"
             raise Retry(cluster.status.next_step) from None
 
 
@@ -108,7 +109,7 @@ def _start_name(cluster: EtcdCluster) -> str:
 
 
 def _recovery_name(cluster: EtcdCluster, taken: set[str]) -> str:
-    """A restore is done once: each recovery has one of its own."""
+    """Returns an unused name: each recovery needs its own restore."""
     number = 1
     while f"{cluster.name}-recovery-{number}" in taken:
         number += 1
@@ -120,7 +121,7 @@ def _health(cluster: EtcdCluster, scheduled: EtcdBackup | None) -> tuple[bool, s
         return None
     said = scheduled.status.condition("BackupReady") if scheduled is not None else None
     if said is None:
-        return False, "NotDueYet", "no backup was tried yet"
+        return False, "NotDueYet", "no backup was attempted yet"
     return said.status == "True", said.reason, said.message
 
 
@@ -130,13 +131,13 @@ def _saving(wanted: EtcdBackupSpec | None, found: EtcdBackup | None) -> dict[str
     status = found.status
     if status.succeeded and status.observed_generation == found.metadata.generation:
         return {"saved": status.object}
-    return {"saving": status.reason or "it is being taken"}
+    return {"saving": status.reason or "the snapshot is being taken"}
 
 
 async def _newest(cluster: EtcdCluster, ctx: Context) -> EtcdBackup | None:
-    """The backup whose last snapshot that counts is the newest.
+    """Returns the backup with the newest successful snapshot of this cluster.
 
-    Those of an earlier cluster of that name do not count, nor those that are where the spec does not say any more.
+    Snapshots of an earlier cluster of that name, and those at a former path of the spec, do not count.
     """
     dated = [
         (each.status.last_success_date, each.name, each)
@@ -158,11 +159,11 @@ def _is_of(backup: EtcdBackup, cluster: EtcdCluster) -> bool:
 
 
 def under_way(restores: Iterable[EtcdRestore], *, formed: bool) -> str:
-    """What the first of them says that is not done. Once the cluster has formed, one that others join brings nothing more."""
+    """Returns the message of the first unfinished restore; after the cluster has formed, a joining one counts as finished."""
     done = {"Joining", "Done"} if formed else {"Done"}
     for each in sorted(restores, key=lambda restore: restore.name):
         if each.status.phase not in done:
-            return f"{each.name}: {each.status.reason or 'it has not begun yet'}"
+            return f"{each.name}: {each.status.reason or 'it has not started yet'}"
     return ""
 
 

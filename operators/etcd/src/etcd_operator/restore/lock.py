@@ -1,4 +1,4 @@
-"""Restores of one cluster, one after the other: two at once would each stop what the other one has begun."""
+"""Serialises the restores of one cluster, with an annotation on it that names the active restore."""
 
 from __future__ import annotations
 
@@ -11,28 +11,29 @@ from navarch import Context
 from navarch.client import MergePatch
 
 RESTORING: Final = f"{GROUP}/restoring"
-"""On a cluster: the uid of the restore that it was given to last."""
+"""The annotation of a cluster with the uid of its last active restore."""
 
 
 async def restores_ahead(restore: EtcdRestore, ctx: Context) -> list[EtcdRestore]:
-    """Other restores that are at work on the same cluster, and that this one has to wait for."""
+    """Returns the running restores of the same cluster that this one has to wait for."""
     others = await ctx.client.list(EtcdRestore, namespace=restore.namespace)
     same = [each for each in others if each.spec.etcd_cluster == restore.spec.etcd_cluster]
     return [each for each in same if each.metadata.uid != restore.metadata.uid and _goes_first(each, restore)]
 
 
 def _goes_first(other: EtcdRestore, restore: EtcdRestore) -> bool:
-    """While it stops or starts members, or others join. The operator itself restores where the quorum is lost: nothing comes
-    of joining then.
+    """Reports whether the other restore is stopping, seeding or joining members.
+
+    A recovery that the operator created does not wait for a joining one: without a quorum no member can join.
     """
     joins = other.status.phase == "Joining" and not (other.status.resumed and restore.metadata.owner_references)
     return joins or other.status.phase in {"Emptying", "Seeding"}
 
 
 async def acquire(cluster: EtcdCluster, restore: EtcdRestore, ctx: Context) -> bool:
-    """Whether the cluster is given to this restore, now or before. Of two that ask at once one is told `Conflict`.
+    """Acquires the cluster for this restore; returns False if another one holds it. Raises `Conflict` on a race.
 
-    One that starts members was given it, also if somebody has taken the note of that away.
+    A restore that already starts members holds the cluster even if somebody removed the annotation.
     """
     own = restore.metadata.uid
     holder = cluster.annotations.get(RESTORING)
@@ -48,13 +49,11 @@ async def acquire(cluster: EtcdCluster, restore: EtcdRestore, ctx: Context) -> b
 
 
 async def snapshots_in_use(namespace: str, ctx: Context) -> frozenset[str]:
-    """The names of snapshots that restores of a namespace have not done with: each is fetched when the restore begins, and
-    once more when the members are stopped.
-    """
+    """Returns the snapshots that unfinished restores of a namespace need: each restore downloads its snapshot twice."""
     restores = await ctx.client.list(EtcdRestore, namespace=namespace)
     return frozenset(object_of(each.spec) for each in restores if each.status.phase != "Done")
 
 
 def is_superseded(cluster: EtcdCluster, restore: EtcdRestore) -> bool:
-    """Whether the cluster was given to another restore since."""
+    """Reports whether another restore has acquired the cluster since."""
     return cluster.annotations.get(RESTORING, restore.metadata.uid) != restore.metadata.uid

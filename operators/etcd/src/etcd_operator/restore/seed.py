@@ -1,4 +1,4 @@
-"""Members out, one new one in: what a restore does to a cluster."""
+"""The changes that a restore makes to a cluster: stop the members, start one from the snapshot, delete old claims."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _DATA_TOOL: Final = EtcdVersion.of("3.5.0")
 
 
 def seed(cluster: EtcdCluster, restore: EtcdRestore, image: str) -> Pod:
-    """As any first member's, but for what comes before etcd: take the snapshot, make data of it, put that in place."""
+    """Returns the pod of the first member, with init containers that receive, restore and install the snapshot."""
     name, wanted = restore.status.seed, wanted_version(cluster)
     made = member_pod(cluster, name, MemberStart("seed"), version=wanted)
     made.metadata.annotations = {**made.annotations, RESTORE: restore.metadata.uid or ""}
@@ -61,7 +61,7 @@ def seed(cluster: EtcdCluster, restore: EtcdRestore, image: str) -> Pod:
 
 
 def _receiving(cluster: EtcdCluster, restore: EtcdRestore, image: str) -> Container:
-    """With TLS, if members serve clients with it."""
+    """Returns the init container that receives the snapshot, with TLS if members serve clients with it."""
     made = _own("receive", restore, image)
     if secret_names(cluster).server:
         made.env = [*(made.env or []), EnvVar(name=TLS_FOLDER, value=listeners.SERVER_FOLDER)]
@@ -81,8 +81,9 @@ def _own(doing: str, restore: EtcdRestore, image: str) -> Container:
 
 
 def _making(cluster: EtcdCluster, restore: EtcdRestore, wanted: str) -> Container:
-    """With the tool of the very version that is going to run on it. The restore's own token makes it another cluster than
-    the one before: whoever is left of that, on a node that nobody reaches, is not taken for a member.
+    """Returns the init container that restores the snapshot with the tool of the wanted version.
+
+    The cluster token is the restore's uid, so that leftover members of the old cluster, on unreachable nodes, cannot join.
     """
     name, version = restore.status.seed, wanted.removeprefix("v")
     tool = "etcdutl" if EtcdVersion.of(version) >= _DATA_TOOL else "etcdctl"
@@ -108,9 +109,7 @@ def _making(cluster: EtcdCluster, restore: EtcdRestore, wanted: str) -> Containe
 
 
 def _raising(restore: EtcdRestore, version: str) -> list[str]:
-    """Whoever watched the cluster before, or remembers what it had, is told to list anew, instead of waiting for revisions
-    that come a second time.
-    """
+    """Returns the flags that raise the revision, so that watchers list again instead of seeing revisions twice."""
     if not EtcdVersion.of(version).raises_revisions:
         return []
     return [f"--bump-revision={restore.status.next_revision - restore.status.etcd_revision}", "--mark-compacted"]
@@ -122,14 +121,15 @@ def _mount() -> VolumeMount:
 
 W = TypeVar("W", Pod, PersistentVolumeClaim)
 _GRACE: Final = 2
-"""A leader would wait for seven seconds, to hand over to members that are stopped too."""
+"""Short, because a leader would try for seven seconds to transfer leadership to members that stop too."""
 _FULL: Final = 507
 _FORGET: Final = {"status": {"clusterID": "", "leader": "", "members": {"ready": [], "unready": []}}}
 
 
 async def seed_name(cluster: EtcdCluster, ctx: Context) -> str:
-    """A member that has a claim, if one does: what is in it stays beside the new data. One whose disk has failed, or is on
-    a node that is gone, is the last choice, and where there is no claim, one whose name is free.
+    """Returns the name of the first member: one with a usable claim, whose old data stays beside the new; else an unused name.
+
+    A member whose disk or node has failed is the last choice.
     """
     claims = await _labelled(PersistentVolumeClaim, cluster, ctx)
     failed = {pod.name for pod in await _labelled(Pod, cluster, ctx) if _cannot_start(pod)}
@@ -148,18 +148,18 @@ def _is_usable(claim: PersistentVolumeClaim) -> bool:
 
 
 async def _labelled(kind: type[W], cluster: EtcdCluster, ctx: Context) -> Sequence[W]:
-    """All that has the labels of the cluster, as the server knows it."""
+    """Lists objects with the labels of the cluster from the API server."""
     return await ctx.client.list(kind, namespace=cluster.namespace, labels=labels_of(cluster))
 
 
 async def left_by_others(cluster: EtcdCluster, ctx: Context) -> list[str]:
-    """Pods and claims that have the labels of the cluster, and are not its own: nobody has asked for their data to go."""
+    """Returns pods and claims with the labels of the cluster that it does not own; a restore must not delete them."""
     found = [*await _labelled(Pod, cluster, ctx), *await _labelled(PersistentVolumeClaim, cluster, ctx)]
     return sorted({each.name for each in found if not is_of(cluster, each)})
 
 
 async def emptied(cluster: EtcdCluster, ctx: Context) -> bool:
-    """Whether no member runs any more, the operator leaves the cluster alone, and it may begin anew."""
+    """Pauses the cluster and deletes its pods; reports whether all are gone and the status is reset."""
     if not cluster.spec.paused:
         await _paused(cluster, ctx, paused=True)
         return False
@@ -181,16 +181,14 @@ async def _paused(cluster: EtcdCluster, ctx: Context, *, paused: bool) -> None:
 
 
 async def started(cluster: EtcdCluster, restore: EtcdRestore, ctx: Context, image: str) -> Pod | None:
-    """The first member's pod, made if it is not there. None while one goes that cannot start, and is not what is asked for
-    any more.
-    """
+    """Returns the first member's pod, and creates it if it is missing. None while an outdated pod that cannot start is deleted."""
     found, wanted = await ctx.get(Pod, restore.status.seed), seed(cluster, restore, image)
     if found is None:
         if keeps_data(cluster):
             await _owned(member_claim(cluster, restore.status.seed), cluster, ctx)
         found = await _owned(wanted, cluster, ctx)
     if found.annotations.get(RESTORE) != restore.metadata.uid:
-        raise BackupError(f"{found.name} is there, and is not of this restore")
+        raise BackupError(f"the pod {found.name} exists and does not belong to this restore")
     if not observe_pod(found).running and found.annotations.get(TEMPLATE) != wanted.annotations.get(TEMPLATE):
         if found.metadata.deletion_timestamp is None:
             await ctx.delete(Pod, found.name)
@@ -215,15 +213,15 @@ async def _owned(new: W, cluster: EtcdCluster, ctx: Context) -> W:
     except AlreadyExists:
         found = await ctx.client.get(type(new), new.name, namespace=cluster.namespace)
     if not is_of(cluster, found):
-        message = f"{new.kind} {new.name} is there, and not of this cluster: delete it, if it is not needed"
+        message = (
+            f"{new.kind} {new.name} already exists and does not belong to this cluster: delete it if it is not needed"
+        )
         raise BackupError(message)
     return found
 
 
 async def seeded(pod: Pod, first: AbstractAsyncContextManager[ConnectedEtcd], restore: EtcdRestore) -> bool:
-    """Whether the first member's etcd serves what the snapshot had. The address of a pod that does not run may be somebody
-    else's.
-    """
+    """Reports whether the first member serves the snapshot. Only a running pod is asked: the address of another may be reused."""
     if not observe_pod(pod).running:
         return False
     try:
@@ -231,7 +229,7 @@ async def seeded(pod: Pod, first: AbstractAsyncContextManager[ConnectedEtcd], re
             status = await reached.etcd.maintenance.status(reached.endpoints[0])
     except EtcdAccessError:
         message = (
-            "the users of the snapshot have other passwords: put the one that its root has into the Secret of spec.auth"
+            "etcd refuses the password of root: store the password of the snapshot's root in the Secret of spec.auth"
         )
         raise BackupError(message) from None
     except (EtcdError, CredentialsError):
@@ -240,17 +238,19 @@ async def seeded(pod: Pod, first: AbstractAsyncContextManager[ConnectedEtcd], re
 
 
 async def hand_over(pod: Pod, restore: EtcdRestore, way: PodTls, fetch: Callable[[], Awaitable[Snapshot]]) -> None:
-    """Gives the pod its snapshot, if it waits for it; it takes none but the one that was checked at the beginning."""
+    """Uploads the snapshot to the pod if it waits for it; refuses a snapshot other than the verified one."""
     if not _waits(pod):
         return
     snapshot = await fetch()
     if snapshot.sha256 != restore.status.sha256:
-        raise BackupError("the snapshot in the store is another one than when the restore began")
+        raise BackupError("the snapshot in the store has changed since the restore started")
     try:
         await _put(f"{url(way.scheme, pod.status.pod_ip or '', PROGRAM_PORT)}/", snapshot, way)
     except aiohttp.ClientError as error:
         full = isinstance(error, aiohttp.ClientResponseError) and error.status == _FULL
-        message = f"the volume of {pod.name} is full" if full else f"{pod.name} did not take the snapshot yet"
+        message = (
+            f"the volume of {pod.name} is full" if full else f"the pod {pod.name} has not accepted the snapshot yet"
+        )
         raise BackupError(message) from None
 
 
@@ -281,9 +281,7 @@ def _opened(path: Path) -> BinaryIO:
 
 
 async def released(cluster: EtcdCluster, restore: EtcdRestore, ctx: Context) -> None:
-    """What the other members had is given up, now that the first one serves. Where somebody has let the cluster go on
-    already, claims may be those of new members, and what is not needed goes by itself.
-    """
+    """Deletes the claims of the other members after the first one serves; not in a resumed cluster, whose claims may be new."""
     if cluster.status.cluster_id:
         return
     for old in await _labelled(PersistentVolumeClaim, cluster, ctx):
@@ -292,19 +290,19 @@ async def released(cluster: EtcdCluster, restore: EtcdRestore, ctx: Context) -> 
 
 
 async def resume(cluster: EtcdCluster, ctx: Context) -> None:
-    """The operator goes on from the first member: after this, claims may be those of new members."""
+    """Unpauses the cluster: from now on claims may belong to new members."""
     await _paused(cluster, ctx, paused=False)
 
 
 async def is_gone(cluster: EtcdCluster, restore: EtcdRestore, ctx: Context) -> bool:
-    """Whether nothing is left of the first member, and of no other: no pod, and no claim."""
+    """Reports whether all pods and claims of the cluster are gone."""
     if await ctx.list(Pod, labels=labels_of(cluster)):
         return False
     return not await _left(Pod, cluster, restore, ctx) and not await _left(PersistentVolumeClaim, cluster, restore, ctx)
 
 
 async def _left(kind: type[W], cluster: EtcdCluster, restore: EtcdRestore, ctx: Context) -> bool:
-    """Whatever is remembered of it; and whatever became of the labels."""
+    """Reports whether the API server has such an object, by label or by the first member's name."""
     if await _labelled(kind, cluster, ctx):
         return True
     try:

@@ -1,4 +1,4 @@
-"""Certificates and passwords: issued and renewed, read from Secrets, and looked at before anything is built on them."""
+"""Certificates and passwords: the operator issues and renews them, reads them from Secrets, and checks them before use."""
 
 from etcd_operator.tls.checks import CredentialsError
 from etcd_operator.tls.credentials import SECRETS_ROLE, CredentialCache, EtcdCredentials, secret_access_denied

@@ -1,4 +1,8 @@
-"""Authorities, and what they sign."""
+"""Certificate authorities, their certificates, and their rotation.
+
+etcd reads its trusted authorities only when it starts. So the operator first publishes a new authority, lets it sign only
+after every member was started with it, and trusts the old one until it expires.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +23,7 @@ _VALID: Final = timedelta(days=3650)
 
 @dataclass(frozen=True, slots=True, repr=False)
 class AuthorityRotation:
-    """Who signs now, who will, and whose signatures still count, in PEM form."""
+    """The signing authority, the next one, and the former ones that are still trusted (PEM)."""
 
     side: str
     signer: TlsAuthority | None = None
@@ -28,14 +32,14 @@ class AuthorityRotation:
 
     @classmethod
     def of(cls, side: str, data: Mapping[str, bytes], trusted: bytes) -> AuthorityRotation:
-        """As it is in a Secret; if that was lost, those whom members trust are all that is left of it."""
+        """Reads the rotation from a Secret; if that was lost, the trusted authorities of the members remain."""
         signer, heir = _authority(data, f"{side}-ca"), _authority(data, f"{side}-next-ca")
         past = data.get(f"{side}-past-ca.crt", b"") if signer is not None else trusted
         return cls(side, signer, heir, past)
 
     @property
     def data(self) -> dict[str, bytes]:
-        """As it is put into a Secret."""
+        """Returns the data of its Secret."""
         pairs = ((f"{self.side}-ca", self.signer), (f"{self.side}-next-ca", self.heir))
         known = {name: authority.pair for name, authority in pairs if authority is not None}
         found = {f"{name}.crt": pair.certificate for name, pair in known.items()}
@@ -44,13 +48,13 @@ class AuthorityRotation:
 
     @property
     def trusted(self) -> bytes:
-        """All that are trusted: the same text whoever of them signs."""
+        """Returns all trusted certificates, in an order that does not depend on the signer."""
         pairs = [authority.pair.certificate for authority in (self.signer, self.heir) if authority is not None]
         every = {_text(each) for each in certificates(b"".join((*pairs, self.past)))} if pairs or self.past else set()
         return b"".join(sorted(every))
 
     def advanced(self, name: str, now: datetime, *, known: bool) -> AuthorityRotation:
-        """One step further, if it is time; `known` if every member was started with those that are trusted now."""
+        """Returns the rotation one step further, if due; `known` means that every member trusts the current authorities."""
         past = b"".join(_text(each) for each in certificates(self.past) if each.not_valid_after_utc > now)
         if self.signer is None and self.heir is None:
             made = _made(name, now)
@@ -83,7 +87,7 @@ def _text(certificate: x509.Certificate) -> bytes:
 
 
 _EARLIER: Final = timedelta(minutes=5)
-"""Clocks differ."""
+"""Certificates are valid from a little earlier, because clocks differ."""
 _USAGES: Final = {"server": ExtendedKeyUsageOID.SERVER_AUTH, "client": ExtendedKeyUsageOID.CLIENT_AUTH}
 
 
@@ -97,31 +101,31 @@ class TlsKeyPair:
 
 @dataclass(frozen=True, slots=True)
 class TlsSubject:
-    """Whom a certificate is for. A client has no hosts."""
+    """The subject of a certificate. A client certificate has no hosts."""
 
     name: str
     hosts: tuple[str, ...] = ()
 
     @property
     def usages(self) -> tuple[str, ...]:
-        """Members are clients too: of each other, and etcd's gateway of its own member."""
+        """The key usages. Members are clients too: of each other, and the gateway of its own member."""
         return ("server", "client") if self.hosts else ("client",)
 
 
 class TlsAuthority:
-    """Signs certificates. Raises ValueError if the pair is not that of an authority."""
+    """Signs certificates. Raises ValueError if the key is not an elliptic-curve key."""
 
     def __init__(self, pair: TlsKeyPair) -> None:
         key = serialization.load_pem_private_key(pair.key, password=None)
         if not isinstance(key, ec.EllipticCurvePrivateKey):
-            raise ValueError("expected a private key on an elliptic curve")  # noqa: TRY004 - one error for what is no authority
+            raise ValueError("expected a private key on an elliptic curve")  # noqa: TRY004 - one error for every unusable pair
         self.pair = pair
         self.certificate = x509.load_pem_x509_certificate(pair.certificate)
         self._key = key
 
     @classmethod
     def make(cls, name: str, now: datetime, valid: timedelta) -> Self:
-        """A new one."""
+        """Creates a new authority."""
         key = _new_key()
         title = _title(name)
         builder = _builder(title, title, key.public_key(), now, now + valid)
@@ -132,7 +136,7 @@ class TlsAuthority:
         return cls(_pair(builder.sign(key, hashes.SHA256()), key))
 
     def issue(self, subject: TlsSubject, now: datetime, valid: timedelta) -> TlsKeyPair:
-        """A certificate, which does not outlive the authority."""
+        """Issues a certificate that expires no later than the authority."""
         key = _new_key()
         end = min(now + valid, self.certificate.not_valid_after_utc)
         builder = _builder(_title_of(subject), self.certificate.subject, key.public_key(), now, end)
@@ -171,7 +175,7 @@ def _title(name: str) -> x509.Name:
 
 
 def _title_of(subject: TlsSubject) -> x509.Name:
-    """A client has no common name: etcd would take it for a user's, and its gateway refuse it where there are users."""
+    """Returns the subject name. A client gets no common name: etcd would take it for a user, and its gateway refuses that."""
     if subject.hosts:
         return _title(subject.name)
     return x509.Name([x509.NameAttribute(NameOID.ORGANIZATION_NAME, subject.name[:64])])

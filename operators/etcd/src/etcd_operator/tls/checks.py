@@ -1,4 +1,4 @@
-"""What is wrong with certificates, in words that name the Secret and the key, and never say what is in them."""
+"""Checks the certificates of Secrets. Error messages name the Secret and the key, never their contents."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from etcd_operator.manifests import SecretKeys
 
 _LONGEST_CHAIN: Final = 5
 _LEFT: Final = 3
-"""A certificate is renewed when one part of so many of its time is left."""
+"""A certificate is renewed when a third of its lifetime is left."""
 
 
 class CredentialsError(Exception):
-    """A Secret that cannot be used; says which, and why."""
+    """The operator cannot use a Secret or an endpoint of the spec; the message names it and the cause."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class TlsSecret:
-    """What a Secret has: a certificate with those between it and its authority, and whom it trusts."""
+    """The parsed contents of a TLS Secret: the certificate chain, and the trusted authorities."""
 
     secret: str
     files: SecretKeys
@@ -33,31 +33,31 @@ class TlsSecret:
     authorities: Sequence[x509.Certificate]
 
     def must_be_for(self, host: str) -> None:
-        """Raises `CredentialsError` if its certificate does not name that host."""
+        """Raises `CredentialsError` if the certificate does not name that host."""
         if not any(_covers(name, host) for name in hosts_of(self.chain[0])):
             raise CredentialsError(f"Secret {self.secret}: {self.files.certificate} does not name {host}")
 
     def must_prove_a_client(self) -> None:
-        """Raises `CredentialsError` if its certificate is for servers alone: etcd's gateway shows it to its own member."""
+        """Raises `CredentialsError` if the certificate has no client usage: etcd's gateway uses it as a client of its member."""
         try:
             usages = self.chain[0].extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
         except x509.ExtensionNotFound:
             return
         if ExtendedKeyUsageOID.CLIENT_AUTH not in usages:
             raise CredentialsError(
-                f"Secret {self.secret}: {self.files.certificate} has to be good for client authentication too"
+                f"Secret {self.secret}: {self.files.certificate} needs the usage client authentication too"
             )
 
     def must_not_be_a_user(self) -> None:
-        """Raises `CredentialsError` if its certificate has a common name: etcd's gateway refuses it where there are users."""
+        """Raises `CredentialsError` if the certificate has a common name: etcd's gateway refuses it with authentication."""
         if self.chain[0].subject.get_attributes_for_oid(NameOID.COMMON_NAME):
             raise CredentialsError(
                 f"Secret {self.secret}: {self.files.certificate} has a common name, which etcd's gateway refuses in a "
-                "cluster with users; issue it without one"
+                "cluster with authentication; issue it without one"
             )
 
     def must_be_trusted_by(self, other: TlsSecret) -> None:
-        """Raises `CredentialsError` if the authorities of the other did not sign its certificate."""
+        """Raises `CredentialsError` if no authority of the other Secret signed this certificate."""
         if not is_signed_by(self.chain, other.authorities):
             raise CredentialsError(
                 f"Secret {self.secret}: {self.files.certificate} is not signed by {other.files.authorities} of "
@@ -66,9 +66,9 @@ class TlsSecret:
 
 
 def read(secret: str, files: SecretKeys, data: Mapping[str, bytes] | None, now: datetime) -> TlsSecret:
-    """What is in a Secret, if it can be used now; raises `CredentialsError`."""
+    """Parses and checks a TLS Secret; raises `CredentialsError`."""
     if data is None:
-        raise CredentialsError(f"there is no Secret {secret}; expected one with {_listed(files)}")
+        raise CredentialsError(f"Secret {secret} does not exist; expected one with {_listed(files)}")
     for key in (files.authorities, files.certificate, files.key):
         if not data.get(key):
             raise CredentialsError(f"Secret {secret} has no {key}; expected {_listed(files)}")
@@ -86,12 +86,12 @@ def _listed(files: SecretKeys) -> str:
 def _parsed(secret: str, key: str, data: Mapping[str, bytes]) -> Sequence[x509.Certificate]:
     found = certificates(data[key])
     if not found:
-        raise CredentialsError(f"Secret {secret}: {key} is no certificate in PEM form")
+        raise CredentialsError(f"Secret {secret}: {key} is not a certificate in PEM form")
     return found
 
 
 def certificates(text: bytes) -> Sequence[x509.Certificate]:
-    """Those in a text in PEM form; none if it is something else."""
+    """Returns the certificates of a PEM text; none if it cannot be parsed."""
     try:
         return x509.load_pem_x509_certificates(text)
     except (ValueError, UnsupportedAlgorithm):
@@ -102,31 +102,27 @@ def _refuse_other_key(secret: str, files: SecretKeys, data: Mapping[str, bytes],
     try:
         key = serialization.load_pem_private_key(data[files.key], password=None)
     except (ValueError, TypeError, UnsupportedAlgorithm):
-        raise CredentialsError(
-            f"Secret {secret}: {files.key} is no private key in PEM form without a password"
-        ) from None
+        raise CredentialsError(f"Secret {secret}: {files.key} is not an unencrypted private key in PEM form") from None
     form = (serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
     if key.public_key().public_bytes(*form) != leaf.public_key().public_bytes(*form):
-        raise CredentialsError(f"Secret {secret}: {files.key} is not the key of {files.certificate}")
+        raise CredentialsError(f"Secret {secret}: {files.key} does not match {files.certificate}")
 
 
 def _refuse_wrong_time(secret: str, files: SecretKeys, leaf: x509.Certificate, now: datetime) -> None:
     if now >= leaf.not_valid_after_utc:
-        raise CredentialsError(
-            f"Secret {secret}: {files.certificate} has expired on {leaf.not_valid_after_utc:%Y-%m-%d}"
-        )
+        raise CredentialsError(f"Secret {secret}: {files.certificate} expired on {leaf.not_valid_after_utc:%Y-%m-%d}")
     if now < leaf.not_valid_before_utc:
         raise CredentialsError(f"Secret {secret}: {files.certificate} is not valid before {leaf.not_valid_before_utc}")
 
 
 def is_due(certificate: x509.Certificate, now: datetime) -> bool:
-    """Whether it is time to renew it."""
+    """Reports whether the certificate is due for renewal."""
     lifetime = certificate.not_valid_after_utc - certificate.not_valid_before_utc
     return now >= certificate.not_valid_after_utc - lifetime / _LEFT
 
 
 def hosts_of(certificate: x509.Certificate) -> Sequence[str]:
-    """The names that it is for."""
+    """Returns the DNS names of the certificate."""
     try:
         names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except x509.ExtensionNotFound:
@@ -140,7 +136,7 @@ def _covers(name: str, host: str) -> bool:
 
 
 def is_signed_by(chain: Sequence[x509.Certificate], authorities: Sequence[x509.Certificate]) -> bool:
-    """Whether the first of a chain leads to one of these authorities."""
+    """Reports whether the chain leads to one of these authorities."""
     current = chain[0]
     for _ in range(_LONGEST_CHAIN):
         if any(_has_signed(authority, current) for authority in authorities):

@@ -1,4 +1,4 @@
-"""Secrets of clusters, read not more often than it takes to see that they have changed."""
+"""`EtcdCredentials`: the credentials for a cluster's etcd. `CredentialCache` reads them from Secrets, and renews them."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from navarch.k8s.core.v1 import Secret
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class EtcdCredentials:
-    """Who the operator is to the members of a cluster, and whom it takes for one.
+    """The operator's certificate, trusted authorities and login for one cluster.
 
-    `faults` name the Secret and the key that is missing or wrong: nothing is started then. `authorities` is a fingerprint
-    of whom members trust.
+    `faults` are messages about missing or wrong Secrets: no member starts then. `authorities` is a fingerprint of the
+    authorities that members trust.
     """
 
     client: TlsKeyPair | None = None
@@ -41,7 +41,7 @@ class EtcdCredentials:
 
     @contextmanager
     def tls(self) -> Iterator[EtcdTls | None]:
-        """As files that only this user can read, while the block lasts; None without TLS."""
+        """Writes the certificates to private files for the duration of the block; None without TLS."""
         if self.client is None:
             yield None
             return
@@ -59,17 +59,17 @@ class EtcdCredentials:
 
 
 SECRETS_ROLE: Final = "etcd-operator-secrets"
-"""The ClusterRole that is bound in each namespace whose Secrets the operator may use."""
+"""The ClusterRole that a RoleBinding grants in each namespace whose Secrets the operator may use."""
 _WHO: Final = re.compile(r'User "([^"\s]{1,512})" cannot ')
 _ACCOUNT: Final = "system:serviceaccount:"
 _LONGEST: Final = 300
 
 
 def secret_access_denied(doing: str, namespace: str, error: Forbidden) -> str:
-    """In words, with the command that grants it. A quota or a policy refuses too: that is said as it is."""
+    """Returns the message for a refused access to a Secret, with the command that grants it if RBAC refused."""
     found = _WHO.search(error.message)
     if found is None:
-        return f"Kubernetes does not let the operator {doing}: {error.message[:_LONGEST]}"
+        return f"the API server refused to {doing}: {error.message[:_LONGEST]}"
     who = found[1].removeprefix(_ACCOUNT)
     subject = f"--serviceaccount={who}" if found[1].startswith(_ACCOUNT) else f"--user={who}"
     command = (
@@ -90,23 +90,23 @@ class _CachedCredentials:
 
 
 class CredentialCache:
-    """What clusters are reached with.
+    """Caches the credentials of clusters.
 
-    What is good is read again after five minutes, and at once when the spec has changed or nobody answers; what is not,
-    each time.
+    It reads valid Secrets again after five minutes, when the spec changes, and when no member answers; wrong ones each
+    time.
     """
 
     def __init__(self) -> None:
         self._kept: dict[str, _CachedCredentials] = {}
 
     async def keys(self, cluster: EtcdCluster, ctx: Context) -> EtcdCredentials:
-        """As they are in Secrets."""
+        """Returns the credentials from the cluster's Secrets."""
         return self._known(cluster, ctx.now()) or await self._read(cluster, ctx, {})
 
     async def kept_up(self, cluster: EtcdCluster, ctx: Context, started_with: Iterable[str]) -> EtcdCredentials:
-        """The same, after what the operator issues was issued and renewed.
+        """Issues and renews what is due, and returns the credentials.
 
-        `started_with` has the fingerprints of the authorities that pods were started with.
+        `started_with` contains the fingerprints of the authorities that pods were started with.
         """
         known = self._known(cluster, ctx.now())
         if known is not None:
@@ -118,7 +118,7 @@ class CredentialCache:
         return await self._read(cluster, ctx, found)
 
     async def of_secret(self, name: str, ctx: Context) -> EtcdCredentials:
-        """From one Secret with the files of a client, for endpoints that are nobody's here; raises `CredentialsError`."""
+        """Returns the credentials of a Secret with a client certificate; raises `CredentialsError`."""
         if not name:
             return EtcdCredentials()
         data = (await _secrets(ctx, [name]))[name]
@@ -126,7 +126,7 @@ class CredentialCache:
         return _as_client(data or {})
 
     def doubt(self, cluster: EtcdCluster, now: datetime) -> None:
-        """They were of no use: they are read again, unless that was done a moment ago."""
+        """Drops the cached credentials, unless they were read a moment ago: no member accepted them."""
         kept = self._kept.get(cluster.metadata.uid or "")
         if kept is not None and now - kept.read >= _MOMENT:
             del self._kept[cluster.metadata.uid or ""]
@@ -137,7 +137,7 @@ class CredentialCache:
         return kept.keys if kept is not None and kept.generation == cluster.metadata.generation else None
 
     async def _read(self, cluster: EtcdCluster, ctx: Context, known: Found) -> EtcdCredentials:
-        """Those that are not known yet are read."""
+        """Reads the Secrets that are not in `known`, and checks all."""
         names = secret_names(cluster)
         wanted = {names.peer, names.server, names.operator, root_secret(cluster) if cluster.spec.auth else ""} - {""}
         try:
@@ -162,13 +162,13 @@ async def _secret(ctx: Context, name: str) -> Secret | None:
     try:
         return await ctx.get(Secret, name)
     except InvalidValueError as error:
-        raise CredentialsError(f"there is no such Secret: {str(error)[:_LONGEST]}") from None
+        raise CredentialsError(f"the name of a Secret is invalid: {str(error)[:_LONGEST]}") from None
     except Forbidden as error:
         raise CredentialsError(secret_access_denied(f"get Secret {name}", ctx.key.namespace, error)) from None
 
 
 async def _issue(cluster: EtcdCluster, ctx: Context, started_with: set[str]) -> Found:
-    """All that the operator issues, as it is then."""
+    """Writes the Secrets that are due; returns the data of all that the operator issues."""
     had: dict[str, Secret | None] = {name: await _secret(ctx, name) for name in own_names(cluster)}
     for secret in had.values():
         _refuse_of_before(cluster, secret)
@@ -186,32 +186,32 @@ async def _issue(cluster: EtcdCluster, ctx: Context, started_with: set[str]) -> 
 
 
 def _refuse_of_before(cluster: EtcdCluster, found: Secret | None) -> None:
-    """The garbage collector takes what belongs to a cluster of this name that is no more."""
+    """Raises `CredentialsError` for a Secret of a deleted cluster of this name; the garbage collector removes it."""
     owners = {each.uid for each in (found.metadata.owner_references or ()) if each.controller} if found else set()
     if found is not None and owners - {cluster.metadata.uid}:
         raise CredentialsError(
-            f"Secret {found.name} is of another cluster of this name: unless it goes by itself, delete it"
+            f"Secret {found.name} belongs to another cluster of this name: delete it if the garbage collector does not"
         )
 
 
 def _refuse_distrust(lost: Sequence[str], started_with: set[str]) -> None:
-    """Members that run would trust nobody who has a certificate of a new authority, and those that start would not trust
-    them.
-    """
+    """Raises `CredentialsError` if the trust of running members is lost: they would not accept a new authority."""
     if lost and started_with - {""}:
-        message = f"there is no Secret {', '.join(lost)}, and nothing that says whom members trust, which run on"
+        message = f"Secret {', '.join(lost)} does not exist, and running members trust only its authorities"
         raise CredentialsError(
-            f"{message}: put it back, or delete all pods at once, so that they start with new certificates"
+            f"{message}: recreate it, or delete all pods at once, so that they start with new certificates"
         )
 
 
 def _refuse_foreign(cluster: EtcdCluster, found: Secret | None) -> None:
     if found is not None and not labels_of(cluster).items() <= found.labels.items():
-        raise CredentialsError(f"Secret {found.name} is there, and is not of this cluster: it would be overwritten")
+        raise CredentialsError(
+            f"Secret {found.name} exists and does not belong to this cluster: the operator does not overwrite it"
+        )
 
 
 def examined(cluster: EtcdCluster, found: Found, now: datetime) -> EtcdCredentials:
-    """What is in a cluster's Secrets, with all that is wrong with them."""
+    """Returns the credentials in a cluster's Secrets, with a message for each fault."""
     names = secret_names(cluster)
     faults: list[str] = []
     keys = EtcdCredentials(authorities=_fingerprint(cluster, found))
@@ -272,16 +272,16 @@ def _password(cluster: EtcdCluster, found: Found) -> tuple[str, list[str]]:
     name = root_secret(cluster)
     data = found.get(name)
     if data is None:
-        return "", [f"there is no Secret {name}; expected one with the password of root under `password`"]
+        return "", [f"Secret {name} does not exist; expected one with the password of root under `password`"]
     text = data.get("password", b"")
     try:
         return (text.decode(), []) if text else ("", [f"Secret {name} has no password"])
     except UnicodeDecodeError:
-        return "", [f"Secret {name}: password is no text"]
+        return "", [f"Secret {name}: password is not UTF-8 text"]
 
 
 def _fingerprint(cluster: EtcdCluster, found: Found) -> str:
-    """Changes with those whom members trust."""
+    """Returns the fingerprint of the authorities that members trust."""
     names = secret_names(cluster)
     texts = [
         (found.get(names.peer) or {}).get(PEER.authorities, b""),

@@ -1,4 +1,4 @@
-"""Which Secrets have to be written so that a cluster has the certificates and the password that it needs."""
+"""Issues certificates and passwords: computes the Secrets that a cluster needs and does not have."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from etcd_operator.tls.authority import AuthorityRotation, TlsAuthority, TlsSubj
 from etcd_operator.tls.checks import CredentialsError, hosts_of, is_due, is_signed_by, read
 
 Found = Mapping[str, Mapping[str, bytes] | None]
-"""What is in Secrets, by their names; None for one that is not there."""
+"""The data of Secrets by name; None for a Secret that does not exist."""
 _DOMAIN: Final = ".cluster.local"
 _PASSWORD_BYTES: Final = 24
 
 
 @dataclass(frozen=True, slots=True)
 class _Leaf:
-    """A certificate that somebody needs, and the Secret that it is in."""
+    """A certificate to issue, and its Secret."""
 
     secret: str
     side: Literal["peer", "client"]
@@ -30,7 +30,7 @@ class _Leaf:
 
 
 def own_names(cluster: EtcdCluster) -> tuple[str, ...]:
-    """The Secrets that the operator writes for a cluster."""
+    """Returns the names of the Secrets that the operator writes for a cluster."""
     names: list[str] = []
     if cluster.spec.tls is not None and cluster.spec.tls.issued is not None:
         names += [_authorities(cluster), *(leaf.secret for leaf in _leaves(cluster))]
@@ -40,15 +40,15 @@ def own_names(cluster: EtcdCluster) -> tuple[str, ...]:
 
 
 def root_secret(cluster: EtcdCluster) -> str:
-    """Where the password of root is."""
+    """Returns the name of the Secret with root's password."""
     auth = cluster.spec.auth
     return auth.root_secret if auth is not None and auth.root_secret else f"{cluster.name}-root"
 
 
 def issued(cluster: EtcdCluster, found: Found, now: datetime, *, known: bool) -> dict[str, dict[str, bytes]]:
-    """The Secrets to write, in this order; those that are good are not among them.
+    """Returns the Secrets to write, in this order; valid Secrets are left out.
 
-    `known` if every member was started with the authorities that are trusted now.
+    `known` means that every member was started with the currently trusted authorities.
     """
     wanted: dict[str, dict[str, bytes]] = {}
     if cluster.spec.tls is not None and cluster.spec.tls.issued is not None:
@@ -83,7 +83,7 @@ def _certificates(
 
 
 def forgotten(cluster: EtcdCluster, found: Found) -> tuple[str, ...]:
-    """The Secrets of sides of which nothing is left: neither who signed, nor who was trusted."""
+    """Returns the Secrets for which both the authority and the trusted certificates are lost."""
     if cluster.spec.tls is None or cluster.spec.tls.issued is None:
         return ()
     had = found.get(_authorities(cluster)) or {}
@@ -123,7 +123,7 @@ def _issue(
 
 
 def _made_known(leaf: _Leaf, line: AuthorityRotation, data: Mapping[str, bytes] | None) -> dict[str, dict[str, bytes]]:
-    """The key of the authority was lost: what it signed stays until all know the next one."""
+    """Publishes the next authority where the signing key was lost; the old certificates stay until all members trust it."""
     if data is None or data.get(leaf.files.authorities) == line.trusted:
         return {}
     return {leaf.secret: {**data, leaf.files.authorities: line.trusted}}
