@@ -14,8 +14,8 @@ from navarch.api import Dynamic
 from navarch.client import Client, MergePatch
 from navarch.errors import Invalid
 from navarch.operator.crds import prepare_crds
-from test_door import client as of_clusters
-from test_door import kubeconfig
+from test_validation import client as of_clusters
+from test_validation import kubeconfig
 
 __all__ = ["kubeconfig", "of_clusters"]
 

@@ -22,7 +22,7 @@ from etcd_operator.versions import EtcdVersion
 from navarch.errors import EtcdError, InvalidValueError
 from navarch.etcd import EtcdClient, EtcdOptions
 from snapshot_files import a_snapshot
-from test_trial import etcdutl
+from test_snapshot_verifier import etcdutl
 
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
 BOMB = gzip.compress(bytes(64 << 20))
