@@ -53,7 +53,7 @@ async def listening(made: Pod, folder: Path, moved: dict[str, str]) -> AsyncIter
 
 
 async def test_a_member_listens_at_an_address_of_ipv6_and_is_reached_there(tmp_path: Path) -> None:
-    """With what is in the flags, and where the operator looks for it."""
+    """etcd's flags and the operator's URL have the IPv6 address in brackets."""
     made = a_pod()
     with ports.reserved(3) as (client, peer, metrics):
         moved = {":2379": f":{client}", ":2380": f":{peer}", ":2381": f":{metrics}"}
@@ -66,7 +66,7 @@ async def test_a_member_listens_at_an_address_of_ipv6_and_is_reached_there(tmp_p
 
 
 async def test_a_cluster_forms_where_pods_have_addresses_of_ipv6() -> None:
-    """Which only the first pod tells; killed on its way the operator gets there too."""
+    """The first pod tells the family; an operator that is killed on the way also gets there."""
     whole = await formed(new_world())
     for count in range(1, len(whole.writes), 3):
         world = new_world()

@@ -23,7 +23,7 @@ from navarch.errors import ConfigError
     ],
 )
 def test_a_prefix_is_compared_folder_by_folder(prefix: str, inside: list[str], outside: list[str]) -> None:
-    """What begins with the same letters is another folder."""
+    """A path with the same first letters is in another folder."""
     rule = BucketPrefix.of(prefix)
     assert all(rule.covers("s3", path) for path in inside)
     assert not any(rule.covers("s3", path) for path in outside)
@@ -58,7 +58,7 @@ def test_a_prefix_is_compared_folder_by_folder(prefix: str, inside: list[str], o
     ],
 )
 def test_what_is_no_prefix_is_refused(text: str) -> None:
-    """With the form that is expected, so that nothing is allowed by mistake."""
+    """The error names the expected form, and nothing is allowed by mistake."""
     with pytest.raises(ConfigError, match="such as s3://bucket/folder/"):
         BucketPrefix.of(text)
 
@@ -78,7 +78,7 @@ def test_what_is_no_prefix_is_refused(text: str) -> None:
     ],
 )
 def test_a_file_that_says_something_else_is_refused(tmp_path: Path, content: str) -> None:
-    """When the operator starts, and when it is changed later: nobody is allowed anything then."""
+    """An invalid file is refused at the start, and when it changes later no namespace is allowed anything."""
     file = tmp_path / "ambient.yaml"
     file.write_text(content)
     with pytest.raises(ConfigError):
@@ -88,7 +88,7 @@ def test_a_file_that_says_something_else_is_refused(tmp_path: Path, content: str
 
 
 def test_without_a_file_nobody_may(tmp_path: Path) -> None:
-    """Neither where none is named, nor where it is not there."""
+    """No namespace may use the operator's credentials without a file, or with a missing one."""
     for ambient in (AmbientCredentials(), AmbientCredentials(tmp_path / "nowhere")):
         with pytest.raises(
             DestinationError, match="may not use the operator's own credentials for gs://b/x: set gcpSecret"
@@ -97,7 +97,7 @@ def test_without_a_file_nobody_may(tmp_path: Path) -> None:
 
 
 def test_a_rule_is_for_its_namespace(tmp_path: Path) -> None:
-    """JSON is YAML too."""
+    """A rule in JSON allows its namespace, and no other."""
     file = tmp_path / "ambient.json"
     file.write_text('{"team-a": ["s3://b/a"], "team-b": ["s3://b/b", "gs://c"]}')
     ambient = AmbientCredentials(file)

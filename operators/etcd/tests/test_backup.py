@@ -119,7 +119,7 @@ async def test_stores_that_misbehave_make_no_backup_and_tell_no_secret(cluster: 
 
 @pytest.mark.cluster(nodes=1)
 async def test_a_snapshot_that_was_cut_or_changed_is_noticed(cluster: Cluster, tmp_path: Path) -> None:
-    """Wherever a byte is missing or another one."""
+    """A snapshot with a missing or changed byte is refused, whichever byte it is."""
     async with one_member(cluster) as etcd:
         path = tmp_path / "snapshot.db"
         taken = await take(ConnectedEtcd(etcd, await endpoints_of(cluster, NAME)), path)
@@ -138,14 +138,14 @@ async def test_a_snapshot_that_was_cut_or_changed_is_noticed(cluster: Cluster, t
 async def test_a_folder_is_not_left_and_a_cluster_has_to_be_there(
     cluster: Cluster, tmp_path: Path, path: str, message: str
 ) -> None:
-    """The reason is in the status."""
+    """The status names a path outside the folder, and a missing cluster."""
     async with cluster.run(etcd_operator(backups=tmp_path)):
         await cluster.create(backup(local=LocalSource(path=path)))
         await refused(cluster, message)
 
 
 def test_retention_goes_by_time_and_leaves_the_newest() -> None:
-    """By number and by age; names and revisions do not matter."""
+    """Retention counts by number and age, and never by names or revisions."""
     hours = timedelta(hours=1)
     series = [
         Manifest(object=f"{n}", sha256="", size=1, revision=n, version="", taken=NOW - n * hours, verified="structure")

@@ -49,7 +49,7 @@ async def test_a_cluster_with_backups_gets_there_whenever_the_operator_is_killed
 
 
 async def test_a_cluster_begins_with_given_data_or_not_at_all_whenever_the_operator_is_killed() -> None:
-    """No member is ever started without it."""
+    """No member ever starts without the given snapshot."""
     world = new_world()
     world.cluster.spec.restore_from = RestoreSource(local=LocalSource(path="some/etcd.db"))
     world.etcd.formed = True
@@ -57,7 +57,7 @@ async def test_a_cluster_begins_with_given_data_or_not_at_all_whenever_the_opera
 
 
 async def test_a_lost_quorum_is_left_alone_with_the_command_that_goes_back_to_the_backup() -> None:
-    """Nothing is restored that is not allowed."""
+    """Without permission nothing is restored; the status has the command."""
     world = new_world()
     world.keeper.newest = "etcd.db of yesterday"
     await world.live()
@@ -70,7 +70,7 @@ async def test_a_lost_quorum_is_left_alone_with_the_command_that_goes_back_to_th
 
 
 async def test_an_upgrade_without_a_place_says_that_no_snapshot_was_taken() -> None:
-    """And goes on."""
+    """The status says so, and the upgrade continues."""
     world = new_world(size=1)
     await world.live()
     said = set()

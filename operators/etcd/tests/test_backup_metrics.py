@@ -51,7 +51,7 @@ async def test_time_of_a_backup_is_told_after_a_restart_and_until_it_is_deleted(
 
 
 async def test_only_the_namespaces_of_the_operator_are_asked() -> None:
-    """It has no rights in others."""
+    """The metrics read only the operator's namespaces, because it has no permission in others."""
     listed = AsyncMock(return_value=[])
     clock = SimpleNamespace(sleep=AsyncMock(side_effect=EndError))
     with pytest.raises(EndError):

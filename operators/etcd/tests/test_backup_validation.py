@@ -104,7 +104,7 @@ def manifest(kind: str, spec: Mapping[str, Any], name: str = "example") -> Dynam
 
 
 async def test_places_and_schedules_are_taken(client: Client) -> None:
-    """CoreOS' own, and ours."""
+    """The API server accepts CoreOS' destinations, and ours."""
     gcs, blobs = {"path": "bucket/a", "gcpSecret": "gcp"}, {"path": "container/a", "absSecret": "abs"}
     policy = {"schedule": "0 2 * * *", "timeZone": "Europe/Berlin"}
     endpoints = {"etcdEndpoints": ["http://a:2379"]}
@@ -122,14 +122,14 @@ async def test_places_and_schedules_are_taken(client: Client) -> None:
 
 
 async def test_places_and_schedules_that_make_no_sense_are_refused(client: Client) -> None:
-    """With the field, or the remedy."""
+    """The API server refuses it, and names the field or the remedy."""
     for kind, spec, message in NONSENSE:
         with pytest.raises(Invalid, match=message):
             await client.create(manifest(kind, spec))
 
 
 async def test_a_restore_cannot_be_changed(client: Client) -> None:
-    """It may be under way."""
+    """The API server refuses changes of a restore, which may be running."""
     await client.create(manifest("EtcdRestore", {"etcdCluster": {"name": "c"}, **S3}))
     with pytest.raises(Invalid, match="create another one"):
         await client.patch(EtcdRestore, "example", MergePatch({"spec": {"withoutSafetyCopy": True}}))

@@ -26,7 +26,7 @@ from etcd_operator.connector import endpoint_refusal
     ],
 )
 async def test_the_machines_own_addresses_are_no_endpoints(url: str) -> None:
-    """In every form that the system resolves."""
+    """Every form of the address that the system resolves is refused."""
     assert "name another endpoint" in await endpoint_refusal(url)
 
 
@@ -44,7 +44,7 @@ async def test_the_machines_own_addresses_are_no_endpoints(url: str) -> None:
     ],
 )
 async def test_what_is_no_url_of_a_host_is_no_endpoint(url: str) -> None:
-    """And what may be secret in it is not repeated."""
+    """The error does not repeat user, query and fragment."""
     said = await endpoint_refusal(url)
     assert "such as https://store.example.com" in said
     assert "secret" not in said
@@ -52,5 +52,5 @@ async def test_what_is_no_url_of_a_host_is_no_endpoint(url: str) -> None:
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:9000", "https://10.0.0.1", "https://[2001:db8::1]:9000/x"])
 async def test_others_are(url: str) -> None:
-    """Stores of the cluster are at addresses of pods and services."""
+    """Addresses of pods and Services are accepted, because stores of the cluster have them."""
     assert await endpoint_refusal(url) == ""

@@ -52,7 +52,7 @@ def gateways(members: Members) -> GatewayEtcd:
 
 
 async def test_an_old_member_says_who_the_members_are_only_after_it_has_read() -> None:
-    """That very one: another one may not know yet what the quorum knows."""
+    """An old member's list is trusted only after a linearizable read at that member."""
     old = Members("3.4.30")
     etcd = gateways(old)
     await etcd.reports()

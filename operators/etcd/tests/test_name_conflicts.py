@@ -70,7 +70,7 @@ async def test_a_cluster_does_not_begin_with_the_data_of_another_one(cluster: Cl
 
 
 async def test_a_service_of_somebody_else_is_left_alone(cluster: Cluster) -> None:
-    """It has the name of the cluster, and other clients."""
+    """A Service of another owner with the cluster's name stays unchanged."""
     theirs = Service(name=NAME, spec=ServiceSpec(selector={"app": "shop"}, ports=[ServicePort(port=80)]))
     async with cluster.run(etcd_operator()):
         await cluster.create(theirs)

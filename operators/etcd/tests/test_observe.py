@@ -69,7 +69,7 @@ def alike(*names: str) -> dict[str, KeyspaceHash]:
 
 
 async def test_members_are_compared_now_and_then() -> None:
-    """Never asked before, or long ago; not if it was just now, if nobody wants it, or while nothing is to be done."""
+    """A comparison runs if none ran before or the interval has passed; not if disabled or paused."""
     cluster = a_cluster()
     asked = Said(healthy(cluster), alike(), alike())
     assert (await looked(cluster, asked)).compared
@@ -83,7 +83,7 @@ async def test_members_are_compared_now_and_then() -> None:
 
 
 async def test_a_difference_is_believed_the_second_time() -> None:
-    """Something may have been forgotten between two answers."""
+    """A compaction may run between two reads, so a difference must show twice."""
     cluster, odd = a_cluster(), {**alike("c-0", "c-1"), "c-2": KeyspaceHash(8, 1)}
     asked = Said(healthy(cluster), odd, alike())
     assert (await looked(cluster, asked)).fingerprints == alike()
@@ -92,7 +92,7 @@ async def test_a_difference_is_believed_the_second_time() -> None:
 
 @pytest.mark.parametrize("versions", [("3.5.21", "3.5.21", "3.6.8"), ("3.2.13", "3.2.13", "3.2.13")])
 async def test_versions_that_count_differently_are_not_compared(versions: Sequence[str]) -> None:
-    """In the middle of an upgrade, and before 3.3, which has no such hash."""
+    """Members are not compared during an upgrade, or before 3.3, which has no such hash."""
     cluster = a_cluster()
     seen = healthy(cluster)
     told = {

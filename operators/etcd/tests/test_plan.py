@@ -289,7 +289,7 @@ def test_a_leader_that_cannot_hand_over_is_started_anew_without(version: str, mo
 
 @pytest.mark.parametrize(("version", "port"), [("3.2.13", 2379), ("3.3.27", 2381), ("3.6.8", 2381)])
 def test_a_pod_has_the_flags_that_its_etcd_knows(version: str, port: int) -> None:
-    """Before 3.3 health and metrics are asked for where clients ask."""
+    """etcd before 3.3 is probed at its client port."""
     made = member_pod(a_cluster(), "c-0", MemberStart("seed"), version=version).spec.containers[0]
     assert any("--listen-metrics-urls" in flag for flag in made.command or []) == (port == 2381)
     for probe in (made.readiness_probe, made.liveness_probe):

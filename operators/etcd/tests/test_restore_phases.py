@@ -144,7 +144,7 @@ async def test_what_somebody_has_kept_of_an_earlier_cluster_is_not_touched(clust
 
 
 async def test_a_restore_whose_cluster_another_one_took_is_over(cluster: Cluster) -> None:
-    """It does not say that it has succeeded."""
+    """A superseded restore ends without success."""
     await restoring(cluster, "Joining", resumed=True)
     await cluster.client.patch(EtcdCluster, NAME, MergePatch({"metadata": {"annotations": {RESTORING: "another"}}}))
     async with cluster.run(etcd_operator()):

@@ -76,7 +76,7 @@ def test_an_alarm_that_names_nobody_is_not_taken_back() -> None:
 
 
 def test_of_two_members_none_is_removed_on_the_word_of_the_other() -> None:
-    """One against one is no majority."""
+    """With one vote against one, no member is removed."""
     cluster = a_cluster(size=2)
     plan = decide(cluster, replace(healthy(cluster, 2), alarms=accused(2)))
     assert (plan.step, plan.stuck) == (None, True)
@@ -189,7 +189,7 @@ def test_a_member_that_cannot_start_and_loses_its_claim_is_replaced() -> None:
 
 
 def test_a_choice_is_forgotten_when_a_quorum_is_there() -> None:
-    """Another loss is another choice."""
+    """After the quorum returns, the next loss chooses anew."""
     cluster = a_cluster()
     seen = healthy(cluster)
     seen = replace(seen, claims={**seen.claims, "c-1": ObservedClaim(name="c-1", chosen=True)})
@@ -279,7 +279,7 @@ def test_a_new_cluster_waits_for_what_an_earlier_one_of_its_name_has_left() -> N
 
 
 def test_a_version_that_hangs_is_taken_back_where_there_is_only_one_member() -> None:
-    """It neither ends nor answers."""
+    """A single member that hangs with a new version returns to the version before."""
     cluster = a_cluster(size=1, version="3.5.20")
     whole = healthy(cluster, 1)
     cluster.spec.version, cluster.status.failed_version, cluster.status.failed_generation = "3.5.21", "3.5.21", 1
@@ -301,7 +301,7 @@ def test_a_version_with_a_suffix_is_the_version_that_runs() -> None:
 
 
 def test_the_next_version_waits_while_members_have_not_agreed_on_any() -> None:
-    """etcd says so in words."""
+    """The roll-out waits while etcd reports a word instead of a version."""
     cluster = a_cluster(version="3.5.21")
     seen = healthy(cluster)
     cluster.spec.version = "3.6.8"

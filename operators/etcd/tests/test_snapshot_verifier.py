@@ -23,7 +23,7 @@ RESTORES = 'mkdir -p "${4#--data-dir=}/member/snap" && cp "$3" "${4#--data-dir=}
 
 
 async def test_a_snapshot_that_becomes_data_is_restored(tmp_path: Path) -> None:
-    """And nothing is left of the trial."""
+    """The verification restores the snapshot, and leaves no files."""
     snapshot = a_snapshot(tmp_path / "snapshot.db")
     assert await SnapshotVerifier(etcdutl(tmp_path, "3.5.1", RESTORES)).verified(snapshot) == "restored"
     assert not snapshot.path.with_suffix(".trial").exists()
@@ -31,7 +31,7 @@ async def test_a_snapshot_that_becomes_data_is_restored(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("restore", ["exit 1", "exit 0"])
 async def test_a_snapshot_that_does_not_become_data_is_damaged(tmp_path: Path, restore: str) -> None:
-    """Also if the tool has not noticed."""
+    """A snapshot whose restored data ends too early is refused, even if etcdutl reports success."""
     trial = SnapshotVerifier(etcdutl(tmp_path, "3.6.0", restore))
     with pytest.raises(DamagedSnapshotError, match="cannot be restored"):
         await trial.verified(a_snapshot(tmp_path / "snapshot.db"))

@@ -66,7 +66,7 @@ async def opened(cluster: Cluster, kind: Kind, given: Secret) -> AsyncIterator[t
 
 @both
 async def test_a_snapshot_comes_back_as_it_went_and_old_ones_go(cluster: Cluster, kind: Kind, tmp_path: Path) -> None:
-    """With its manifest, and nothing else is left."""
+    """The snapshot and its manifest are stored, and no partial object remains."""
     snapshot = a_snapshot(tmp_path / "snapshot.db")
     async with opened(cluster, kind, kind.right) as (store, archive, name):
         times = [NOW - timedelta(hours=number) for number in (2, 1, 0)]
@@ -108,7 +108,7 @@ async def test_a_store_that_misbehaves_holds_no_backup_that_counts(
 
 @both
 async def test_a_store_that_refuses_is_said_to(cluster: Cluster, kind: Kind, tmp_path: Path) -> None:
-    """Whether it is written or read."""
+    """A refused write and a refused read are reported."""
     async with opened(cluster, kind, kind.wrong) as (_, archive, name):
         with pytest.raises(BackupError, match="the store refused"):
             await archive.put(a_snapshot(tmp_path / "snapshot.db"), name, NOW, "structure")
@@ -117,7 +117,7 @@ async def test_a_store_that_refuses_is_said_to(cluster: Cluster, kind: Kind, tmp
 
 
 async def test_a_service_account_signs_for_itself(cluster: Cluster, tmp_path: Path) -> None:
-    """With the key that is in its Secret."""
+    """The service account signs its token with the key of its Secret."""
     snapshot = a_snapshot(tmp_path / "snapshot.db")
     async with opened(cluster, GOOGLE, service_account()) as (_, archive, name):
         await archive.put(snapshot, series_name(name, snapshot.revision, NOW), NOW, "structure")
@@ -148,7 +148,7 @@ ABS = BackupDestination(abs=AbsSource(path="bucket/a", abs_secret="keys"))
 async def test_a_secret_without_keys_is_named(
     cluster: Cluster, place: BackupDestination, given: Secret | None, message: str
 ) -> None:
-    """With the field, and without what is in it."""
+    """The error names the field of the Secret, and not its value."""
     if given is not None:
         await cluster.create(given)
     with pytest.raises(DestinationError, match=message) as raised:
@@ -157,7 +157,7 @@ async def test_a_secret_without_keys_is_named(
 
 
 def test_another_object_of_a_place_is_in_the_same_store() -> None:
-    """With the same keys."""
+    """The other object is in the same bucket, with the same Secret."""
     place = BackupDestination(s3=S3Source(path="bucket/some/etcd.db", aws_secret="aws", endpoint="http://store"))
     other = with_object(place, "else/where")
     assert other == BackupDestination(s3=S3Source(path="bucket/else/where", aws_secret="aws", endpoint="http://store"))

@@ -107,13 +107,13 @@ def test_whoever_is_trusted_by_others_than_before_is_started_anew() -> None:
 
 
 def test_of_two_members_none_is_started_anew_before_there_is_a_third() -> None:
-    """Nor are the others told a way that it does not serve yet."""
+    """No pod is recreated and no peer URL changes before a third member has joined."""
     cluster = turned_on()
     assert decide(cluster, healthy(a_cluster(), 2)).step == AddMember("c-2", learner=True)
 
 
 def test_clients_without_tls_are_served_as_long_as_that_is_asked_for() -> None:
-    """Members still reach each other with TLS alone."""
+    """Clients may use plain text; members use TLS alone."""
     cluster = a_cluster(tls=TlsPolicy(issued=IssuedTls(), plain_clients=True))
     cluster.status.secured = True
     flags = flags_of(cluster)
@@ -158,7 +158,7 @@ def changed(found: Secrets, secret: str, **values: bytes) -> Secrets:
 
 
 def test_secrets_that_fit_have_no_faults() -> None:
-    """And whoever is trusted changes the fingerprint."""
+    """Matching Secrets have no fault, and another authority changes the fingerprint."""
     cluster = a_cluster(tls=STATIC)
     found = secrets_of(cluster)
     keys = examined(cluster, found, NOW)
@@ -187,7 +187,7 @@ OTHER = TlsAuthority.make("other", NOW - YEAR, 10 * YEAR)
 def test_a_secret_that_cannot_be_used_is_named_with_its_key(
     secret: str, files: dict[str, bytes] | None, message: str
 ) -> None:
-    """And nothing of what is in it."""
+    """The fault names the Secret and the key, and none of its contents."""
     cluster = a_cluster(tls=STATIC)
     found = secrets_of(cluster)
     wrong = {**found, secret: None} if files is None else changed(found, secret, **files)
@@ -218,7 +218,7 @@ def test_a_certificate_for_another_time_or_place_is_not_used(
 
 
 def test_a_password_that_is_missing_is_named() -> None:
-    """By its Secret and its key."""
+    """The fault names the Secret and the key of the password."""
     cluster = a_cluster(auth=AuthPolicy(root_secret="r"))
     assert examined(cluster, {"r": None}, NOW).faults[0].startswith("Secret r does not exist")
     assert examined(cluster, {"r": {"user": b"x"}}, NOW).faults == ("Secret r has no password",)
@@ -235,7 +235,7 @@ def after(found: Secrets, cluster: EtcdCluster, now: datetime, *, known: bool = 
 
 
 def test_what_is_issued_is_good_and_left_alone_for_two_thirds_of_its_time() -> None:
-    """Then every certificate is a new one of the same authority."""
+    """Valid certificates stay; after two thirds of their time the same authority issues new ones."""
     cluster = a_cluster(tls=ISSUED, auth=AuthPolicy())
     first, written = after({}, cluster, NOW)
     assert written == {
@@ -270,7 +270,7 @@ def test_a_new_authority_signs_only_when_every_member_knows_it() -> None:
 
 
 def test_an_authority_whose_key_is_lost_is_followed_by_one_that_all_know() -> None:
-    """What it signed stays in use until then."""
+    """The old certificates stay in use until every member trusts the next authority."""
     cluster = a_cluster(tls=ISSUED)
     first, _ = after({}, cluster, NOW)
     known, written = after({**first, "c-authorities": None}, cluster, NOW, known=False)
@@ -336,7 +336,7 @@ async def test_secrets_are_read_again_after_a_while_and_when_they_are_of_no_use(
 
 
 async def test_a_secret_of_somebody_else_is_not_overwritten() -> None:
-    """And one that may not be read is named."""
+    """A Secret of another owner is refused, and an unreadable one is named."""
     cluster, shelf = a_cluster(tls=ISSUED), Shelf()
     shelf.secrets["c-peer-tls"] = Secret(name="c-peer-tls", data={"mine": b"1"})
     keys = await CredentialCache().kept_up(cluster, on(shelf), ())
@@ -367,7 +367,7 @@ async def test_members_that_run_are_not_given_certificates_that_nobody_trusts() 
 
 
 async def test_a_secret_of_an_earlier_cluster_is_not_used() -> None:
-    """It goes with that one, in a moment."""
+    """The operator waits until the garbage collector has deleted the Secret of the earlier cluster."""
     cluster, shelf = a_cluster(tls=ISSUED), Shelf()
     before = a_cluster(tls=ISSUED)
     before.metadata.uid = "before"
@@ -380,7 +380,7 @@ async def test_a_secret_of_an_earlier_cluster_is_not_used() -> None:
 
 
 async def test_nothing_of_a_key_is_shown() -> None:
-    """Neither of what is read, nor of what is issued."""
+    """The repr of read and of issued credentials shows no key."""
     cluster, shelf = a_cluster(tls=ISSUED, auth=AuthPolicy()), Shelf()
     keys = await CredentialCache().kept_up(cluster, on(shelf), ())
     assert keys.faults == ()

@@ -73,7 +73,7 @@ async def test_a_claims_pod_that_answers_something_else_is_a_store_that_failed(n
     "body", [b"x" * (MAX_ANSWER_BYTES + 1), b'{"header":' + b"[" * 100_000, b'{"version":"\xff"}', b"{}x"]
 )
 async def test_a_member_that_answers_something_else_is_an_error_of_etcd(body: bytes) -> None:
-    """Its image is the tenant's choice."""
+    """An invalid response of a member's image raises `EtcdError`."""
 
     async def answer(_: web.Request) -> web.StreamResponse:
         return web.Response(body=body)
@@ -89,7 +89,7 @@ async def test_a_member_that_answers_something_else_is_an_error_of_etcd(body: by
 
 @pytest.mark.parametrize("text", ["9" * 5000 + ".1.1", "3.5", "٣.5.1", "3.5.1-" + "x" * 1000])
 def test_a_version_that_is_none_is_refused(text: str) -> None:
-    """However many digits it has; and it is not repeated to its end."""
+    """An invalid version is refused, whatever its length, and the error cuts it."""
     with pytest.raises(InvalidValueError) as raised:
         EtcdVersion.of(text)
     assert len(str(raised.value)) < 200
@@ -98,7 +98,7 @@ def test_a_version_that_is_none_is_refused(text: str) -> None:
 async def test_the_tool_that_reads_snapshots_has_nothing_of_the_operators(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It reads what a stranger may have written."""
+    """etcdutl reads an untrusted file, and gets none of the operator's environment."""
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "of-the-operator")
     said = tmp_path / "environment"
     program = etcdutl(tmp_path, "3.5.1", f"env > {said}; exit 1")
@@ -108,7 +108,7 @@ async def test_the_tool_that_reads_snapshots_has_nothing_of_the_operators(
 
 
 async def test_a_tool_that_talks_without_end_fills_no_memory(tmp_path: Path) -> None:
-    """Its words are read, and dropped."""
+    """The output of a talkative tool is read and dropped."""
     program = etcdutl(tmp_path, "3.5.1", "head -c 50000000 /dev/zero; exit 1")
     with pytest.raises(Exception, match="cannot be restored"):
         async with asyncio.timeout(60):
@@ -116,7 +116,7 @@ async def test_a_tool_that_talks_without_end_fills_no_memory(tmp_path: Path) -> 
 
 
 def test_a_namespace_has_so_many_turns_and_another_one_its_own() -> None:
-    """A turn that has ended is free again."""
+    """A namespace has a limited number of slots, and a finished backup frees one."""
     limit = NamespaceLimit()
     with limit.turn("a") as first, limit.turn("a"), limit.turn("a"), limit.turn("a"):
         assert first == ""

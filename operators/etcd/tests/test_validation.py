@@ -62,14 +62,14 @@ def cluster_of(spec: Mapping[str, Any], name: str = "example") -> Dynamic:
 
 
 async def test_a_manifest_of_coreos_is_taken_as_it_is(client: Client) -> None:
-    """Size and version alone."""
+    """A manifest with size and version alone is accepted."""
     await client.create(cluster_of({"size": 3, "version": "3.2.13"}))
     found = await client.get(EtcdCluster, "example")
     assert (found.spec.size, found.spec.version, found.spec.repository) == (3, "3.2.13", "quay.io/coreos/etcd")
 
 
 async def test_every_field_of_coreos_is_kept(client: Client) -> None:
-    """Also those that are not needed any more."""
+    """Every field of CoreOS' API is stored, also those that are ignored."""
     pod = {
         "labels": {"a": "b"},
         "nodeSelector": {"disk": "ssd"},
@@ -98,13 +98,13 @@ async def test_every_field_of_coreos_is_kept(client: Client) -> None:
     ],
 )
 async def test_nonsense_is_refused_at_the_door(client: Client, spec: Mapping[str, Any], message: str) -> None:
-    """With the field, or the remedy."""
+    """The API server refuses it, and names the field or the remedy."""
     with pytest.raises(Invalid, match=message):
         await client.create(cluster_of(spec))
 
 
 async def test_a_name_that_is_too_long_for_pods_is_refused_at_the_door(client: Client) -> None:
-    """Instead of being left alone without a word."""
+    """A name whose pods would be too long is refused, instead of ignored."""
     with pytest.raises(Invalid, match="at most 52"):
         await client.create(cluster_of({"size": 1}, "x" * 53))
 
@@ -152,7 +152,7 @@ STATIC = {"static": {"member": {"peerSecret": "p", "serverSecret": "s"}, "operat
 async def test_tls_and_users_make_sense_and_stay(
     client: Client, before: Mapping[str, Any], after: Mapping[str, Any], message: str
 ) -> None:
-    """They are turned on as a whole, and never off."""
+    """TLS and authentication are enabled as a whole, and cannot be disabled."""
     await client.create(cluster_of({"size": 3, **before}))
     with pytest.raises(Invalid, match=message):
         await client.patch(EtcdCluster, "example", MergePatch({"spec": after}))
@@ -160,7 +160,7 @@ async def test_tls_and_users_make_sense_and_stay(
 
 
 async def test_a_version_that_goes_down_or_leaps_is_refused_at_the_door(client: Client) -> None:
-    """Against the version that runs."""
+    """The API server compares spec.version with the running version."""
     await client.create(cluster_of({"size": 0, "version": "3.5.21", "storage": STORAGE}))
     running = await client.get(EtcdCluster, "example")
     running.status.current_version = "3.5.21"
