@@ -194,7 +194,7 @@ def test_members_are_counted_while_their_cluster_is_looked_at() -> None:
         return REGISTRY.get_sample_value("etcd_operator_members", labels)
 
     counts = MemberCounts()
-    counts.tell("counted", "c", {"ready": 3}, NOW)
+    counts.record("counted", "c", {"ready": 3}, NOW)
     counts.forget_gone(NOW + timedelta(minutes=4))
     assert counted() == 3
     counts.forget_gone(NOW + timedelta(minutes=6))

@@ -50,7 +50,7 @@ _SNAPSHOT = Streaming("/v3/maintenance/snapshot", _SnapshotChunk)
 
 
 class Maintenance:
-    """MemberStatus, space, alarms, snapshots, leadership. Raises an `EtcdError`."""
+    """Status, space, alarms, snapshots and leadership. Raises `EtcdError`."""
 
     def __init__(self, gateway: Gateway) -> None:
         self._gateway = gateway

@@ -227,7 +227,7 @@ def object_of(place: BackupDestination) -> str:
 def with_object(place: BackupDestination, name: str) -> BackupDestination:
     """Returns the same store with another object name.
 
-    >>> at(BackupDestination(s3=S3Source(path="bucket/some/etcd.db")), "other").s3.path
+    >>> with_object(BackupDestination(s3=S3Source(path="bucket/some/etcd.db")), "other").s3.path
     'bucket/other'
     """
     given = {field: source for field, source in sources(place).items() if source is not None}
@@ -239,7 +239,7 @@ def with_object(place: BackupDestination, name: str) -> BackupDestination:
 def is_plain_path(path: str) -> bool:
     """Reports whether every store interprets the path literally.
 
-    >>> [names_nothing_else(each) for each in ("some/etcd.db", "a//b", "a/../b", "./a", "a/", "...")]
+    >>> [is_plain_path(each) for each in ("some/etcd.db", "a//b", "a/../b", "./a", "a/", "...")]
     [True, False, False, False, False, True]
     """
     return re.fullmatch(_NAMES, path) is not None

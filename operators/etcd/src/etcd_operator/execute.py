@@ -17,7 +17,7 @@ from etcd_operator.manifests import (
     member_claim,
     member_pod,
     peer_url,
-    resources,
+    services,
     secure_peer_url,
     settle_patch,
 )
@@ -54,7 +54,7 @@ from navarch.k8s.policy.v1 import PodDisruptionBudget
 
 async def apply_services(cluster: EtcdCluster, ctx: Context, voters: int) -> list[str]:
     """Applies the Services and the PodDisruptionBudget of the cluster; returns a message for each that cannot be applied."""
-    everything: list[Service | PodDisruptionBudget] = [*resources(cluster), budget(cluster, voters)]
+    everything: list[Service | PodDisruptionBudget] = [*services(cluster), budget(cluster, voters)]
     return [message for wanted in everything if (message := await _brought_about(cluster, ctx, wanted))]
 
 

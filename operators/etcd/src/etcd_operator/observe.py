@@ -170,7 +170,7 @@ def _claim_seen(cluster: EtcdCluster, claim: PersistentVolumeClaim) -> ObservedC
     return ObservedClaim(
         name=claim.name,
         ending=claim.metadata.deletion_timestamp is not None,
-        lost=claim.status.phase == "NodeLoss",
+        lost=claim.status.phase == "Lost",
         small=growth_patch(cluster, claim) is not None,
         chosen=claim.annotations.get(SURVIVOR) == "true",
     )

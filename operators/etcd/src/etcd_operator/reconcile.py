@@ -58,7 +58,7 @@ class Reconciler:
             looked, plan = ctx.now(), decide(cluster, seen)
             before = cluster.copy().status
             report_status(cluster, seen, plan)
-            self._counts.tell(cluster.namespace, cluster.name, _counted(cluster, seen), ctx.now())
+            self._counts.record(cluster.namespace, cluster.name, _counted(cluster, seen), ctx.now())
             _announce(ctx, plan, before, cluster.status)
             refusals = [] if cluster.spec.paused else await apply_services(cluster, ctx, len(seen.voters))
             cluster.status.ip_family = await _family(cluster, ctx, pods)

@@ -34,7 +34,7 @@ class MemberCounts:
     def __init__(self) -> None:
         self._looked: dict[tuple[str, str], tuple[datetime, frozenset[str]]] = {}
 
-    def report_status(self, namespace: str, cluster: str, counts: Mapping[str, int], now: datetime) -> None:
+    def record(self, namespace: str, cluster: str, counts: Mapping[str, int], now: datetime) -> None:
         """Sets the counts of a cluster."""
         self._looked[namespace, cluster] = now, frozenset(counts)
         for state, count in counts.items():

@@ -75,9 +75,9 @@ _BEFORE_3_6: Final = EtcdVersion(3, 5, 20)
 def upgrade_refusal(old: EtcdVersion, new: EtcdVersion) -> str:
     """Returns why a cluster cannot be upgraded from the old to the new version; empty if it can.
 
-    >>> why_not(EtcdVersion(3, 5, 1), EtcdVersion(3, 5, 21))
+    >>> upgrade_refusal(EtcdVersion(3, 5, 1), EtcdVersion(3, 5, 21))
     ''
-    >>> why_not(EtcdVersion(3, 4, 30), EtcdVersion(3, 6, 0))
+    >>> upgrade_refusal(EtcdVersion(3, 4, 30), EtcdVersion(3, 6, 0))
     '3.4.30 cannot become 3.6.0 at once: go to 3.5 first'
     """
     if new.major != old.major:

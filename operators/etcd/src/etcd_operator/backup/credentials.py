@@ -72,9 +72,9 @@ class ServiceAccount:
             "exp": int((now + _LIFETIME).timestamp()),
         }
         head = {"alg": "RS256", "typ": "JWT", "kid": self.key_id}
-        unsigned = f"{_text(msgspec.json.encode(head))}.{_text(msgspec.json.encode(claims))}"
+        unsigned = f"{_base64url(msgspec.json.encode(head))}.{_base64url(msgspec.json.encode(claims))}"
         signature = self.key.sign(unsigned.encode(), PKCS1v15(), SHA256())
-        return {"token": f"{unsigned}.{_text(signature)}", "expires_at": now + _LIFETIME}
+        return {"token": f"{unsigned}.{_base64url(signature)}", "expires_at": now + _LIFETIME}
 
 
 def _base64url(content: bytes) -> str:

@@ -76,7 +76,7 @@ class BackupReconciler:
             raise _failed(backup, ctx, f"the API server refused: {error}") from None
         following_one = following(backup.spec.backup_policy, made.taken)
         _tell(backup, ctx, made, kept, following_one)
-        self._times.tell(backup)
+        self._times.record(backup)
         return _again(following_one, ctx)
 
     async def _make(self, backup: EtcdBackup, ctx: Context) -> tuple[Manifest, int]:

@@ -90,7 +90,7 @@ class BackupMetrics:
         self._namespaces = namespaces or (ALL,)
         self._told: set[tuple[str, str]] = set()
 
-    def tell(self, backup: EtcdBackup) -> None:
+    def record(self, backup: EtcdBackup) -> None:
         """Sets the time of the last success, if there is one."""
         if backup.status.last_success_date is not None:
             self._told.add((backup.namespace, backup.name))
@@ -103,7 +103,7 @@ class BackupMetrics:
                 each for namespace in self._namespaces for each in await client.list(EtcdBackup, namespace=namespace)
             ]
             for backup in found:
-                self.tell(backup)
+                self.record(backup)
             self._forget(self._told - {(each.namespace, each.name) for each in found})
             await client.clock.sleep(_TIDY_SECONDS)
 
