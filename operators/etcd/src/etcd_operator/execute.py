@@ -17,8 +17,8 @@ from etcd_operator.manifests import (
     member_claim,
     member_pod,
     peer_url,
-    services,
     secure_peer_url,
+    services,
     settle_patch,
 )
 from etcd_operator.manifests.resources import survivor_patch
