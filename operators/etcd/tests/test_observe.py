@@ -195,7 +195,7 @@ def test_members_are_counted_while_their_cluster_is_looked_at() -> None:
 
     counts = MemberCounts()
     counts.record("counted", "c", {"ready": 3}, NOW)
-    counts.forget_gone(NOW + timedelta(minutes=4))
+    counts.remove_deleted(NOW + timedelta(minutes=4))
     assert counted() == 3
-    counts.forget_gone(NOW + timedelta(minutes=6))
+    counts.remove_deleted(NOW + timedelta(minutes=6))
     assert counted() is None

@@ -323,11 +323,11 @@ async def test_secrets_are_read_again_after_a_while_and_when_they_are_of_no_use(
         shelf.secrets[name] = Secret(name=name, data=data)
     first = await keyring.keys(cluster, on(shelf))
     assert (await keyring.keys(cluster, on(shelf)), shelf.asked) == (first, 3)
-    keyring.doubt(cluster, shelf.now())
+    keyring.invalidate(cluster, shelf.now())
     await keyring.keys(cluster, on(shelf))
     assert shelf.asked == 3
     shelf.elapsed = timedelta(seconds=20)
-    keyring.doubt(cluster, shelf.now())
+    keyring.invalidate(cluster, shelf.now())
     await keyring.keys(cluster, on(shelf))
     assert shelf.asked == 6
     shelf.elapsed += timedelta(minutes=6)
@@ -339,30 +339,30 @@ async def test_a_secret_of_somebody_else_is_not_overwritten() -> None:
     """A Secret of another owner is refused, and an unreadable one is named."""
     cluster, shelf = a_cluster(tls=ISSUED), Shelf()
     shelf.secrets["c-peer-tls"] = Secret(name="c-peer-tls", data={"mine": b"1"})
-    keys = await CredentialCache().kept_up(cluster, on(shelf), ())
+    keys = await CredentialCache().renew(cluster, on(shelf), ())
     assert "c-peer-tls exists and does not belong to this cluster" in keys.faults[0]
     assert shelf.secrets["c-peer-tls"].data == {"mine": b"1"}
     shelf.forbidden = 'secrets "x" is forbidden: User "system:serviceaccount:ops:etcd" cannot get resource "secrets"'
-    told = (await CredentialCache().kept_up(cluster, on(shelf), ())).faults[0]
+    told = (await CredentialCache().renew(cluster, on(shelf), ())).faults[0]
     assert "not allowed to get Secret" in told
     assert told.endswith("--namespace=team-a --clusterrole=etcd-operator-secrets --serviceaccount=ops:etcd")
     shelf.forbidden = "a policy says no"
     assert (
         "let the operator get Secret c-authorities: "
-        in (await CredentialCache().kept_up(cluster, on(shelf), ())).faults[0]
+        in (await CredentialCache().renew(cluster, on(shelf), ())).faults[0]
     )
 
 
 async def test_members_that_run_are_not_given_certificates_that_nobody_trusts() -> None:
     """All that was issued is gone: they go on with what they have; when none of them runs, all begin anew."""
     cluster, shelf = a_cluster(tls=ISSUED), Shelf()
-    trusted = (await CredentialCache().kept_up(cluster, on(shelf), ())).authorities
+    trusted = (await CredentialCache().renew(cluster, on(shelf), ())).authorities
     shelf.secrets.clear()
-    keys = await CredentialCache().kept_up(cluster, on(shelf), {trusted})
+    keys = await CredentialCache().renew(cluster, on(shelf), {trusted})
     assert "c-peer-tls" in keys.faults[0]
     assert not shelf.secrets
     for nobody in ((), {""}):
-        assert (await CredentialCache().kept_up(cluster, on(shelf), nobody)).faults == ()
+        assert (await CredentialCache().renew(cluster, on(shelf), nobody)).faults == ()
         shelf.secrets.clear()
 
 
@@ -371,18 +371,18 @@ async def test_a_secret_of_an_earlier_cluster_is_not_used() -> None:
     cluster, shelf = a_cluster(tls=ISSUED), Shelf()
     before = a_cluster(tls=ISSUED)
     before.metadata.uid = "before"
-    await CredentialCache().kept_up(before, on(shelf), ())
+    await CredentialCache().renew(before, on(shelf), ())
     for secret in shelf.secrets.values():
         set_controller(secret, before)
-    assert "is of another cluster" in (await CredentialCache().kept_up(cluster, on(shelf), ())).faults[0]
+    assert "is of another cluster" in (await CredentialCache().renew(cluster, on(shelf), ())).faults[0]
     shelf.secrets.clear()
-    assert (await CredentialCache().kept_up(cluster, on(shelf), ())).faults == ()
+    assert (await CredentialCache().renew(cluster, on(shelf), ())).faults == ()
 
 
 async def test_nothing_of_a_key_is_shown() -> None:
     """The repr of read and of issued credentials shows no key."""
     cluster, shelf = a_cluster(tls=ISSUED, auth=AuthPolicy()), Shelf()
-    keys = await CredentialCache().kept_up(cluster, on(shelf), ())
+    keys = await CredentialCache().renew(cluster, on(shelf), ())
     assert keys.faults == ()
     assert keys.password not in repr(keys)
     assert "PRIVATE" not in f"{keys!r} {keys.client!r}"

@@ -55,10 +55,10 @@ from navarch.k8s.policy.v1 import PodDisruptionBudget
 async def apply_services(cluster: EtcdCluster, ctx: Context, voters: int) -> list[str]:
     """Applies the Services and the PodDisruptionBudget of the cluster; returns a message for each that cannot be applied."""
     everything: list[Service | PodDisruptionBudget] = [*services(cluster), budget(cluster, voters)]
-    return [message for wanted in everything if (message := await _brought_about(cluster, ctx, wanted))]
+    return [message for wanted in everything if (message := await _apply_one(cluster, ctx, wanted))]
 
 
-async def _brought_about(cluster: EtcdCluster, ctx: Context, wanted: Service | PodDisruptionBudget) -> str:
+async def _apply_one(cluster: EtcdCluster, ctx: Context, wanted: Service | PodDisruptionBudget) -> str:
     found: Service | PodDisruptionBudget | None = await ctx.get(type(wanted), wanted.name)
     owners = {each.uid for each in found.metadata.owner_references or ()} if found is not None else set()
     if found is not None and cluster.metadata.uid not in owners:
@@ -66,13 +66,13 @@ async def _brought_about(cluster: EtcdCluster, ctx: Context, wanted: Service | P
     try:
         await ctx.apply(wanted)
     except Invalid:
-        return await _put_right(ctx, found, wanted)
+        return await _overwrite_spec(ctx, found, wanted)
     except Forbidden as error:
         return f"the API server refused: {error}"
     return ""
 
 
-async def _put_right(
+async def _overwrite_spec(
     ctx: Context, found: Service | PodDisruptionBudget | None, wanted: Service | PodDisruptionBudget
 ) -> str:
     """Overwrites the spec where fields that somebody else added make the apply invalid; returns a message if that fails."""

@@ -89,16 +89,16 @@ class GatewayEtcd:
         self._urls = urls
         self._open = open_client
         self._keys = keys
-        self._voices: Mapping[str, MemberReport] = {}
+        self._reports: Mapping[str, MemberReport] = {}
         self._is_stranger = False
         self._clients: dict[tuple[tuple[str, ...], bool], EtcdClient] = {}
 
     async def reports(self) -> Mapping[str, MemberReport]:
         """Asks without a login first: a login needs a quorum, and there may be none."""
         names = sorted(self._urls)
-        said = await asyncio.gather(*(self._voice(name) for name in names))
-        self._voices = {name: report for name, report in zip(names, said, strict=True) if report is not None}
-        return self._voices
+        said = await asyncio.gather(*(self._report(name) for name in names))
+        self._reports = {name: report for name, report in zip(names, said, strict=True) if report is not None}
+        return self._reports
 
     async def _at(self, *names: str, known: bool = True) -> EtcdClient:
         urls = tuple(self._urls[name] for name in names)
@@ -112,13 +112,13 @@ class GatewayEtcd:
 
     async def _any(self, *, known: bool = True) -> EtcdClient:
         """Returns a client of the voters that answer: a learner refuses, and a silent member would time out."""
-        speak = [name for name, report in self._voices.items() if not report.learner]
-        led = [name for name in speak if self._voices[name].leader]
+        speak = [name for name, report in self._reports.items() if not report.learner]
+        led = [name for name in speak if self._reports[name].leader]
         if not speak:
             raise EtcdUnavailableError("no member answers")
         return await self._at(*(led or speak), known=known)
 
-    async def _voice(self, name: str) -> MemberReport | None:
+    async def _report(self, name: str) -> MemberReport | None:
         try:
             status = await self._status(name)
         except EtcdAccessError:
@@ -145,9 +145,9 @@ class GatewayEtcd:
             return await (await self._root()).maintenance.status(self._urls[name])
 
     async def auth(self) -> AuthState:
-        if self._is_stranger and not (self._voices and self._keys.user):
+        if self._is_stranger and not (self._reports and self._keys.user):
             return "refused"
-        if not self._keys.user or not any(report.leader for report in self._voices.values()):
+        if not self._keys.user or not any(report.leader for report in self._reports.values()):
             return ""
         try:
             return "on" if await (await self._any()).access.log_in() else "off"
@@ -159,7 +159,7 @@ class GatewayEtcd:
     async def members(self, *, agreed: bool) -> tuple[ObservedMember, ...] | None:
         try:
             if agreed and not self._confirms_members():
-                return await self._members_of_old()
+                return await self._members_before_3_5()
             return _seen(await (await self._any(known=agreed)).cluster.members(linearizable=agreed))
         except EtcdAccessError:
             self._is_stranger = True
@@ -167,9 +167,9 @@ class GatewayEtcd:
         except EtcdError:
             return None
 
-    async def _members_of_old(self) -> tuple[ObservedMember, ...]:
+    async def _members_before_3_5(self) -> tuple[ObservedMember, ...]:
         """Returns the member list of a member right after a linearizable read there, for etcd before 3.5."""
-        name = next(name for name, report in self._voices.items() if report.leader and not report.learner)
+        name = next(name for name, report in self._reports.items() if report.leader and not report.learner)
         client = await self._at(name)
         await client.kv.get(_NO_KEY)
         return _seen(await client.cluster.members(linearizable=False))
@@ -177,7 +177,7 @@ class GatewayEtcd:
     def _confirms_members(self) -> bool:
         """Reports whether all members support a linearizable member list."""
         return all(
-            EtcdVersion.of(report.version).confirms_members for report in self._voices.values() if report.version
+            EtcdVersion.of(report.version).confirms_members for report in self._reports.values() if report.version
         )
 
     async def alarms(self) -> tuple[tuple[int, Alarm], ...]:
@@ -188,7 +188,7 @@ class GatewayEtcd:
         return tuple((each.member_id, each.alarm) for each in found if each.alarm != "NONE")
 
     async def agreed_version(self) -> str:
-        for name in self._voices:
+        for name in self._reports:
             try:
                 return (await (await self._at(name)).maintenance.versions(self._urls[name])).etcdcluster
             except EtcdError:

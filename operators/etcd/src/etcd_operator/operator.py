@@ -103,7 +103,7 @@ def etcd_operator(
     reach = EtcdConnector(keyring, namespaces)
     reconciler = Reconciler(connect or GatewayConnector(), keyring, ApiBackupKeeper(stores))
     operator.controller(EtcdCluster, owns=owns, timeout=60)(reconciler.reconcile)
-    operator.background(reconciler.forget_gone)
+    operator.background(reconciler.remove_deleted)
     times = BackupMetrics(namespaces)
     operator.background(times.follow)
     snapshots = BackupReconciler(stores, reach, trial, snapshots_in_use, times, max_bytes=max_snapshot_bytes)

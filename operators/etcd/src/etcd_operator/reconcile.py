@@ -46,15 +46,15 @@ class Reconciler:
     async def reconcile(self, cluster: EtcdCluster, ctx: Context) -> Result | None:
         """Executes at most one step; requeues until the cluster matches its spec."""
         pods, claims = ctx.owned(Pod), ctx.owned(PersistentVolumeClaim)
-        keys = await self._keyring.kept_up(cluster, ctx, {pod.annotations.get(AUTHORITIES, "") for pod in pods})
+        keys = await self._keyring.renew(cluster, ctx, {pod.annotations.get(AUTHORITIES, "") for pod in pods})
         cluster.status.authorities = keys.authorities or cluster.status.authorities
         async with self._connect(cluster, client_urls(pods), keys) as etcd:
             node_lost = partial(self._nodes.lost, ctx)
             seen = await observe(cluster, pods, claims, etcd, node_lost=node_lost, now=ctx.now())
-            kept, others = await self._keeper.seen(cluster, ctx), await _of_others(cluster, ctx)
+            kept, others = await self._keeper.seen(cluster, ctx), await _foreign_objects(cluster, ctx)
             seen = replace(seen, kept=kept, others=others, faults=keys.faults)
             if not seen.reports:
-                self._keyring.doubt(cluster, ctx.now())
+                self._keyring.invalidate(cluster, ctx.now())
             looked, plan = ctx.now(), decide(cluster, seen)
             before = cluster.copy().status
             report_status(cluster, seen, plan)
@@ -69,7 +69,7 @@ class Reconciler:
                 return Result(after=_refused(plan, cluster, ctx, "; ".join(refusals)))
             if abs((ctx.now() - looked).total_seconds()) > _FRESH:
                 return Result(after=_AGAIN)
-            after = await self._stepped(plan, cluster, ctx, etcd)
+            after = await self._execute_step(plan, cluster, ctx, etcd)
             return Result(
                 after=_refused(plan, cluster, ctx, "; ".join(refusals)) if refusals and not plan.step else after
             )
@@ -82,7 +82,7 @@ class Reconciler:
             return [f"the API server refused spec.backup: {error}"]
         return []
 
-    async def _stepped(self, plan: ClusterPlan, cluster: EtcdCluster, ctx: Context, etcd: Etcd) -> float:
+    async def _execute_step(self, plan: ClusterPlan, cluster: EtcdCluster, ctx: Context, etcd: Etcd) -> float:
         """Executes the plan's step; returns the delay until the next reconcile."""
         if plan.step is None:
             return plan.after
@@ -99,14 +99,14 @@ class Reconciler:
             return _refused(plan, cluster, ctx, f"the API server refused: {error}")
         except NameTakenError as error:
             return _refused(plan, cluster, ctx, str(error))
-        _tell_of(plan, ctx)
+        _record_step(plan, ctx)
         return plan.after or _AGAIN
 
-    async def forget_gone(self, client: Client) -> None:
+    async def remove_deleted(self, client: Client) -> None:
         """Removes the metrics of deleted clusters, until it is cancelled."""
         while True:
             await client.clock.sleep(_TIDY_SECONDS)
-            self._counts.forget_gone(client.clock.now())
+            self._counts.remove_deleted(client.clock.now())
 
 
 async def _family(cluster: EtcdCluster, ctx: Context, pods: list[Pod]) -> IpFamily:
@@ -118,7 +118,7 @@ async def _family(cluster: EtcdCluster, ctx: Context, pods: list[Pod]) -> IpFami
     return family_of([*(pod.status.pod_ip or "" for pod in pods), given or ""]) or cluster.status.ip_family
 
 
-async def _of_others(cluster: EtcdCluster, ctx: Context) -> frozenset[str]:
+async def _foreign_objects(cluster: EtcdCluster, ctx: Context) -> frozenset[str]:
     """Returns pods and claims with this cluster's labels that it does not own: an earlier cluster of its name may have left them."""
     own = {each.metadata.uid for kind in (Pod, PersistentVolumeClaim) for each in ctx.owned(kind)}
     labels = labels_of(cluster)
@@ -149,7 +149,7 @@ def _announce(ctx: Context, plan: ClusterPlan, before: EtcdClusterStatus, now: E
         RECOVERY.observe((ctx.now() - was.last_transition_time).total_seconds())
 
 
-def _tell_of(plan: ClusterPlan, ctx: Context) -> None:
+def _record_step(plan: ClusterPlan, ctx: Context) -> None:
     """Counts an executed step, and records an event and a log line for it."""
     STEPS.labels(type(plan.step).__name__).inc()
     if type(plan.step).__name__ not in _SILENT:

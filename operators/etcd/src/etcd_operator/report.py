@@ -40,7 +40,7 @@ class MemberCounts:
         for state, count in counts.items():
             _MEMBERS.labels(namespace, cluster, state).set(count)
 
-    def forget_gone(self, now: datetime) -> None:
+    def remove_deleted(self, now: datetime) -> None:
         """Removes the series of clusters that have not been reconciled for five minutes: they are deleted."""
         gone = {each: states for each, (looked, states) in self._looked.items() if now - looked > _SILENCE}
         for (namespace, cluster), states in gone.items():

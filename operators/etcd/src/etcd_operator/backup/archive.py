@@ -74,7 +74,7 @@ class Archive:
         )
         try:
             await self._write(snapshot.path, manifest)
-            await self._let_count(manifest)
+            await self._publish(manifest)
         finally:
             for each in (name, name + _ENDING):
                 await self._forget(each + PARTIAL)
@@ -88,7 +88,7 @@ class Archive:
         with store_errors("writing the manifest"):
             await self._store.put(manifest.object + _ENDING + PARTIAL, msgspec.json.encode(manifest))
 
-    async def _let_count(self, manifest: Manifest) -> None:
+    async def _publish(self, manifest: Manifest) -> None:
         """Renames the snapshot and its manifest; deletes the old manifest first, as a wrong one prevents a restore."""
         await self._forget(manifest.object + _ENDING)
         with store_errors("giving the snapshot its name"):

@@ -56,7 +56,7 @@ def claim_pod(owner: Object, source: PvcSource, image: str, policy: PodPolicy, *
         labels=LABELS,
         annotations=policy.annotations,
         spec=PodSpec(
-            containers=[_keeping(image)],
+            containers=[_file_server_container(image)],
             volumes=_volumes(source, secret),
             restart_policy="Never",
             active_deadline_seconds=int(seconds),
@@ -82,7 +82,7 @@ def _owned_by(owner: Object) -> OwnerReference:
     return OwnerReference(api_version=owner.api_version, kind=owner.kind, name=owner.name, uid=owner.metadata.uid or "")
 
 
-def _keeping(image: str) -> Container:
+def _file_server_container(image: str) -> Container:
     made = program("keep", image, _CLAIM_PATH)
     made.env = [*(made.env or []), EnvVar(name=TLS_FOLDER, value=_TLS_PATH)]
     made.volume_mounts = [

@@ -63,7 +63,7 @@ class BackupReconciler:
         try:
             due = due_at(backup, ctx.now())
             if due is None or due > ctx.now():
-                return _not_yet(backup, ctx, due)
+                return _hear_first(backup, ctx, due)
             with self._limit.turn(backup.namespace) as why_not:
                 if why_not:
                     raise _waiting(backup, ctx, why_not)
@@ -98,9 +98,9 @@ class BackupReconciler:
             await archive.tidy(name)
             own = series_name(name, snapshot.revision, taken)
             made = await archive.put(snapshot, own, taken, verified)
-        return made, await self._thinned(archive, name, backup, ctx)
+        return made, await self._apply_retention(archive, name, backup, ctx)
 
-    async def _thinned(self, archive: Archive, name: str, backup: EtcdBackup, ctx: Context) -> int:
+    async def _apply_retention(self, archive: Archive, name: str, backup: EtcdBackup, ctx: Context) -> int:
         """Applies retention; returns how many snapshots remain. A failure does not fail the new backup."""
         policy = backup.spec.backup_policy
         try:
@@ -138,7 +138,7 @@ def _visit(backup: EtcdBackup, cluster: EtcdCluster | None, ctx: Context) -> Sto
     return StoreRequest(ctx=ctx, owner=backup, policy=policy, seconds=seconds, longest=longest, makes_claims=True)
 
 
-def _not_yet(backup: EtcdBackup, ctx: Context, due: datetime | None) -> Result | None:
+def _hear_first(backup: EtcdBackup, ctx: Context, due: datetime | None) -> Result | None:
     """Requeues until the next backup; before the first one, the condition tells when it is due."""
     if backup.status.last_success_date is None:
         message = f"the first backup is due at {due:%Y-%m-%d %H:%M:%SZ}" if due else "the schedule never matches"

@@ -46,7 +46,7 @@ def scale_down(cluster: EtcdCluster, seen: Observation) -> ClusterPlan | None:
         return wait("ScalingDown", f"{message}; {victim.name} cannot be removed: the others have no quorum")
     leader = seen.leader
     if leader is not None and leader.id == victim.id and lowest_version(cluster, seen).moves_leaders:
-        return _led_by_another(cluster, seen, leader, message)
+        return _move_leader_first(cluster, seen, leader, message)
     return ClusterPlan("ScalingDown", f"{message}: {victim.name} is removed", RemoveMember(victim))
 
 
@@ -56,7 +56,7 @@ def _worth(cluster: EtcdCluster, seen: Observation, member: ObservedMember) -> t
     return (seen.stays(member), is_new, leads, -ordinal_of(member.name))
 
 
-def _led_by_another(cluster: EtcdCluster, seen: Observation, leader: ObservedMember, message: str) -> ClusterPlan:
+def _move_leader_first(cluster: EtcdCluster, seen: Observation, leader: ObservedMember, message: str) -> ClusterPlan:
     others = [member for member in seen.healthy_voters if member.id != leader.id]
     heir = max(others, key=lambda member: _worth(cluster, seen, member))
     return ClusterPlan(

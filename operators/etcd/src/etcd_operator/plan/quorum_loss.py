@@ -35,7 +35,7 @@ def without_quorum(cluster: EtcdCluster, seen: Observation) -> ClusterPlan | Non
     if start is not None or len(able) >= quorum(len(voters)):
         return start or _awaited(seen, voters)
     heard = [*names, *(member.name for member in learners if _may_return(cluster, seen, member.name))]
-    return _not_yet(cluster, seen, heard) or _for_good(cluster, seen, names, _story(able, voters))
+    return _hear_first(cluster, seen, heard) or _recover(cluster, seen, names, _story(able, voters))
 
 
 def _started(cluster: EtcdCluster, seen: Observation, members: Sequence[ObservedMember]) -> ClusterPlan | None:
@@ -61,16 +61,16 @@ def _awaited(seen: Observation, voters: Sequence[ObservedMember]) -> ClusterPlan
     return wait("QuorumLost", f"the cluster has no quorum, but enough members have their data: waiting for {silent}")
 
 
-def _not_yet(cluster: EtcdCluster, seen: Observation, able: list[str]) -> ClusterPlan | None:
+def _hear_first(cluster: EtcdCluster, seen: Observation, able: list[str]) -> ClusterPlan | None:
     """Waits until the members with data had time to answer: only they know for certain who votes."""
     led = [name for name, report in sorted(seen.reports.items()) if report.leader]
-    early = led or [name for name in able if not _had_its_time(cluster, seen, name)]
+    early = led or [name for name in able if not _had_time_to_answer(cluster, seen, name)]
     if not early:
         return None
     return wait("QuorumLost", f"most members seem to have lost their data: waiting for {', '.join(early)} to answer")
 
 
-def _had_its_time(cluster: EtcdCluster, seen: Observation, name: str) -> bool:
+def _had_time_to_answer(cluster: EtcdCluster, seen: Observation, name: str) -> bool:
     pod = seen.pods.get(name)
     if name in seen.reports or pod is None:
         return name in seen.reports
@@ -78,7 +78,7 @@ def _had_its_time(cluster: EtcdCluster, seen: Observation, name: str) -> bool:
     return tried and seen.silence(pod) >= cluster.spec.healing.replace_after_seconds
 
 
-def _for_good(cluster: EtcdCluster, seen: Observation, able: list[str], story: str) -> ClusterPlan:
+def _recover(cluster: EtcdCluster, seen: Observation, able: list[str], story: str) -> ClusterPlan:
     if able and cluster.spec.healing.force_new_cluster and keeps_data(cluster):
         return _choose(seen, able, story)
     return _gone(cluster, seen, able, story)

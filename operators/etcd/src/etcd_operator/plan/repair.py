@@ -33,7 +33,7 @@ _LOST: Final = {
 def recreate_unstartable(cluster: EtcdCluster, seen: Observation) -> ClusterPlan | None:
     """Recreates pods that cannot start and differ from the spec: the spec may have fixed the cause."""
     for name, pod in sorted(seen.pods.items()):
-        given_up = _is_given_up(cluster, pod) and name not in seen.reports and not pod.ready
+        given_up = _has_failed_version(cluster, pod) and name not in seen.reports and not pod.ready
         cannot = given_up or pod.trouble in {"image", "unschedulable"}
         if cannot and not pod.ending and is_outdated(cluster, pod) and _has_nothing_to_lose(cluster, seen, pod):
             message = (
@@ -43,7 +43,7 @@ def recreate_unstartable(cluster: EtcdCluster, seen: Observation) -> ClusterPlan
     return None
 
 
-def _is_given_up(cluster: EtcdCluster, pod: ObservedPod) -> bool:
+def _has_failed_version(cluster: EtcdCluster, pod: ObservedPod) -> bool:
     return bool(cluster.status.failed_version) and pod.version == cluster.status.failed_version
 
 

@@ -103,7 +103,7 @@ class CredentialCache:
         """Returns the credentials from the cluster's Secrets."""
         return self._known(cluster, ctx.now()) or await self._read(cluster, ctx, {})
 
-    async def kept_up(self, cluster: EtcdCluster, ctx: Context, started_with: Iterable[str]) -> EtcdCredentials:
+    async def renew(self, cluster: EtcdCluster, ctx: Context, started_with: Iterable[str]) -> EtcdCredentials:
         """Issues and renews what is due, and returns the credentials.
 
         `started_with` contains the fingerprints of the authorities that pods were started with.
@@ -125,7 +125,7 @@ class CredentialCache:
         read(name, CLIENT, data, ctx.now())
         return _as_client(data or {})
 
-    def doubt(self, cluster: EtcdCluster, now: datetime) -> None:
+    def invalidate(self, cluster: EtcdCluster, now: datetime) -> None:
         """Drops the cached credentials, unless they were read a moment ago: no member accepted them."""
         kept = self._kept.get(cluster.metadata.uid or "")
         if kept is not None and now - kept.read >= _MOMENT:
