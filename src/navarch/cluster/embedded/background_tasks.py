@@ -18,15 +18,15 @@ from navarch._base.tasks import uninterrupted
 from navarch.cluster.embedded.bootstrap import SERVICES
 from navarch.cluster.embedded.components import ComponentOptions
 from navarch.cluster.embedded.credentials import ClusterAuthority
-from navarch.cluster.nodes.network.addresses import Block
-from navarch.cluster.nodes.warden.program.root import Root
+from navarch.cluster.nodes.network.addresses import LoopbackBlock
+from navarch.cluster.nodes.shim.program.root import Root
 from navarch.cluster.storage import Storage
 from navarch.errors import ConfigError
 
 if TYPE_CHECKING:
     from navarch.client import Client
     from navarch.cluster.embedded.control_plane import ControlPlane
-    from navarch.cluster.nodes.node import Node
+    from navarch.cluster.nodes.kubelet import Kubelet
     from navarch.cluster.nodes.simulated.nodes import SimulatedNodes
 
 
@@ -59,13 +59,13 @@ class BackgroundTasks:
     def __init__(self, cluster: _ComponentHost, components: ComponentOptions) -> None:
         self._cluster = cluster
         self._components = components
-        self._block: Block | None = None
+        self._block: LoopbackBlock | None = None
         self._temporary: Path | None = None
         self._control_plane: ControlPlane | None = None
         self._task: SupervisedTask | None = None
 
     @property
-    def nodes(self) -> Mapping[str, Node]:
+    def nodes(self) -> Mapping[str, Kubelet]:
         """The nodes by name."""
         return self._control_plane.nodes if self._control_plane is not None else {}
 
@@ -82,12 +82,12 @@ class BackgroundTasks:
         self._block = self._new_block() if stored is None else _stored_block(_api_server_address(stored.value))
         return str(self._block.services)
 
-    def _new_block(self) -> Block:
+    def _new_block(self) -> LoopbackBlock:
         """Derives the block from the folder, so that other clusters do not take it while this one is down."""
         if self._components.folder is None:
-            return Block.take(_FIRST_TEMPORARY)
+            return LoopbackBlock.take(_FIRST_TEMPORARY)
         own = zlib.crc32(bytes(self._components.folder.absolute()))
-        return Block.take(_FIRST_PERSISTENT + own % (_FIRST_TEMPORARY - _FIRST_PERSISTENT))
+        return LoopbackBlock.take(_FIRST_PERSISTENT + own % (_FIRST_TEMPORARY - _FIRST_PERSISTENT))
 
     def start(self) -> None:
         """Starts the control plane in the background."""
@@ -129,7 +129,7 @@ def _api_server_address(service: bytes) -> str:
     return str(msgspec.json.decode(service)["spec"]["clusterIP"])
 
 
-def _stored_block(address: str) -> Block:
+def _stored_block(address: str) -> LoopbackBlock:
     """Reserves the block that holds the address of the API server's service. Raises `ConfigError` if it is taken."""
     if address.startswith(_NOT_LOOPBACK):
         raise ConfigError(
@@ -137,7 +137,7 @@ def _stored_block(address: str) -> Block:
             f"cluster with nodes"
         )
     number = int(address.split(".")[1])
-    block = Block.take(number)
+    block = LoopbackBlock.take(number)
     if block.number != number:
         block.close()
         raise ConfigError(f"another cluster uses the addresses 127.{number}.x.y of this one; stop it first")

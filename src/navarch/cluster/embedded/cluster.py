@@ -32,13 +32,13 @@ from navarch.cluster.storage import Storage
 from navarch.cluster.storage.memory import MemoryStorage
 
 if TYPE_CHECKING:
-    from navarch.cluster.nodes.node import Node
+    from navarch.cluster.nodes.kubelet import Kubelet
 
 
 class ReachableNodes:
     """Finds the nodes of a cluster that answer now; see `Nodes`."""
 
-    def __init__(self, nodes: Callable[[], Mapping[str, Node]]) -> None:
+    def __init__(self, nodes: Callable[[], Mapping[str, Kubelet]]) -> None:
         self._nodes = nodes
 
     def find(self, name: str) -> ClusterNode | None:
@@ -49,7 +49,7 @@ class ReachableNodes:
 
 if TYPE_CHECKING:
     from navarch.client import Client
-    from navarch.cluster.nodes.node import Node
+    from navarch.cluster.nodes.kubelet import Kubelet
     from navarch.cluster.nodes.simulated.nodes import SimulatedNodes
 
 
@@ -121,7 +121,7 @@ class EmbeddedCluster:
         return self._components is not None
 
     @property
-    def nodes(self) -> Mapping[str, Node]:
+    def nodes(self) -> Mapping[str, Kubelet]:
         """The process nodes, by name."""
         return self._background.nodes if self._background is not None else {}
 

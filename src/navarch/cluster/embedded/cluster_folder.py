@@ -29,7 +29,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from navarch.api.names import DNS_LABEL
-from navarch.cluster.nodes.warden.program.root import Root
+from navarch.cluster.nodes.shim.program.root import Root
 from navarch.errors import ConfigError, InvalidValueError
 
 _PROGRAM: Final = """

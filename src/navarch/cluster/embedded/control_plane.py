@@ -25,21 +25,21 @@ from navarch.cluster.controllers.volumes.local_volumes import LocalVolumes
 from navarch.cluster.embedded.components import POWER, POWER_OFF, ComponentOptions
 from navarch.cluster.embedded.credentials import X509KeyPair, sign_request
 from navarch.cluster.nodes.images import Images, ImagesWatch
-from navarch.cluster.nodes.network.addresses import Block
-from navarch.cluster.nodes.network.network import Network
-from navarch.cluster.nodes.node import Node, NodeOptions
-from navarch.cluster.nodes.registration import RUNTIME, Profile
+from navarch.cluster.nodes.kubelet import Kubelet, KubeletOptions
+from navarch.cluster.nodes.network.addresses import LoopbackBlock
+from navarch.cluster.nodes.network.network import ClusterNetwork
+from navarch.cluster.nodes.node_status import RUNTIME, Profile
+from navarch.cluster.nodes.shim.program.root import Root
+from navarch.cluster.nodes.shim.runtime import ShimRuntime
 from navarch.cluster.nodes.simulated.nodes import SimulatedNodes
-from navarch.cluster.nodes.warden.program.root import Root
-from navarch.cluster.nodes.warden.warden import Warden
 from navarch.errors import ContainerError, NotFound
-from navarch.k8s.core.v1 import Node as NodeObject
+from navarch.k8s.core.v1 import Node
 
 
 class PoweredNode:
     """A node that runs while it is switched on; it is off at first."""
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: Kubelet) -> None:
         self.node = node
         self._on, self._off = asyncio.Event(), asyncio.Event()
         self._off.set()
@@ -67,7 +67,7 @@ class NodePowerController:
     def __init__(self, client: Client, nodes: Sequence[PoweredNode]) -> None:
         self._nodes = {node.node.name: node for node in nodes}
         self._cache = Cache(client, client.clock, client.rng)
-        self._objects = self._cache.collection(Cached(NodeObject, metadata_only=True))
+        self._objects = self._cache.collection(Cached(Node, metadata_only=True))
 
     async def run(self) -> None:
         """Watches the Node objects until it is cancelled."""
@@ -108,14 +108,14 @@ async def delete_removed_nodes(client: Client, count: int) -> None:
 
     Their pods are rescheduled, as with any node that is deleted. Their volumes stay, for a later start with more nodes.
     """
-    for node in await client.list(NodeObject):
+    for node in await client.list(Node):
         if _is_removed(node, count):
             _log.info("deleting node %s: the cluster has %d nodes now", node.name, count)
             with suppress(NotFound):
-                await client.delete(NodeObject, node.name)
+                await client.delete(Node, node.name)
 
 
-def _is_removed(node: NodeObject, count: int) -> bool:
+def _is_removed(node: Node, count: int) -> bool:
     """Compares the runtime, too: users may have created Node objects of the same name."""
     found, info = _NAME.fullmatch(node.name), node.status.node_info
     return (
@@ -141,7 +141,7 @@ class ControlPlane:
         self,
         client_as: ClientAs,
         components: ComponentOptions,
-        block: Block | None,
+        block: LoopbackBlock | None,
         folder: Path,
         authority: X509KeyPair,
         *,
@@ -161,7 +161,7 @@ class ControlPlane:
         """The simulated nodes, if there are any."""
 
     @property
-    def nodes(self) -> Mapping[str, Node]:
+    def nodes(self) -> Mapping[str, Kubelet]:
         """The nodes by name, running or not."""
         return {powered.node.name: powered.node for powered in self._powered_nodes}
 
@@ -219,29 +219,29 @@ class ControlPlane:
         except (OSError, ValueError) as error:
             _log.warning("removing the volume folder %s failed: %s; remove it by hand", path, error)
 
-    def _new_network(self, block: Block) -> Network:
+    def _new_network(self, block: LoopbackBlock) -> ClusterNetwork:
         client = self._client_as("system:kube-proxy", "system:masters")
-        return Network(client, block, client.clock, client.rng)
+        return ClusterNetwork(client, block, client.clock, client.rng)
 
     def _new_simulated(self) -> SimulatedNodes:
         client = self._client_as("system:node:simulated", "system:nodes", "system:masters")
         return SimulatedNodes(client, self._components.simulated)
 
-    def _new_powered_nodes(self, network: Network) -> Iterator[PoweredNode]:
+    def _new_powered_nodes(self, network: ClusterNetwork) -> Iterator[PoweredNode]:
         for number in range(1, self._components.nodes + 1):
             name = node_name(number)
             client = self._client_as(f"system:node:{name}", "system:nodes", "system:masters")
             yield PoweredNode(self._new_node(client, name, network))
 
-    def _new_node(self, client: Client, name: str, network: Network) -> Node:
+    def _new_node(self, client: Client, name: str, network: ClusterNetwork) -> Kubelet:
         folder = self._folder / "nodes" / name
-        return Node(
+        return Kubelet(
             client,
             name,
-            Warden(folder / "warden", hidden=(self._folder, *self._components.hidden)),
+            ShimRuntime(folder / "shim", hidden=(self._folder, *self._components.hidden)),
             network,
             folder,
             images=self._images,
-            options=NodeOptions(profile=Profile(name=name, address=network.block.address())),
+            options=KubeletOptions(profile=Profile(name=name, address=network.block.address())),
             supervisor=self._supervisor,
         )

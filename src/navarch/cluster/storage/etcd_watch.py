@@ -10,7 +10,7 @@ from typing import Final
 
 from navarch.cluster.storage.protocol import CompactedError, Event, StorageError, Stored, Watcher
 from navarch.errors import EtcdCompactedError, NavarchError
-from navarch.etcd import EtcdClient, KeyValue, WatchEvent, WatchRequest, WatchResponse
+from navarch.etcd import EtcdClient, EtcdEvent, KeyValue, WatchRequest, WatchResponse
 
 _FULL = 1000
 
@@ -116,7 +116,7 @@ def _reach(answer: WatchResponse) -> int:
     return answer.events[-1].kv.mod_revision if answer.events else answer.header.revision
 
 
-def _event(event: WatchEvent) -> Event:
+def _event(event: EtcdEvent) -> Event:
     """Raises `CompactedError` if the previous value was compacted."""
     pair, previous = event.kv, event.prev_kv
     is_deletion = event.type == "DELETE"
