@@ -149,7 +149,7 @@ def kubeconfig(
     """Print the path of a cluster's kubeconfig."""
     folder = existing(name)
     if not folder.kubeconfig.is_file():
-        raise ConfigError(f"cluster {name!r} has never run; start_cluster it with `navarch cluster up --name {name}`")
+        raise ConfigError(f"cluster {name!r} has never run; start it with `navarch cluster up --name {name}`")
     if not merge:
         typer.echo(str(folder.kubeconfig))
         return

@@ -54,7 +54,7 @@ def _fixture(function: Callable[[pytest.FixtureRequest], AsyncIterator[Cluster]]
     return without
 
 
-def _equipment(request: pytest.FixtureRequest) -> ComponentOptions | None:
+def _components(request: pytest.FixtureRequest) -> ComponentOptions | None:
     """Returns the components that the test's marker requests; None for an API server alone."""
     from navarch.cluster.embedded.components import ComponentOptions  # noqa: PLC0415 - see above
 
@@ -71,7 +71,7 @@ async def cluster(request: pytest.FixtureRequest) -> AsyncIterator[Cluster]:
     """A fresh cluster in the test's process, without a network."""
     from navarch.testing.cluster import in_process  # noqa: PLC0415 - see above
 
-    async with in_process(_equipment(request)) as made:
+    async with in_process(_components(request)) as made:
         yield made
 
 
@@ -80,5 +80,5 @@ async def http_cluster(request: pytest.FixtureRequest) -> AsyncIterator[Cluster]
     """A fresh cluster over HTTPS on loopback, in its own thread: for other client libraries and synchronous clients."""
     from navarch.testing.cluster import over_https  # noqa: PLC0415 - see above
 
-    async with over_https(_equipment(request)) as made:
+    async with over_https(_components(request)) as made:
         yield made
