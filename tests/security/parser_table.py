@@ -37,7 +37,7 @@ from navarch.cluster.server.wire.bodies import decode_json
 from navarch.cluster.server.wire.budget import RequestBudget, opened
 from navarch.cluster.server.wire.duplicate_fields import duplicate_paths
 from navarch.cluster.server.wire.request import bounded_warnings
-from navarch.cluster.server.wire.spdy.frames import Decoder, SpdyError
+from navarch.cluster.server.wire.spdy import Decoder, SpdyError
 from navarch.cluster.server.wire.status_errors import StatusError
 from navarch.cluster.server.wire.times import read_time
 from navarch.errors import InvalidValueError, NavarchError
@@ -376,7 +376,7 @@ PARSERS: tuple[Parser, ...] = (
         errors=(ValueError,),
     ),
     _texts("proxied pages", _links, "cluster/server/pipeline/proxy/links.py"),
-    _texts("SPDY frames", _frames, "cluster/server/wire/spdy/frames.py", errors=(SpdyError,)),
+    _texts("SPDY frames", _frames, "cluster/server/wire/spdy.py", errors=(SpdyError,)),
     _texts("parts of tokens", _token_part, "cluster/server/pipeline/access/signing.py", errors=(InvalidTokenError,)),
     _texts("references in commands", lambda text: expanded(text, {}), "cluster/nodes/pods/expansion.py"),
     _texts("parts of a number", lambda text: part_of(text, 10, up=True), "cluster/controllers/workloads/fractions.py"),

@@ -19,10 +19,9 @@ from navarch.cluster.server.objects.watches import Watches
 from navarch.cluster.server.pipeline.crd_controller import CrdController
 from navarch.cluster.server.pipeline.endpoints.call import Kernel
 from navarch.cluster.server.pipeline.nonresource.discovery import Discovery
-from navarch.cluster.server.pipeline.nonresource.health import HealthReport
 from navarch.cluster.server.pipeline.nonresource.openapi import OpenApi
-from navarch.cluster.server.pipeline.nonresource.pages import Pages
-from navarch.cluster.server.pipeline.subresources.custom_scale import scale_custom
+from navarch.cluster.server.pipeline.nonresource.pages import HealthReport, Pages
+from navarch.cluster.server.pipeline.subresources.scale import scale_custom
 from navarch.cluster.server.server import ApiServer, Parts
 from navarch.cluster.server.wire.request import Reply
 from navarch.cluster.storage.memory import MemoryStorage

@@ -8,9 +8,9 @@ import json
 import pytest
 
 from cluster.streams.wires import FakeNode, FakeProcess, FakeSocket
-from navarch.cluster.server.pipeline.streams.channels import Channels, Piece
 from navarch.cluster.server.pipeline.streams.command_session import CommandChannels, converse, exited
 from navarch.cluster.server.pipeline.streams.port_forward import Forwarder, PortChannels
+from navarch.cluster.server.pipeline.streams.upgrades import Channels, Piece
 from navarch.errors import ContainerError
 
 V5 = "v5.channel.k8s.io"

@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cluster.streams.wires import FakeSocket, SpdyClient, control
-from navarch.cluster.server.wire.spdy import Connection, Stream
-from navarch.cluster.server.wire.spdy.connection import MOST_STREAMS
-from navarch.cluster.server.wire.spdy.frames import (
+from navarch.cluster.server.wire.spdy import (
     DICTIONARY,
+    MOST_STREAMS,
+    Connection,
     Data,
     Decoder,
     Encoder,
@@ -25,6 +25,7 @@ from navarch.cluster.server.wire.spdy.frames import (
     Ping,
     Reset,
     SpdyError,
+    Stream,
 )
 
 

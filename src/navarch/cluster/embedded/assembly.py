@@ -35,14 +35,13 @@ from navarch.cluster.server.pipeline.crd_controller import CrdController
 from navarch.cluster.server.pipeline.endpoints.call import Kernel
 from navarch.cluster.server.pipeline.node_endpoints import stream_endpoints
 from navarch.cluster.server.pipeline.nonresource.discovery import Discovery
-from navarch.cluster.server.pipeline.nonresource.health import STORAGE, HealthReport
 from navarch.cluster.server.pipeline.nonresource.metrics import RequestCounts, TaskMetrics, metrics_page
 from navarch.cluster.server.pipeline.nonresource.openapi import OpenApi
-from navarch.cluster.server.pipeline.nonresource.pages import CONFIGURATION, KEYS, OpenId, Pages
+from navarch.cluster.server.pipeline.nonresource.pages import CONFIGURATION, KEYS, STORAGE, HealthReport, OpenId, Pages
 from navarch.cluster.server.pipeline.streams.node_access import NO_NODES, Nodes
 from navarch.cluster.server.pipeline.subresources import BUILTIN_ENDPOINTS
-from navarch.cluster.server.pipeline.subresources.custom_scale import scale_custom
 from navarch.cluster.server.pipeline.subresources.reviews import access_endpoints
+from navarch.cluster.server.pipeline.subresources.scale import scale_custom
 from navarch.cluster.server.server import ApiServer, Page, Parts
 from navarch.cluster.server.wire.request import Json, User
 from navarch.cluster.server.wire.webhook_client import WebhookClient

@@ -11,10 +11,9 @@ from msgspec.structs import replace
 
 from navarch._base.clock import Clock
 from navarch.cluster.server.objects.registry import seen, seen_all
-from navarch.cluster.server.objects.response_bodies import empty_table, shaped
+from navarch.cluster.server.objects.response_bodies import PROTOBUF, ResponseForm, empty_table, shaped
 from navarch.cluster.server.objects.selectors import Selection
 from navarch.cluster.server.objects.types import ResourceType
-from navarch.cluster.server.wire.negotiation import PROTOBUF, Form
 from navarch.cluster.server.wire.request import ApiRequest, Json
 from navarch.cluster.server.wire.status_errors import StatusError, gone
 from navarch.cluster.storage import CompactedError, Event, Storage, StorageError, Stored, Watcher
@@ -31,7 +30,7 @@ class Lines:
     """The lines that events become, each made once however many watch."""
 
     def __init__(self) -> None:
-        self._known: OrderedDict[tuple[int, str, str, Form], bytes] = OrderedDict()
+        self._known: OrderedDict[tuple[int, str, str, ResponseForm], bytes] = OrderedDict()
 
     async def line(self, kind: str, stored: Stored, asked: WatchRequest) -> bytes:
         """The line for an object at this version, in a form that is the same for all who ask for it."""
@@ -49,7 +48,7 @@ def _line(kind: str, data: bytes) -> bytes:
     return b'{"type":"%b","object":%b}\n' % (kind.encode(), data)
 
 
-def _event(kind: str, data: bytes, form: Form) -> bytes:
+def _event(kind: str, data: bytes, form: ResponseForm) -> bytes:
     """The event in the form that was asked for."""
     if form.media_type != PROTOBUF:
         return _line(kind, data)
@@ -64,7 +63,7 @@ class WatchRequest(msgspec.Struct, frozen=True):
     resource: ResourceType
     namespace: str
     selection: Selection
-    form: Form
+    form: ResponseForm
     request: ApiRequest
     after: int | None
     bookmarks: bool
@@ -135,7 +134,7 @@ class Watches:
                 del self._waiting[watcher]
 
 
-def _error(refusal: StatusError, form: Form) -> bytes:
+def _error(refusal: StatusError, form: ResponseForm) -> bytes:
     return _event("ERROR", msgspec.json.encode(refusal.status()), form)
 
 

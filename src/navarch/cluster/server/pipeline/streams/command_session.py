@@ -10,7 +10,7 @@ import msgspec
 
 from navarch._base.clock import Clock
 from navarch._base.tasks import unless
-from navarch.cluster.server.pipeline.streams.channels import Channels
+from navarch.cluster.server.pipeline.streams.upgrades import Channels
 from navarch.cluster.server.wire.request import Json, Socket
 from navarch.cluster.server.wire.spdy import Connection, Stream
 from navarch.cluster.streams import Process, ProcessOptions

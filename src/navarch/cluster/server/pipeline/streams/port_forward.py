@@ -11,12 +11,13 @@ from typing import Final, Literal, Protocol
 import msgspec
 
 from navarch.cluster.server.pipeline.endpoints.call import Call
-from navarch.cluster.server.pipeline.streams.channels import Channels, is_base64
 from navarch.cluster.server.pipeline.streams.node_access import Reaching, pod_of
 from navarch.cluster.server.pipeline.streams.upgrades import (
+    Channels,
     admit,
     asked_protocols,
     choose,
+    is_base64,
     is_websocket,
     plain,
     ports,

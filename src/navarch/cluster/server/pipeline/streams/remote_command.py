@@ -10,7 +10,6 @@ import msgspec
 
 from navarch._base.clock import Clock
 from navarch.cluster.server.pipeline.endpoints.call import Call
-from navarch.cluster.server.pipeline.streams.channels import is_base64
 from navarch.cluster.server.pipeline.streams.command_session import CommandChannels, converse, exited, over_streams
 from navarch.cluster.server.pipeline.streams.node_access import Reaching, container_of, pod_of
 from navarch.cluster.server.pipeline.streams.upgrades import (
@@ -18,6 +17,7 @@ from navarch.cluster.server.pipeline.streams.upgrades import (
     asked_protocols,
     choose,
     flag,
+    is_base64,
     is_websocket,
     plain,
     stream_protocol,

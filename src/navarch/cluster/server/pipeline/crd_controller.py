@@ -25,7 +25,7 @@ from navarch.cluster.server.kinds.custom.naming import named_status
 from navarch.cluster.server.kinds.custom.strategy import CustomStrategy
 from navarch.cluster.server.objects.registry import decoded
 from navarch.cluster.server.objects.types import ResourceType
-from navarch.cluster.server.pipeline.crd_controller.finalizer import Cleanup, Statuses
+from navarch.cluster.server.pipeline.crd_finalizer import Cleanup, Statuses
 from navarch.cluster.server.pipeline.endpoints.call import Kernel
 from navarch.cluster.server.wire.request import Json
 from navarch.cluster.server.wire.status_errors import StatusError
