@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -66,11 +66,9 @@ class FaultyProxy:
 
     def cut_all(self) -> None:
         """Resets every connection that is open."""
-        _reset(self._open.values())
-
-    def cut_silent(self) -> None:
-        """Resets the connections that are half open: a client that has given one up still waits for TLS to say goodbye."""
-        _reset(connection for connection in self._open.values() if connection.silent)
+        for connection in self._open.values():
+            for writer in connection.writers:
+                writer.transport.abort()
 
     def silence_all(self) -> None:
         """Every open connection is half open from now on, for good; new ones pass."""
@@ -133,12 +131,6 @@ class FaultyProxy:
     def _next_size(self) -> int:
         """With a throttle, a tenth of a second at a time."""
         return max(self.throttle // 10, 1) if self.throttle else _CHUNK
-
-
-def _reset(connections: Iterable[_Connection]) -> None:
-    for connection in connections:
-        for writer in connection.writers:
-            writer.transport.abort()
 
 
 @contextlib.asynccontextmanager

@@ -190,7 +190,6 @@ async def test_half_open_connection_is_noticed_within_45_seconds(
     async with campaign(client, proxied, CONFIG_MAP) as world:
         proxy.silence_all()
         await world.until_told(5, seconds=90.0)
-        proxy.cut_silent()
         await world.survived(resumed=True)
         await until(lambda: proxy.open == 1, "one connection")
 

@@ -9,13 +9,17 @@ from typing import Any
 import pytest
 
 from certificates import Signed, sign
-from faulty_server import faulty, says_json
+from chaos.proxy import proxy_to
+from chaos.waiting import until
+from faulty_server import chunked, faulty, says_json, says_nothing
 from navarch import errors
 from navarch.api import Kind
-from scripted import config_map
+from scripted import config_map, event
 
 KIND = Kind("", "v1", "ConfigMap", plural="configmaps")
 ANSWER = says_json(config_map())
+SECONDS = 15.0
+"""Half as long as asyncio waits for the other side to end TLS."""
 SOON_OVER = timedelta(days=30)
 """After the first of January 2020."""
 
@@ -128,3 +132,34 @@ async def test_plain_http_from_a_tls_address_is_told_apart_from_nobody(reaching:
         async with reaching(address, ca_data=ca.pem) as client:
             with pytest.raises(errors.TlsError, match="expected TLS from"):
                 await client.get(KIND, "a")
+
+
+async def test_watch_that_is_left_does_not_wait_for_the_other_side(ca: Signed, server_tls: Any, reaching: Any) -> None:
+    """Its connection is closed at once: it would outlive its client, and be found by the garbage collection."""
+    play = says_nothing(chunked(event("ADDED", config_map()), end=False))
+    async with (
+        faulty(play, tls=server_tls(sign("server", ca))) as server,
+        proxy_to(server.url) as proxy,
+        reaching(f"https://127.0.0.1:{proxy.port}", ca_data=ca.pem) as client,
+    ):
+        async with client.watch(KIND, resource_version="1") as watch:
+            await anext(watch)
+            proxy.silence_all()
+        await until(lambda: proxy.open == 0, "no connection to be left", seconds=SECONDS)
+
+
+async def test_request_that_is_cancelled_does_not_wait_for_the_other_side(
+    ca: Signed, server_tls: Any, reaching: Any
+) -> None:
+    """As with a watch."""
+    async with (
+        faulty(says_nothing(), tls=server_tls(sign("server", ca))) as server,
+        proxy_to(server.url) as proxy,
+        reaching(f"https://127.0.0.1:{proxy.port}", ca_data=ca.pem) as client,
+    ):
+        async with asyncio.TaskGroup() as group:
+            request = group.create_task(client.get(KIND, "a"))
+            await until(lambda: bool(server.requests), "the request to have come")
+            proxy.silence_all()
+            request.cancel()
+        await until(lambda: proxy.open == 0, "no connection to be left", seconds=SECONDS)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import gc
 import os
 import subprocess
 import sys
@@ -12,6 +14,7 @@ from typing import Any
 import pytest
 
 from navarch.api import Model
+from navarch.schema.generation import docstrings
 from navarch.schema.generation.docstrings import class_description, field_descriptions, shortened
 
 
@@ -92,6 +95,7 @@ def test_descriptions_are_found_in_an_archive_and_without_docstrings(tmp_path: P
     """An application in one file, or run with -OO, makes the same CRD."""
     program = '''
 from navarch.api import Model
+from navarch.schema.generation import docstrings
 from navarch.schema.generation.docstrings import class_description, field_descriptions
 class Cache(Model):
     """Said of the class."""
@@ -105,3 +109,49 @@ print(class_description(Cache), field_descriptions(Cache))
     environment = os.environ | {"PYTHONPATH": str(tmp_path / "archive.zip")}
     ran = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     assert (ran.stdout, ran.stderr) == ("Said of the class. {'size': 'Said of the field.'}\n", "")
+
+
+class _Parsing:
+    """A piece of garbage: a cycle whose finalizer parses, as a traceback of an ignored exception does."""
+
+    def __init__(self) -> None:
+        self.itself = self
+
+    def __del__(self) -> None:
+        ast.parse("a = 1")
+        _Parsing()  # the next collection finds one, too
+
+
+def test_finalizers_that_parse_do_not_disturb_the_parse() -> None:
+    """Python before 3.11.8 raises SystemError where a collection during a parse runs one."""
+    threshold = gc.get_threshold()
+    docstrings._definitions.cache_clear()
+    gc.set_threshold(1)
+    try:
+        _Parsing()
+        assert field_descriptions(Base) == {"size": "How large."}
+        assert gc.isenabled()
+    finally:
+        gc.set_threshold(*threshold)
+        _Parsing.__del__ = lambda _: None  # type: ignore[method-assign]
+        gc.collect()
+
+
+def test_a_parse_that_a_finalizer_disturbed_is_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another thread may have turned the collection on again; and it stays off where somebody else turned it off."""
+    parse, failures = ast.parse, ["AST constructor recursion depth mismatch (before=234, after=253)"]
+
+    def disturbed(*given: Any, **named: Any) -> Any:
+        if named.get("filename") == __file__ and failures:
+            raise SystemError(failures.pop())
+        return parse(*given, **named)
+
+    docstrings._definitions.cache_clear()
+    monkeypatch.setattr(ast, "parse", disturbed)
+    gc.disable()
+    try:
+        assert field_descriptions(Base) == {"size": "How large."}
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
+    assert not failures

@@ -16,6 +16,7 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from navarch._base.clock import Clock
+from navarch._base.connections import Connector
 from navarch.client.config import Authenticator, Config, default_user_agent
 from navarch.client.config.credentials import basic
 from navarch.client.config.model import without_password
@@ -218,7 +219,7 @@ async def _send_once(request: aiohttp.ClientRequest, handler: aiohttp.ClientHand
 
 def _new_session(limit: int, *middlewares: aiohttp.ClientMiddlewareType) -> aiohttp.ClientSession:
     return aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(limit=limit, ttl_dns_cache=60, socket_factory=_kept_alive),
+        connector=Connector(limit=limit, ttl_dns_cache=60, socket_factory=_kept_alive),
         middlewares=middlewares,
         cookie_jar=aiohttp.DummyCookieJar(),
         read_bufsize=_READ_BUFFER,

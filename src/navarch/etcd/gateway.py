@@ -15,6 +15,7 @@ import msgspec
 
 from navarch._base.backoff import Delays
 from navarch._base.clock import Clock
+from navarch._base.connections import Connector
 from navarch.errors import (
     ClosedError,
     EtcdAccessError,
@@ -308,7 +309,7 @@ def _failure(at: str, path: str, error: Exception) -> EtcdError:
 
 
 def _new_session(limit: int) -> aiohttp.ClientSession:
-    connector = aiohttp.TCPConnector(limit=limit, socket_factory=_kept_alive)
+    connector = Connector(limit=limit, socket_factory=_kept_alive)
     return aiohttp.ClientSession(
         connector=connector,
         read_bufsize=_READ_BUFFER,

@@ -99,7 +99,7 @@ class EndpointServer:
                 f"expected to listen at {address} for {purpose}, got: {error.strerror or error}; stop whoever has "
                 f"that address, or choose another with Endpoints({purpose}=…)"
             ) from error
-        bound = address._replace(port=port)
+        bound = address if address.port else address._replace(port=port)
         _log.info("listening", purpose=purpose, address=str(bound), tls=context is not None)
         if purpose == "metrics" and context is None and not address.is_loopback:
             _log.warning("tokens of scrapers cross the network unencrypted; give Endpoints a certificate and its key")

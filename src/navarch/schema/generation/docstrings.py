@@ -8,6 +8,7 @@ and nothing else is lost.
 from __future__ import annotations
 
 import ast
+import gc
 import inspect
 import linecache
 import sys
@@ -66,12 +67,31 @@ def _definition(cls: type) -> ast.ClassDef | None:
 def _definitions(file: str, source: str) -> dict[str, ast.ClassDef]:
     """Every class of a file by its qualified name; `file` only says which cached answer is meant."""
     try:
-        tree = ast.parse(source, filename=file)
+        tree = _parsed(source, file)
     except SyntaxError:
         return {}
     found: dict[str, ast.ClassDef] = {}
     _collect(tree, "", found)
     return found
+
+
+def _parsed(source: str, file: str) -> ast.Module:
+    """The tree of the source, whatever finalizers run meanwhile.
+
+    Before 3.11.8 and 3.12.2, `ast.parse` raises SystemError if a garbage collection inside of it runs a finalizer that
+    parses, too (gh-106905): a warning of an unclosed socket suffices, since a traceback parses the lines that it shows.
+    So there is no collection during the parse. Another thread may turn it on again in between: one more attempt.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        try:
+            return ast.parse(source, filename=file)
+        except SystemError:
+            return ast.parse(source, filename=file)
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def _collect(node: ast.AST, prefix: str, found: dict[str, ast.ClassDef]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from typing import NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -19,6 +20,7 @@ from navarch.cluster.server.wire.status_errors import StatusError, gone
 from navarch.cluster.storage import CompactedError, Event, Storage, StorageError, Stored, Watcher
 
 _KEPT_LINES = 4096
+_KEPT_BYTES = 64 * 2**20
 _BOOKMARK_SECONDS = 60.0
 _BEFORE_END_SECONDS = 2.0
 _TICK_SECONDS = 0.1
@@ -26,22 +28,40 @@ _TOGETHER = 64
 _INITIAL_END = "k8s.io/initial-events-end"
 
 
+class TableLook(NamedTuple):
+    """What a line with a table depends on, besides the object: ages are in seconds, so it holds for one."""
+
+    include: str
+    has_columns: bool
+    second: int
+
+
 class Lines:
-    """The lines that events become, each made once however many watch."""
+    """The lines that events become, each made once however many watch; the newest are kept."""
 
     def __init__(self) -> None:
-        self._known: OrderedDict[tuple[int, str, str, ResponseForm], bytes] = OrderedDict()
+        self._known: OrderedDict[tuple[int, str, str, ResponseForm, TableLook | None], bytes] = OrderedDict()
+        self._bytes = 0
 
-    async def line(self, kind: str, stored: Stored, asked: WatchRequest) -> bytes:
+    async def line(self, kind: str, stored: Stored, asked: WatchRequest, look: TableLook | None = None) -> bytes:
         """The line for an object at this version, in a form that is the same for all who ask for it."""
-        key = (stored.revision, kind, asked.resource.api_version, asked.form)
+        key = (stored.revision, kind, asked.resource.api_version, asked.form, look)
         line = self._known.get(key)
         if line is None:
-            line = _event(kind, asked.formed(await seen(asked.resource, stored)), asked.form)
-            self._known[key] = line
-            if len(self._known) > _KEPT_LINES:
-                self._known.popitem(last=False)
+            data = asked.formed(await seen(asked.resource, stored))
+            line = _event(kind, _without_columns(data) if look and not look.has_columns else data, asked.form)
+            self._keep(key, line)
         return line
+
+    def _keep(self, key: tuple[int, str, str, ResponseForm, TableLook | None], line: bytes) -> None:
+        self._bytes += len(line) - len(self._known.get(key, b""))  # another watch may have been faster
+        self._known[key] = line
+        while len(self._known) > _KEPT_LINES or self._bytes > _KEPT_BYTES:
+            self._bytes -= len(self._known.popitem(last=False)[1])
+
+
+def _without_columns(table: bytes) -> bytes:
+    return msgspec.json.encode({**msgspec.json.decode(table), "columnDefinitions": None})
 
 
 def _line(kind: str, data: bytes) -> bytes:
@@ -212,27 +232,29 @@ class _Watch:
 
     async def _shown(self, kind: str, stored: Stored) -> bytes:
         asked = self._asked
+        look = None
         if asked.form.kind == "Table":
-            return _event(kind, self._formed(await seen(asked.resource, stored)), asked.form)
-        return await self._watches.lines.line(kind, stored, asked)
+            include, second = asked.request.parameter("includeObject"), int(self._clock.monotonic())
+            look = TableLook(include, has_columns=not self._has_columns, second=second)
+            self._has_columns = True
+        return await self._watches.lines.line(kind, stored, asked, look)
 
     def _formed(self, data: bytes) -> bytes:
         formed = self._asked.formed(data)
-        return self._with_columns_once(msgspec.json.decode(formed)) if self._asked.form.kind == "Table" else formed
+        return self._with_columns_once(formed) if self._asked.form.kind == "Table" else formed
 
-    def _with_columns_once(self, table: Json) -> bytes:
+    def _with_columns_once(self, table: bytes) -> bytes:
         """Only the first table of a watch says what its columns are."""
-        if self._has_columns:
-            table["columnDefinitions"] = None
-        self._has_columns = True
-        return msgspec.json.encode(table)
+        has_columns, self._has_columns = self._has_columns, True
+        return _without_columns(table) if has_columns else table
 
     def _bookmark(self, *, initial_end: bool = False) -> bytes:
         metadata: Json = {"resourceVersion": str(self._seen), "creationTimestamp": None}
         if initial_end:
             metadata["annotations"] = {_INITIAL_END: "true"}
         if self._asked.form.kind == "Table":
-            return _line("BOOKMARK", self._with_columns_once(empty_table(self._asked.resource, metadata)))
+            table = msgspec.json.encode(empty_table(self._asked.resource, metadata))
+            return _line("BOOKMARK", self._with_columns_once(table))
         resource, partial = self._asked.resource, self._asked.form.kind.startswith("Partial")
         kind = "PartialObjectMetadata" if partial else resource.kind
         version = f"meta.k8s.io/{self._asked.form.version}" if partial else resource.api_version

@@ -125,9 +125,13 @@ class WebhookClient:
     def _open(self) -> aiohttp.ClientSession:
         import aiohttp  # noqa: PLC0415 - only those who have webhooks pay for it
 
+        from navarch._base.connections import Connector  # noqa: PLC0415 - as above
+
         if self._session is None:
             unlimited = aiohttp.ClientTimeout(total=None)
-            self._session = aiohttp.ClientSession(timeout=unlimited, cookie_jar=aiohttp.DummyCookieJar())
+            self._session = aiohttp.ClientSession(
+                connector=Connector(), timeout=unlimited, cookie_jar=aiohttp.DummyCookieJar()
+            )
         return self._session
 
 

@@ -14,6 +14,7 @@ from aiohttp.streams import StreamReader
 from multidict import CIMultiDict
 from yarl import URL
 
+from navarch._base.connections import Connector
 from navarch.cluster.server.pipeline.proxy.targets import Place
 from navarch.cluster.server.wire.request import ApiRequest, Socket, Upgrade
 from navarch.cluster.server.wire.transport_errors import connection_fault
@@ -221,7 +222,7 @@ class Resumed(AsyncGenerator[bytes, None]):
 async def ask(place: Place, request: ApiRequest, target: str, headers: list[tuple[str, str]]) -> Answer:
     """The answer, as soon as it begins. Raises `UnansweredError`."""
     session = aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(ssl=False),
+        connector=Connector(ssl=False),
         timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS),
         cookie_jar=aiohttp.DummyCookieJar(),
         auto_decompress=False,
