@@ -85,11 +85,11 @@ Rows = tuple[Sequence[Column], Callable[[Json], list[Any]]]
 _log = logging.getLogger("navarch.cluster.server")
 
 
-class _Headed(msgspec.Struct, gc=False):
+class _MetadataHead(msgspec.Struct, gc=False):
     metadata: msgspec.Raw
 
 
-_metadata_in = msgspec.json.Decoder(_Headed)
+_metadata_in = msgspec.json.Decoder(_MetadataHead)
 
 
 def written(value: Any, form: ResponseForm) -> bytes:

@@ -36,14 +36,14 @@ class TableLook(NamedTuple):
     second: int
 
 
-class Lines:
+class WatchLines:
     """The lines that events become, each made once however many watch; the newest are kept."""
 
     def __init__(self) -> None:
         self._known: OrderedDict[tuple[int, str, str, ResponseForm, TableLook | None], bytes] = OrderedDict()
         self._bytes = 0
 
-    async def line(self, kind: str, stored: Stored, asked: WatchRequest, look: TableLook | None = None) -> bytes:
+    async def line(self, kind: str, stored: Stored, asked: WatchParameters, look: TableLook | None = None) -> bytes:
         """The line for an object at this version, in a form that is the same for all who ask for it."""
         key = (stored.revision, kind, asked.resource.api_version, asked.form, look)
         line = self._known.get(key)
@@ -77,7 +77,7 @@ def _event(kind: str, data: bytes, form: ResponseForm) -> bytes:
     return framed_event(kind, msgspec.json.decode(data))
 
 
-class WatchRequest(msgspec.Struct, frozen=True):
+class WatchParameters(msgspec.Struct, frozen=True):
     """What a watch was asked to be. `after` is the revision it begins at, None to begin with what is there."""
 
     resource: ResourceType
@@ -106,7 +106,7 @@ class Watches:
     def __init__(self, storage: Storage, clock: Clock) -> None:
         self.storage = storage
         self.clock = clock.liveness
-        self.lines = Lines()
+        self.lines = WatchLines()
         self._waiting: dict[Watcher, Callable[[], float]] = {}
         self._ends: dict[str, int] = {}
 
@@ -131,10 +131,10 @@ class Watches:
         """How often the watches of that resource were ended."""
         return self._ends.get(storage_prefix, 0)
 
-    async def lines_of(self, asked: WatchRequest) -> AsyncIterator[bytes]:
+    async def lines_of(self, asked: WatchParameters) -> AsyncIterator[bytes]:
         """The lines of one watch until its time is up; what goes wrong on the way is a line too."""
         try:
-            async for line in _Watch(self, asked).run():
+            async for line in _WatchStream(self, asked).run():
                 yield line
         except CompactedError as error:
             yield _error(gone(f"too old resource version: {asked.after} ({error.oldest})"), asked.form)
@@ -158,8 +158,8 @@ def _error(refusal: StatusError, form: ResponseForm) -> bytes:
     return _event("ERROR", msgspec.json.encode(refusal.status()), form)
 
 
-class _Watch:
-    def __init__(self, watches: Watches, asked: WatchRequest) -> None:
+class _WatchStream:
+    def __init__(self, watches: Watches, asked: WatchParameters) -> None:
         self._watches = watches
         self._asked = asked
         self._prefix = asked.resource.prefix(asked.namespace)

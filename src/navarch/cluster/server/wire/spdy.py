@@ -26,7 +26,7 @@ _WORDS: Final = (
 _REST: Final = (
     "100101201202205206300302303304305306307402405406407408409410411412413414415416417502504505"
     "203 Non-Authoritative Information204 No Content301 Moved Permanently400 Bad Request401 Unauthorized403 Forbidden"
-    "404 Not Found500 Internal Server Error501 Not Implemented503 Service Unavailable"
+    "404 Not Found500 Internal Server Error501 Not Implemented503 StreamHandler Unavailable"
     "Jan Feb Mar Apr May Jun Jul Aug Sept Oct Nov Dec 00:00:00 Mon, Tue, Wed, Thu, Fri, Sat, Sun, GMT"
     "chunked,text/html,image/png,image/jpg,image/gif,application/xml,application/xhtml+xml,text/plain,text/javascript,"
     "publicprivatemax-age=gzip,deflate,sdchcharset=utf-8charset=iso-8859-1,utf-,*,enq=0."
@@ -54,7 +54,7 @@ class SpdyError(Exception):
     """The client does not speak SPDY/3.1."""
 
 
-class Open(NamedTuple):
+class SynStream(NamedTuple):
     """A new stream; `fin` if the client will send nothing on it. Names of headers are in lower case."""
 
     stream: int
@@ -62,7 +62,7 @@ class Open(NamedTuple):
     fin: bool
 
 
-class Data(NamedTuple):
+class DataFrame(NamedTuple):
     """A part of what is sent on a stream; the last one if `fin`."""
 
     stream: int
@@ -70,7 +70,7 @@ class Data(NamedTuple):
     fin: bool
 
 
-class Reset(NamedTuple):
+class RstStream(NamedTuple):
     """A stream is given up."""
 
     stream: int
@@ -86,10 +86,10 @@ class GoAway(NamedTuple):
     """The client wants to end."""
 
 
-Frame = Open | Data | Reset | Ping | GoAway
+Frame = SynStream | DataFrame | RstStream | Ping | GoAway
 
 
-class Decoder:
+class FrameDecoder:
     """Takes frames from bytes as they come. What the server has no use for is passed over."""
 
     def __init__(self) -> None:
@@ -108,7 +108,9 @@ class Decoder:
                 return
             body = bytes(self._buffer[_HEAD : _HEAD + size])
             del self._buffer[: _HEAD + size]
-            frame = self._control(first, flags, body) if first & _CONTROL else Data(first, body, bool(flags & _FIN))
+            frame = (
+                self._control(first, flags, body) if first & _CONTROL else DataFrame(first, body, bool(flags & _FIN))
+            )
             if frame is not None:
                 yield frame
 
@@ -124,9 +126,9 @@ class Decoder:
     def _known(self, kind: int, flags: int, body: bytes) -> Frame | None:
         if kind == _OPEN:
             (stream,) = struct.unpack_from(">I", body)
-            return Open(stream & 0x7FFFFFFF, self._headers(body[10:]), bool(flags & _FIN))
+            return SynStream(stream & 0x7FFFFFFF, self._headers(body[10:]), bool(flags & _FIN))
         if kind == _RESET:
-            return Reset(struct.unpack_from(">I", body)[0] & 0x7FFFFFFF)
+            return RstStream(struct.unpack_from(">I", body)[0] & 0x7FFFFFFF)
         if kind == _PING:
             return Ping(struct.unpack_from(">I", body)[0])
         return GoAway() if kind == _GO_AWAY else None
@@ -144,7 +146,7 @@ class Decoder:
         return {name.lower(): value for name, value in zip(parts[::2], parts[1::2], strict=True)}
 
 
-class Encoder:
+class FrameEncoder:
     """Frames as bytes. Replies share a compressor: they must be sent in the order in which they were made."""
 
     def __init__(self) -> None:
@@ -179,22 +181,22 @@ def _control(kind: int, body: bytes) -> bytes:
 _log = logging.getLogger("navarch.cluster.server")
 
 
-class Service(Protocol):
+class StreamHandler(Protocol):
     """What the streams are for."""
 
     def wants(self, headers: Mapping[str, str]) -> bool:
         """Whether a stream with these headers is accepted."""
         ...
 
-    def begin(self, stream: Stream) -> None:
+    def begin(self, stream: SpdyStream) -> None:
         """The stream was accepted, and the client knows."""
         ...
 
 
-class Stream:
+class SpdyStream:
     """Bytes in both directions, each of which can end alone."""
 
-    def __init__(self, connection: Connection, number: int, headers: Mapping[str, str]) -> None:
+    def __init__(self, connection: SpdyConnection, number: int, headers: Mapping[str, str]) -> None:
         self.number = number
         self.headers = headers
         """As the client gave them, by names in lower case."""
@@ -235,19 +237,19 @@ class Stream:
             self._coming.close()
 
 
-class Connection:
+class SpdyConnection:
     """Serves the streams that a client opens while `run` runs."""
 
     def __init__(self, socket: Socket) -> None:
         self._socket = socket
-        self._encoder = Encoder()
-        self._streams: dict[int, Stream] = {}
+        self._encoder = FrameEncoder()
+        self._streams: dict[int, SpdyStream] = {}
         self._finished: set[int] = set()
         self._last = 0
 
-    async def run(self, service: Service) -> None:
+    async def run(self, service: StreamHandler) -> None:
         """Until the client leaves, or what it says makes no sense."""
-        decoder = Decoder()
+        decoder = FrameDecoder()
         try:
             while (data := await self._socket.receive()) is not None:
                 for frame in decoder.feed(data):
@@ -261,27 +263,27 @@ class Connection:
             for stream in self._streams.values():
                 stream.ignore()
 
-    async def _take(self, frame: Frame, service: Service) -> None:
-        if isinstance(frame, Open):
+    async def _take(self, frame: Frame, service: StreamHandler) -> None:
+        if isinstance(frame, SynStream):
             await self._open(frame, service)
         elif isinstance(frame, Ping):
             await self._socket.send(self._encoder.ping(frame.number))
-        elif isinstance(frame, Reset):
+        elif isinstance(frame, RstStream):
             self._finished.discard(frame.stream)
             if stream := self._streams.pop(frame.stream, None):
                 stream.ignore()
-        elif isinstance(frame, Data) and (stream := self._streams.get(frame.stream)):
+        elif isinstance(frame, DataFrame) and (stream := self._streams.get(frame.stream)):
             await stream.take(frame.data, fin=frame.fin)
             if frame.fin:
                 self._forget_half(frame.stream)
 
-    async def _open(self, frame: Open, service: Service) -> None:
+    async def _open(self, frame: SynStream, service: StreamHandler) -> None:
         is_next = frame.stream % 2 == 1 and frame.stream > self._last
         if not is_next or len(self._streams) >= MOST_STREAMS or not service.wants(frame.headers):
             await self._socket.send(self._encoder.reset(frame.stream))
             return
         self._last = frame.stream
-        stream = self._streams[frame.stream] = Stream(self, frame.stream, frame.headers)
+        stream = self._streams[frame.stream] = SpdyStream(self, frame.stream, frame.headers)
         await self._socket.send(self._encoder.reply(frame.stream))
         service.begin(stream)
         if frame.fin:

@@ -18,7 +18,7 @@ _KEPT_SECONDS: Final = 3600.0
 _LOOK_SECONDS: Final = 60.0
 
 
-class _Seen(NamedTuple):
+class _SeenEvent(NamedTuple):
     revision: int
     since: float
 
@@ -32,7 +32,7 @@ class EventExpiry:
     def __init__(self, storage: Storage, clock: Clock) -> None:
         self._storage = storage
         self._clock = clock
-        self._seen: dict[str, _Seen] = {}
+        self._seen: dict[str, _SeenEvent] = {}
 
     async def run(self) -> None:
         """Works until it is cancelled; while the store does not answer, nothing is forgotten."""
@@ -51,6 +51,6 @@ class EventExpiry:
                 with contextlib.suppress(ChangedError):  # somebody has added to it, or deleted it
                     await self._storage.delete(key, expected=seen.revision)
 
-    def _known(self, key: str, revision: int, now: float) -> _Seen:
+    def _known(self, key: str, revision: int, now: float) -> _SeenEvent:
         known = self._seen.get(key)
-        return known if known is not None and known.revision == revision else _Seen(revision, now)
+        return known if known is not None and known.revision == revision else _SeenEvent(revision, now)

@@ -27,7 +27,7 @@ def random_uuid(rng: random.Random) -> str:
     return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-a{digits[17:20]}-{digits[20:]}"
 
 
-class Authorizer(Protocol):
+class RequestAuthorizer(Protocol):
     """Who may what."""
 
     def why_not(self, user: User, info: RequestInfo) -> str | None:
@@ -42,7 +42,7 @@ class Kernel(msgspec.Struct, frozen=True):
     catalog: Catalog
     watches: Watches
     admission: Admission
-    authorizer: Authorizer
+    authorizer: RequestAuthorizer
     clock: Clock
     rng: random.Random
 

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from navarch._base.supervisor import TaskStatus
 from navarch.cluster.server.pipeline.access import ISSUER, SigningKey
-from navarch.cluster.server.pipeline.nonresource.discovery import Discovery
+from navarch.cluster.server.pipeline.nonresource.discovery import DiscoveryDocuments
 from navarch.cluster.server.pipeline.nonresource.openapi import OpenApi
 from navarch.cluster.server.pipeline.routing import no_such_resource
 from navarch.cluster.server.wire.request import ApiRequest, Reply
@@ -101,7 +101,7 @@ class HealthReport(NamedTuple):
 Health = Callable[[], HealthReport]
 
 
-class _Check(NamedTuple):
+class _HealthCheck(NamedTuple):
     """One line of an answer. `fault` is None while all is well."""
 
     fault: str | None = None
@@ -132,13 +132,13 @@ def health_reply(request: ApiRequest, health: Health) -> Reply | None:
     return Reply(200 if is_well else 500, f"{lines}{root} check {verdict}\n".encode(), _TEXT_TYPE)
 
 
-def _checks(root: str, report: HealthReport) -> dict[str, _Check]:
+def _checks(root: str, report: HealthReport) -> dict[str, _HealthCheck]:
     """The checks of an endpoint by name, in their order."""
-    checks = dict.fromkeys(_CHECKS[root], _Check())
-    unreadable = _Check(report.unreadable)
+    checks = dict.fromkeys(_CHECKS[root], _HealthCheck())
+    unreadable = _HealthCheck(report.unreadable)
     checks |= {name: unreadable for name in _OF_STORAGE if name in checks}
     for task in report.tasks if root != "livez" else ():
-        check = _Check(None if task.is_well else f"{task.state}: {task.cause}", task.restarts)
+        check = _HealthCheck(None if task.is_well else f"{task.state}: {task.cause}", task.restarts)
         if task.name == STORAGE:
             checks |= {name: check for name in _OF_STORAGE if name in checks and unreadable.fault is None}
         elif root == "healthz" or task.name in SERVER_TASKS:
@@ -187,13 +187,13 @@ Page = Callable[[ApiRequest], Awaitable[Reply]]
 """Serves one path."""
 
 
-class Pages:
+class NonResourcePages:
     """Finds what serves a path; `others` have pages of their own."""
 
     def __init__(
         self,
         published: Published,
-        discovery: Discovery,
+        discovery: DiscoveryDocuments,
         openapi: OpenApi,
         health: Health,
         others: Mapping[str, Page] = MappingProxyType({}),

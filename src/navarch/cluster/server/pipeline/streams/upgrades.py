@@ -18,7 +18,7 @@ _MOST_DIGITS: Final = 20
 _STREAM_PROTOCOL: Final = "x-stream-protocol-version"
 
 
-class Piece(NamedTuple):
+class ChannelMessage(NamedTuple):
     """What came on a channel; None if nothing more will come on it."""
 
     channel: int
@@ -42,20 +42,20 @@ class Channels:
         self._base64 = is_base64(protocol)
         self._can_close = protocol.startswith("v5.")
 
-    async def receive(self) -> Piece | None:
+    async def receive(self) -> ChannelMessage | None:
         """The next piece; None when the client has closed, or has broken the protocol."""
         while (message := await self._socket.receive()) is not None:
             if self._can_close and message[:1] == bytes([_CLOSED]):
-                return Piece(message[1], None) if len(message) == 2 else None
+                return ChannelMessage(message[1], None) if len(message) == 2 else None
             if message and (piece := self._decoded(message)) is not None:
                 return piece
         return None
 
-    def _decoded(self, message: bytes) -> Piece | None:
+    def _decoded(self, message: bytes) -> ChannelMessage | None:
         if not self._base64:
-            return Piece(message[0], message[1:])
+            return ChannelMessage(message[0], message[1:])
         try:
-            return Piece(message[0] - _ZERO, b64decode(message[1:], validate=True))
+            return ChannelMessage(message[0] - _ZERO, b64decode(message[1:], validate=True))
         except binascii.Error:
             return None
 
