@@ -1,4 +1,4 @@
-"""`ApiServer`: from a request to a reply."""
+"""`ApiServer`: answers requests; refresh, authentication, authorization, then the endpoint."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lists: as of one revision, in pages that go on where the last one ended."""
+"""Lists objects at one revision, in pages with continue tokens."""
 
 from __future__ import annotations
 

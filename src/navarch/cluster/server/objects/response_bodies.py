@@ -1,4 +1,4 @@
-"""Answers in the form that was asked for: the object, a row of a table, the metadata alone."""
+"""Negotiates the form of an answer, and encodes objects in it: the object, a Table, PartialObjectMetadata."""
 
 from __future__ import annotations
 

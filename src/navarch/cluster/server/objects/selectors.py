@@ -1,4 +1,4 @@
-"""Which objects of a list or watch are meant."""
+"""Label and field selectors of lists and watches, with Kubernetes' messages for malformed ones."""
 
 from __future__ import annotations
 

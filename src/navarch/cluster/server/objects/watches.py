@@ -1,4 +1,4 @@
-"""Watches: what happens to the objects of a resource, as lines of JSON, or framed in protobuf."""
+"""`Watches`: serves the events of a resource to its watchers, as lines of JSON or framed protobuf."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The audit log: who did what, when, and what came of it. Never what was in a body, and no credential."""
+"""The audit log: records who requested what, when, and the result. It never records bodies or credentials."""
 
 from __future__ import annotations
 

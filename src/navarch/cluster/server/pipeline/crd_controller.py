@@ -1,4 +1,4 @@
-"""`CrdController`: CustomResourceDefinitions at work, from their creation until they are gone."""
+"""`CrdController`: accepts the names of CustomResourceDefinitions, establishes them, and serves their kinds."""
 
 from __future__ import annotations
 

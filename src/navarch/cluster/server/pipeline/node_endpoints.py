@@ -1,18 +1,18 @@
-"""The subresources that lead to nodes and to what runs there. What serves them is imported when it is first asked for."""
+"""The endpoints of subresources that lead to nodes: log, exec, attach, portforward, proxy. Each is imported with its first request."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from functools import partial
 
-from navarch.cluster.server.pipeline.endpoints.call import Call
-from navarch.cluster.server.pipeline.streams.node_access import Authorizer, NodeAccess, ReachableNodes
+from navarch.cluster.server.pipeline.endpoints.call import Call, RequestAuthorizer
+from navarch.cluster.server.pipeline.streams.node_access import NodeAccess, ReachableNodes
 from navarch.cluster.server.wire.request import Reply
 
 Endpoint = Callable[[Call], Awaitable[Reply]]
 
 
-def stream_endpoints(nodes: ReachableNodes, authorizer: Authorizer) -> dict[tuple[str, str, str], Endpoint]:
+def stream_endpoints(nodes: ReachableNodes, authorizer: RequestAuthorizer) -> dict[tuple[str, str, str], Endpoint]:
     """What serves them, by group, resource and subresource."""
     reaching = NodeAccess(nodes, authorizer)
     return {

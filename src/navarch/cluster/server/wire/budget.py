@@ -1,4 +1,4 @@
-"""The budget of one request: how much it may make the server read, build, copy and evaluate.
+"""The budget of one request: limits how much a request makes the server read, build, copy and evaluate.
 
 Every part that turns bytes of the network into values charges what it does to the budget of the request that is being
 served, and is refused when nothing is left. `ApiServer.handle` opens a budget for each request; code that serves no

@@ -1,4 +1,4 @@
-"""What Go's decoder says about a body that is no JSON."""
+"""Go's messages for bodies that are not JSON."""
 
 from __future__ import annotations
 

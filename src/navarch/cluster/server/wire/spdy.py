@@ -1,4 +1,4 @@
-"""A connection that speaks SPDY/3.1, and its streams.
+"""SPDY/3.1 as Kubernetes uses it: frames, and a connection with the streams that its client opens.
 
 As in Kubernetes there is no flow control but the connection's own: a stream that nobody reads holds up the others.
 """

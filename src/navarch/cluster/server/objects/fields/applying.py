@@ -1,4 +1,4 @@
-"""Server-side apply: an object merged into the live one, and who owns what after it."""
+"""Server-side apply: merges an applied object into the live one, and computes the owners of its fields."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether an applied object fits its shape, and what Kubernetes says where it does not."""
+"""Checks that an applied object fits its shape, with Kubernetes' messages."""
 
 from __future__ import annotations
 

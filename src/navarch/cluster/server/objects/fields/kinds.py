@@ -1,4 +1,4 @@
-"""What managed fields depend on, for one kind in one version."""
+"""`KindShape`: the shape and the reset fields of one kind in one version, for managed fields."""
 
 from __future__ import annotations
 

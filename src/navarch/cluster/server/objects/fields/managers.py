@@ -1,4 +1,4 @@
-"""Who owns what after a create, an update or a patch."""
+"""Computes managed fields after a create, an update or a patch."""
 
 from __future__ import annotations
 

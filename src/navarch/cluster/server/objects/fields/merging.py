@@ -1,4 +1,4 @@
-"""An applied object merged into the live one, and fields taken out of an object."""
+"""Merges an applied object into the live one, and removes fields from an object."""
 
 from __future__ import annotations
 

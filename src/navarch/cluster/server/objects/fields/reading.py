@@ -1,4 +1,4 @@
-"""The fields of objects: all of them, and those in which two objects differ."""
+"""Reads the field set of an object, and the fields in which two objects differ."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""FieldShapes: what the schema of a kind says about owning and merging, compiled once.
+"""`FieldShapes`: the rules of a schema about owning and merging fields, compiled once.
 
 For each place in an object a shape tells whether an object there is owned as a whole (atomic) or member by member, and
 whether a list is owned as a whole, is a set, or has items that are known by their keys.

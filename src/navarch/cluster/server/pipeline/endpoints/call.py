@@ -1,4 +1,4 @@
-"""One request on a resource, with everything that its endpoint needs."""
+"""`Call`: one request on a resource, with everything that its endpoint needs."""
 
 from __future__ import annotations
 

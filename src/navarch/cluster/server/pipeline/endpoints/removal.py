@@ -1,4 +1,4 @@
-"""delete, and everything that decides when an object is really gone."""
+"""Deletes objects: preconditions, finalizers, grace periods and propagation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DiscoveryDocuments: which groups, versions and resources are served, in the aggregated and in the older form."""
+"""Discovery: the groups, versions and resources that are served, in the aggregated and in the older form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`/metrics`: what was asked and how long it took, and how much is stored, under kube-apiserver's names."""
+"""`/metrics`: requests, their durations and stored objects, under kube-apiserver's names; background tasks."""
 
 from __future__ import annotations
 

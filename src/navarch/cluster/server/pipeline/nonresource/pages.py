@@ -1,4 +1,4 @@
-"""Every path that is no resource: discovery, OpenAPI, version, health, metrics."""
+"""Serves every path that is no resource: version, health and OpenID here, the others by their modules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Asking the place behind the server, over a connection of its own."""
+"""Sends a request to the target of a proxy, with the headers that may pass, and carries upgraded connections."""
 
 from __future__ import annotations
 

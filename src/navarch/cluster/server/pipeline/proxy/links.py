@@ -1,4 +1,4 @@
-"""Links of pages behind the server, so that they lead to the same place through it."""
+"""Splits the path of a proxied request, and rewrites links of pages so that they lead through the server."""
 
 from __future__ import annotations
 

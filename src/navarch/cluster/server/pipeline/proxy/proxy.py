@@ -1,4 +1,4 @@
-"""`proxy` of pods, services and nodes."""
+"""The endpoint `proxy` of pods, services and nodes."""
 
 from __future__ import annotations
 

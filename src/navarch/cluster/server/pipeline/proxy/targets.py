@@ -1,4 +1,4 @@
-"""Where a name leads to: `[scheme:]name[:port]` of a pod, of a service or of a node."""
+"""Resolves the target of a proxy: `[scheme:]name[:port]` of a pod, a service or a node."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A command over SPDY: one stream for each of its own, and one for how it ends."""
+"""Carries the streams of a command between a client and a process, over WebSocket channels or SPDY."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`pods/log`."""
+"""The endpoint `pods/log`."""
 
 from __future__ import annotations
 

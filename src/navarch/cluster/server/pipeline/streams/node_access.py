@@ -1,4 +1,4 @@
-"""Where a pod runs, and which of its containers is meant."""
+"""Finds the node and the container of a request, and checks that its user may reach them."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import msgspec
 from msgspec.structs import replace
 
 from navarch.cluster.server.pipeline.access.attributes import attributes_of
-from navarch.cluster.server.pipeline.endpoints.call import Call
+from navarch.cluster.server.pipeline.endpoints.call import Call, RequestAuthorizer
 from navarch.cluster.server.pipeline.streams.upgrades import is_upgrade
-from navarch.cluster.server.wire.request import Json, RequestInfo, User
+from navarch.cluster.server.wire.request import Json
 from navarch.cluster.server.wire.status_errors import StatusError, bad_request, forbidden, not_found
 from navarch.cluster.streams import NodePage, PodStreams
 
@@ -53,19 +53,11 @@ NO_NODES: Final[ReachableNodes] = _NoNodes()
 """For a server that reaches none."""
 
 
-class Authorizer(Protocol):
-    """Who may what."""
-
-    def why_not(self, user: User, info: RequestInfo) -> str | None:
-        """None if it is allowed, else why it is not."""
-        ...
-
-
 class NodeAccess(msgspec.Struct, frozen=True):
     """The way to the nodes of a cluster."""
 
     nodes: ReachableNodes
-    authorizer: Authorizer
+    authorizer: RequestAuthorizer
 
     def check_create(self, call: Call) -> None:
         """Refuses with 403 whoever may not `create`: a WebSocket is opened by a GET, but it is no reading."""

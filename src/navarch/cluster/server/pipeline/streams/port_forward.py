@@ -1,4 +1,4 @@
-"""`pods/portforward`."""
+"""The endpoint `pods/portforward`: carries connections to ports of a pod, over WebSocket channels or SPDY."""
 
 from __future__ import annotations
 

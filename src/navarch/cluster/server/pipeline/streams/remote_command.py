@@ -1,4 +1,4 @@
-"""`pods/exec` and `pods/attach`."""
+"""The endpoints `pods/exec` and `pods/attach`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which protocol a client and the server have in common, in the words of Kubernetes where there is none."""
+"""Upgrades of connections: admission, options, protocol negotiation, and the channels of a WebSocket."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`pods/eviction`: a pod is deleted if its disruption budget allows it."""
+"""The endpoint `pods/eviction`: deletes a pod if its PodDisruptionBudget allows it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`scale` of what runs pods: its replicas as an `autoscaling/v1` Scale."""
+"""The endpoint `scale` of built-in and custom kinds: the replicas of an object as an `autoscaling/v1` Scale."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the scale subresources of built-in and of custom kinds have in common."""
+"""The Scale of an object: its managed fields, its table, its options."""
 
 from __future__ import annotations
 

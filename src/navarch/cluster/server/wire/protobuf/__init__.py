@@ -1,4 +1,4 @@
-"""Bodies in protobuf, which Go clients send for built-in kinds: read into the JSON that they stand for, and written."""
+"""Decodes and encodes protobuf bodies, which Go clients send for built-in kinds."""
 
 from navarch.cluster.server.wire.protobuf.messages import ProtobufEnvelope, message_of, opened
 from navarch.cluster.server.wire.protobuf.wire import MalformedError

@@ -1,4 +1,4 @@
-"""The messages of Kubernetes' API, made from a table when they are first needed."""
+"""Decodes the messages of Kubernetes' API, compiled from a table when they are first needed, and their envelope."""
 
 from __future__ import annotations
 

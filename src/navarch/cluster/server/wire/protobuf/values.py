@@ -1,4 +1,4 @@
-"""The types of fields that are not messages of other fields: as they lie in protobuf, and as JSON has them."""
+"""The fields of protobuf messages and their value types, with their JSON."""
 
 from __future__ import annotations
 

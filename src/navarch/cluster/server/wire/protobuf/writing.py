@@ -1,4 +1,4 @@
-"""Objects as protobuf, for those who take nothing else: the reverse of `messages`."""
+"""Encodes objects as protobuf, for clients that accept nothing else."""
 
 from __future__ import annotations
 
