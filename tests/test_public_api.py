@@ -9,7 +9,7 @@ from navarch import errors
 
 PUBLIC = {
     "navarch": """
-        ALL Atomic Cached Client Column Condition Config Context Duration ElectionOptions Embedded Endpoints
+        ALL Atomic Backoff Cached Client Column Condition Config Context Duration ElectionOptions Embedded Endpoints
         Immutable IntOrString Key ListMap ListSet Meta Model Object ObjectMeta OneOf Operator Permanent Preserve
         Quantity RawSchema Resource Result Retry Rule Scale Selectable Spec Status __version__ connect field load run
     """,
@@ -32,7 +32,7 @@ PUBLIC = {
         WebSocket connect in_cluster load
     """,
     "navarch.controller": """
-        ByMetadata Context Controller ControllerOptions Declared Election ElectionOptions Fence FencedTransport Lookup
+        Backoff ByMetadata Context Controller ControllerOptions Declared Election ElectionOptions Fence FencedTransport Lookup
         Mapper Permanent Predicate Recorder Result Retry any_change wanted_change
     """,
     "navarch.errors": """
@@ -48,7 +48,7 @@ PUBLIC = {
         Background CrdPolicy Endpoints Operator Uses needed_by roles_of run serve
     """,
     "navarch.queue": """
-        LOW NORMAL QueueMetrics QueueOptions Work WorkQueue
+        LOW NORMAL QueueMetrics QueueOptions RECONCILE_BACKOFF Work WorkQueue
     """,
     "navarch.schema": """
         CrdChange DefinitionFault Schema Verdict Webhook check compare_crds compare_versions crd default definition_faults

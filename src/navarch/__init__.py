@@ -38,7 +38,7 @@ from navarch.api import (
 if TYPE_CHECKING:
     from navarch.cache import Cached
     from navarch.client import ALL, Client, Config, connect, load
-    from navarch.controller import Context, ElectionOptions, Permanent, Result, Retry
+    from navarch.controller import Backoff, Context, ElectionOptions, Permanent, Result, Retry
     from navarch.operator import Endpoints, Operator, run
 else:
     __getattr__ = names_of_parts(
@@ -46,7 +46,7 @@ else:
         {
             "cache": ("Cached",),
             "client": ("ALL", "Client", "Config", "connect", "load"),
-            "controller": ("Context", "ElectionOptions", "Permanent", "Result", "Retry"),
+            "controller": ("Backoff", "Context", "ElectionOptions", "Permanent", "Result", "Retry"),
             "operator": ("Endpoints", "Operator", "run"),
         },
     )
@@ -54,6 +54,7 @@ else:
 __all__ = [
     "ALL",
     "Atomic",
+    "Backoff",
     "Cached",
     "Client",
     "Column",

@@ -91,3 +91,25 @@ async def test_own_write_of_what_was_read_is_no_reason() -> None:
     await world.user.create(Fleet(name="f"))
     async with world.run(tested):
         assert await settled(world, calls) == ["f"]
+
+
+async def test_kind_in_caches_is_read_from_the_cache_and_triggers_nothing() -> None:
+    """`caches` keeps a kind at hand: a read sends no request, and a change of what was read calls no reconciler."""
+    world, tested = World(), operator()
+    seen: list[int] = []
+
+    @tested.controller(Gadget, caches=(ConfigMap,))
+    async def reconcile(gadget: Gadget, ctx: Context) -> None:
+        seen.append(len(await ctx.list(ConfigMap)))
+
+    async with world.run(tested):
+        await world.user.create(ConfigMap(name="first", namespace="default"))
+        await world.create()
+        await world.eventually(lambda: seen, "the first reconcile")
+        await world.user.create(ConfigMap(name="second", namespace="default"))
+        await world.quiet()
+        assert len(seen) == 1
+        await world.user.patch(Gadget, "a", MergePatch({"spec": {"size": 2}}), namespace="default")
+        await world.eventually(lambda: len(seen) == 2, "the reconcile of the new spec")
+    assert seen[-1] == 2
+    assert len([path for path in world.watches if path.endswith("/configmaps")]) == 1

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from gadgets import Gadget
-from navarch.controller import Context, Result, Retry
+from navarch.controller import Backoff, Context, Result, Retry
 from operating import World, operator
 
 
@@ -59,3 +61,19 @@ async def test_steps_that_end_are_not_slowed_down(caplog: pytest.LogCaptureFixtu
         await world.eventually(lambda: len(calls) == 100, "a hundred steps")
     assert calls[-1] - calls[0] < 1
     assert not [record for record in caplog.records if "times within" in record.getMessage()]
+
+
+async def test_controller_has_the_backoff_that_it_declares() -> None:
+    """An object that keeps failing is reconciled again after the declared delays: 10 s, 20 s, then 25 s."""
+    world, tested, calls = World(), operator(), list[float]()
+
+    @tested.controller(Gadget, backoff=Backoff(initial=10.0, maximum=25.0, jitter=0.0))
+    async def reconcile(gadget: Gadget, ctx: Context) -> None:
+        calls.append(world.clock.monotonic())
+        raise ValueError("broken")
+
+    await world.create()
+    async with world.run(tested):
+        await world.eventually(lambda: len(calls) == 5, "five attempts", within=120.0)
+    delays = [round(later - earlier) for earlier, later in pairwise(calls)]
+    assert delays == [10, 20, 25, 25]

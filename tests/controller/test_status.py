@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from gadgets import Gadget, GadgetStatus
-from navarch.api import Condition, decode
+from navarch.api import Condition, decode, format_time, truncate_to_seconds
 from navarch.client import Client, MergePatch, Options, Request, Response, WebSocket
 from navarch.controller import Context, Permanent, Result
 from navarch.k8s.apps.v1 import Deployment, DeploymentSpec
@@ -325,3 +325,49 @@ async def test_object_that_goes_between_a_conflict_and_the_next_try_is_left_alon
         await world.quiet(60)
     assert calls == ["a"]
     assert [record.getMessage() for record in caplog.records if record.levelname != "INFO"] == []
+
+
+async def test_condition_in_one_line_gets_its_time_from_the_runtime() -> None:
+    """A condition that a reconciler sets has the time of the write; it keeps that time while its status stays."""
+    world, tested = World(), operator()
+    up = [False]
+
+    @tested.controller(Gadget)
+    async def reconcile(gadget: Gadget, ctx: Context) -> None:
+        gadget.status.set_condition("Ready", up[0], "Serving" if up[0] else "Starting", f"size {gadget.spec.size}")
+
+    def ready() -> dict[str, Any]:
+        return next(iter(world.status().get("conditions", [])), {})
+
+    async with world.run(tested):
+        await world.create()
+        await world.eventually(lambda: ready().get("status") == "False", "the condition")
+        first = ready()["lastTransitionTime"]
+        assert first == format_time(truncate_to_seconds(world.clock.now()))
+        await world.quiet(60.0)
+        await world.user.patch(Gadget, "a", MergePatch({"spec": {"size": 2}}), namespace="default")
+        await world.eventually(lambda: ready().get("message") == "size 2", "the new message")
+        assert ready()["lastTransitionTime"] == first
+        up[0] = True
+        await world.user.patch(Gadget, "a", MergePatch({"spec": {"size": 3}}), namespace="default")
+        await world.eventually(lambda: ready().get("status") == "True", "the new status")
+        assert ready()["lastTransitionTime"] > first
+
+
+async def test_condition_that_stays_as_it_was_is_not_written_again() -> None:
+    """Setting the same condition in every reconcile sends nothing."""
+    world, tested, calls = World(), operator(), list[int]()
+
+    @tested.controller(Gadget)
+    async def reconcile(gadget: Gadget, ctx: Context) -> None:
+        calls.append(1)
+        gadget.status.set_condition("Ready", True, "Serving")
+
+    async with world.run(tested):
+        await world.create()
+        await world.eventually(lambda: world.status().get("conditions"), "the condition")
+        written = len(world.requests("PUT", STATUS))
+        await world.user.patch(Gadget, "a", MergePatch({"metadata": {"labels": {"again": "yes"}}}), namespace="default")
+        await world.eventually(lambda: len(calls) == 2, "the second reconcile")
+        await world.quiet()
+    assert len(world.requests("PUT", STATUS)) == written

@@ -174,7 +174,7 @@ async def test_reasons_say_what_happened() -> None:
         await world.eventually(lambda: calls, "a reconcile")
         await world.user.create(owned("child", fleet))
         await world.eventually(lambda: len(calls) == 2, "a reconcile for the child")
-    assert calls[1] == ("f", ("ConfigMap default/child came",))
+    assert calls[1] == ("f", ("ConfigMap default/child was created",))
 
 
 async def test_object_on_its_way_out_is_reconciled_until_it_is_gone_if_so_declared() -> None:

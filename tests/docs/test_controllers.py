@@ -255,7 +255,7 @@ async def test_check_records_an_event_and_tells_why(page: ModuleType) -> None:
         await trial.client.create(website(page, "roses"))
         await trial.until_reconciled(2)
     assert trial.events() == [("Warning", "NoCertificate")]
-    assert trial.reconciled[1][1] == ("Website came",)
+    assert trial.reconciled[1][1] == ("Website was created",)
 
 
 async def test_background_triggers_a_reconcile(page: ModuleType) -> None:

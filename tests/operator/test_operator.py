@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import Any, cast
 
 import pytest
@@ -9,9 +10,9 @@ import pytest
 from gadgets import CONFIG_MAP, Gadget
 from navarch.api import Key
 from navarch.cache import Cached
-from navarch.controller import Context, ElectionOptions
+from navarch.controller import Context, ElectionOptions, Lookup
 from navarch.errors import DefinitionError, InvalidValueError, NavarchError
-from navarch.k8s.core.v1 import ConfigMap, Pod
+from navarch.k8s.core.v1 import ConfigMap, Node, Pod, Service
 from navarch.operator import Operator
 from operating import World, operator
 
@@ -42,8 +43,10 @@ def test_second_controller_of_one_name_is_refused() -> None:
         ({"concurrency": 0}, "expected a concurrency of 1 or more, got 0"),
         ({"timeout": 0}, "expected a timeout of more than 0 seconds, got 0"),
         ({"timeout": float("nan")}, "expected a timeout of more than 0 seconds, got nan"),
-        ({"owns": Pod}, r"expected a tuple of kinds, got owns=<class.*; write owns=\(Pod,\)"),
-        ({"reads": [Pod]}, r"expected a tuple of kinds, got reads=\["),
+        ({"owns": Pod}, r"expected several kinds, got owns=<class.*; write owns=\(Pod,\)"),
+        ({"reads": "pods"}, "expected several kinds, got reads='pods'"),
+        ({"caches": Cached(Pod)}, "expected several kinds, got caches="),
+        ({"backoff": 5}, r"expected backoff to be a Backoff, got 5; write Backoff\(initial=1.0\)"),
         ({"watches": (Pod,)}, "expected a mapping of kinds to functions for watches, got"),
         ({"watches": {Pod: mapping}}, "expected a plain function that maps .* to keys, got"),
         ({"name": "Not a name"}, "the name of a controller: expected a DNS subdomain .* try 'not-a-name'"),
@@ -127,3 +130,20 @@ async def test_operator_that_cannot_start_leaves_nothing_attached() -> None:
         async with world.run(tested):  # the model server knows nothing of access reviews
             await world.quiet(1)
     assert declared._listeners == []
+
+
+def test_kinds_are_taken_from_any_iterable() -> None:
+    """A list, a set or a generator declares the same as a tuple, and any mapping the same as a dict."""
+
+    def users(_: Pod, __: Lookup) -> list[Key]:
+        return []
+
+    tested = Operator("shop")
+    declared = tested.controller(
+        Gadget,
+        owns=[ConfigMap],
+        reads={Service},
+        caches=(each for each in (Node,)),
+        watches=MappingProxyType({Pod: users}),
+    )(reconcile)
+    assert [kind.kind for kind in declared.everything()] == ["Gadget", "ConfigMap", "Pod", "Service", "Node"]

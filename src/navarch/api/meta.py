@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import copy
-from datetime import datetime
-from typing import Annotated, Literal
+from datetime import UTC, datetime
+from typing import Annotated, Literal, overload
 
 import msgspec
 
@@ -12,7 +12,20 @@ from navarch.api.markers import ListMap, Meta
 from navarch.api.model import Model
 from navarch.api.times import truncate_to_seconds
 
-__all__ = ["Condition", "ListMeta", "ManagedFields", "ObjectMeta", "OwnerReference", "Spec", "Status", "set_condition"]
+__all__ = [
+    "PENDING_TIME",
+    "Condition",
+    "ListMeta",
+    "ManagedFields",
+    "ObjectMeta",
+    "OwnerReference",
+    "Spec",
+    "Status",
+    "set_condition",
+]
+
+PENDING_TIME = datetime(1, 1, 1, tzinfo=UTC)
+"""The transition time of a condition until the runtime writes the status; Go's zero time."""
 
 ConditionStatus = Literal["True", "False", "Unknown"]
 _QUALIFIED_NAME = (
@@ -111,12 +124,49 @@ class Status(Model):
         found = self.condition(type)
         return found is not None and found.status == "True"
 
-    def set_condition(self, condition: Condition) -> bool:
-        """Adds the condition or changes the one of its type; returns whether anything changed.
+    @overload
+    def set_condition(
+        self,
+        type: str,
+        status: bool | ConditionStatus,
+        reason: str,
+        message: str = "",
+        /,
+    ) -> bool: ...
+    @overload
+    def set_condition(self, condition: Condition, /) -> bool: ...
+    def set_condition(
+        self,
+        type: str | Condition,  # noqa: A002 - Kubernetes' own word
+        status: bool | ConditionStatus = "Unknown",
+        reason: str = "",
+        message: str = "",
+        /,
+    ) -> bool:
+        """Adds a condition or changes the one of its type; returns whether anything changed.
 
-        The transition time of the one that is there is kept unless the status itself changes. It is cut to seconds,
-        as the server would; raises `InvalidValueError` if it has no time zone.
+        A status of True or False stands for "True" or "False". The transition time changes only with the status: the runtime
+        supplies it when it writes the status of the reconciled object. A whole `Condition` brings its own time, which is cut
+        to seconds as the server would; `InvalidValueError` is raised if it has no time zone.
+
+        >>> status = Status()
+        >>> status.set_condition("Ready", False, "Starting", "1 of 3 pods is ready")
+        True
+        >>> status.is_true("Ready")
+        False
         """
+        if isinstance(type, Condition):
+            return set_condition(self.conditions, type)
+        text = status if isinstance(status, str) else ("True" if status else "False")
+        known = self.condition(type)
+        condition = Condition(
+            type=type,
+            status=text,
+            reason=reason,
+            message=message,
+            last_transition_time=PENDING_TIME,
+            observed_generation=None if known is None else known.observed_generation,
+        )
         return set_condition(self.conditions, condition)
 
 

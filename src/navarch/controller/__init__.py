@@ -15,6 +15,7 @@ Not promised: to be called for every change, or in the order of changes; that th
 reconciler brings about what the object asks for, whatever was there before, and can be called again at any time.
 """
 
+from navarch._base.backoff import Backoff
 from navarch.controller.cache_reader import Lookup
 from navarch.controller.context import Context
 from navarch.controller.contract import Permanent, Result, Retry
@@ -26,6 +27,7 @@ from navarch.controller.fence import Fence, FencedTransport
 from navarch.controller.triggers import ByMetadata, Mapper, Predicate, any_change, wanted_change
 
 __all__ = [
+    "Backoff",
     "ByMetadata",
     "Context",
     "Controller",

@@ -1,4 +1,4 @@
-"""What was applied before, so that nothing is sent again that would change nothing."""
+"""`ApplyCache`: remembers what was applied, so that an apply that would change nothing is not sent."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LIMIT = 50_000
 
 
 class Child(NamedTuple):
-    """An object that is written for another one."""
+    """An object that the reconciler writes for its owner."""
 
     kind: Kind
     key: Key
@@ -29,29 +29,29 @@ class Child(NamedTuple):
 
 
 class _Known(NamedTuple):
-    """What was asked for, and the newest version of the object that is known to grant it."""
+    """The digest of the desired object, and the newest version that is known to satisfy it."""
 
     digest: bytes
     entry: Entry
 
 
 def annotations_of(desired: Object | Dynamic) -> frozenset[str]:
-    """The names of the annotations that are asked for."""
+    """Returns the names of the annotations of the desired object."""
     given = desired.annotations if isinstance(desired, Object) else desired.metadata.get("annotations")
     return frozenset(given or ())
 
 
 def digest_of(desired: Object | Dynamic, kind: Kind, owner_uid: str) -> bytes:
-    """Tells one desired object from another; the same object wanted by another owner is another one."""
+    """Returns the digest of a desired object; the same object desired by another owner has another digest."""
     return hashlib.blake2b(owner_uid.encode() + applied_body(desired, kind, None), digest_size=16).digest()
 
 
 class ApplyCache:
-    """What this process applied for each owner, and the versions that came of it.
+    """What this process applied for each owner, with the resulting versions.
 
-    An apply may be left out if the same object was applied before and nobody has asked anything else of it since: only
-    its status has changed, if anything, or annotations that were not applied. At most `limit` objects are remembered; when there are more, the owners that
-    were not reconciled for longest are forgotten, and their objects are sent once more.
+    An apply is skipped if the same object was applied before and nothing has changed since but its status or annotations that
+    were not applied. At most `limit` objects are remembered; beyond that, the owners that were reconciled longest ago are
+    dropped, and their objects are sent once more.
     """
 
     def __init__(self, limit: int = _LIMIT) -> None:
@@ -65,9 +65,9 @@ class ApplyCache:
     def is_done(
         self, owner: Key, child: Child, digest: bytes, now: Entry, annotations: Collection[str] | None = None
     ) -> bool:
-        """Whether applying what `digest` stands for would change nothing, the object being as it is `now`.
+        """Returns whether applying the object of that digest would change nothing, the stored object being `now`.
 
-        With the names of the `annotations` that it asks for, others may have changed others; entries are whole then.
+        With the names of the applied `annotations`, changes of other annotations do not count; entries are whole then.
         """
         known = self._owners.get(owner, {}).get(child)
         if known is None or known.digest != digest:
@@ -78,7 +78,7 @@ class ApplyCache:
         return True
 
     def remember(self, owner: Key, child: Child, digest: bytes, result: Entry) -> None:
-        """What `digest` stands for was applied, and this is what came of it."""
+        """Records that the object of that digest was applied, with the resulting entry."""
         children = self._owners.setdefault(owner, {})
         self._owners.move_to_end(owner)
         self._count += child not in children
@@ -87,7 +87,7 @@ class ApplyCache:
             self.forget(next(iter(self._owners)))
 
     def forget(self, owner: Key, child: Child | None = None) -> None:
-        """The owner is gone, or one object of it."""
+        """Drops an owner that is deleted, or one object of it."""
         if child is None:
             self._count -= len(self._owners.pop(owner, {}))
         elif self._owners.get(owner, {}).pop(child, None) is not None:
@@ -95,9 +95,7 @@ class ApplyCache:
 
 
 def _is_as_good(old: Entry, new: Entry, kind: Kind, annotations: Collection[str] | None) -> bool:
-    """Whether only others have written since, and nothing that was applied: the status, or annotations of their own, such
-    as the revision that every Deployment gets.
-    """
+    """Returns whether only the status or foreign annotations differ, such as the revision that every Deployment gets."""
     if only_status_differs(old, new):
         return True
     if annotations is None or not kind.has_status:
@@ -106,7 +104,7 @@ def _is_as_good(old: Entry, new: Entry, kind: Kind, annotations: Collection[str]
 
 
 def _applied_part(entry: Entry, annotations: Collection[str]) -> dict[str, Any]:
-    """The object without its status, without what counts its versions, and with these annotations alone."""
+    """Returns the object without its status, resourceVersion and generation, and with these annotations alone."""
     found: dict[str, Any] = msgspec.json.decode(entry.data)
     found.pop("status", None)
     metadata = found["metadata"]

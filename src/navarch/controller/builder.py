@@ -22,7 +22,7 @@ from navarch.controller.read_tracker import ReadTracker
 from navarch.controller.reconciliation import Finalizer, Handlers, Threads, finalizer_name, is_plain
 from navarch.controller.triggers import Causes, Triggers
 from navarch.observe.metrics import ControllerMetrics, Metrics, QueueMetrics
-from navarch.queue import LOW, WorkQueue
+from navarch.queue import LOW, QueueOptions, WorkQueue
 
 __all__ = ["ControllerBuilder", "WiredController"]
 
@@ -30,7 +30,7 @@ Subscriptions = Iterator[tuple[Collection[Any], Callable[[Change], None]]]
 
 
 class NamespaceTrigger:
-    """Reconciles what is there already when an operator begins to mean a namespace that others meant before it."""
+    """Reconciles the objects of a namespace that the operator begins to select while it runs."""
 
     def __init__(self, collection: Collection[Any], namespaces: Namespaces, queue: WorkQueue[Key]) -> None:
         self.namespaces = namespaces
@@ -39,16 +39,16 @@ class NamespaceTrigger:
         self._before = Namespaces(*namespaces.patterns)
 
     def changed(self) -> None:
-        """The operator means other namespaces from now on."""
+        """Adds the objects of the namespaces that the operator selects now and did not select before."""
         before, self._before = self._before, Namespaces(*self.namespaces.patterns)
         for entry in self._collection.entries():
             namespace = entry.key.namespace
             if self._before.match(namespace) and not before.match(namespace):
-                self._queue.add(entry.key, reason="its namespace is meant now", priority=LOW)
+                self._queue.add(entry.key, reason="the operator selects its namespace now", priority=LOW)
 
 
 class WiredController:
-    """A controller that is ready to run, and what fills its queue between `attach` and `detach`."""
+    """A controller that is ready to run, with the subscriptions that fill its queue between `attach` and `detach`."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class WiredController:
         self._trigger: Callable[[Key, str], None] | None = None
 
     def attach(self) -> None:
-        """From now on changes and triggers are told to the queue."""
+        """Subscribes the queue to changes in the cache and to triggers."""
         for collection, subscriber in self._subscriptions:
             collection.subscribe(subscriber)
         self._returning.namespaces.listen(self._returning.changed)
@@ -74,7 +74,7 @@ class WiredController:
         self._declared.listen(self._trigger)
 
     def detach(self) -> None:
-        """Nothing is told any more."""
+        """Ends all subscriptions."""
         for collection, subscriber in self._subscriptions:
             collection.unsubscribe(subscriber)
         if self._trigger is not None:
@@ -83,7 +83,7 @@ class WiredController:
 
 
 def _trigger(loop: asyncio.AbstractEventLoop, queue: WorkQueue[Key], key: Key, reason: str) -> None:
-    """Whoever triggers may be in another thread."""
+    """Adds the key on the event loop: the caller may be in another thread."""
     loop.call_soon_threadsafe(partial(queue.add, key, reason=reason))
 
 
@@ -103,7 +103,7 @@ class ControllerBuilder:
     metrics: Metrics
 
     def build(self, declared: Declared[Any, Any]) -> WiredController:
-        """The controller with its triggers; nothing happens before it is attached and run."""
+        """Returns the controller with its triggers; nothing happens before it is attached and run."""
         queue, collections = self._queue(declared), self._collections(declared)
         causes: Causes = Causes()
         parts = self._parts(declared, queue, collections, causes)
@@ -118,12 +118,18 @@ class ControllerBuilder:
         return WiredController(controller, queue, declared, subscriptions, returning)
 
     def _full_name(self, declared: Declared[Any, Any]) -> str:
-        """Tells controllers of different operators in one process apart, also as managers of fields."""
+        """Returns the field manager: unique among the operators of one process."""
         return f"{self.operator}/{declared.name}"
 
     def _queue(self, declared: Declared[Any, Any]) -> WorkQueue[Key]:
         metrics = QueueMetrics(declared.name)
-        queue: WorkQueue[Key] = WorkQueue(declared.name, self.client.clock, self.client.rng, metrics=metrics)
+        queue: WorkQueue[Key] = WorkQueue(
+            declared.name,
+            self.client.clock,
+            self.client.rng,
+            QueueOptions(backoff=declared.options.backoff),
+            metrics=metrics,
+        )
         metrics.source = queue
         self.metrics.add(metrics)
         return queue
@@ -191,7 +197,7 @@ class ControllerBuilder:
 
 
 def _is_meant(declared: Declared[Any, Any], namespaces: Namespaces) -> Callable[[Key], bool]:
-    """Operators that mean the same namespaces at first share one watch, whatever each of them means later."""
+    """Returns whether the operator selects the namespace of a key: operators that share a watch may select others later."""
     if not declared.kind.namespaced or declared.cached.namespaces is not None:
         return lambda _: True
     return lambda key: namespaces.all or namespaces.match(key.namespace)

@@ -1,4 +1,4 @@
-"""Looking things up in the cache, at once."""
+"""`Lookup`: reads from the cache without waiting, and the label selectors of such reads."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _EVERYTHING = Labels()
 
 
 class Lookup:
-    """What a controller declared, as it is cached right now. What it gives is shared and must not be changed."""
+    """Reads the kinds that a controller declared from the cache. The objects are shared: do not change them."""
 
     def __init__(self, collections: Mapping[Kind, Collection[Any]]) -> None:
         self._collections = collections
 
     def collection(self, what: Readable[T]) -> Collection[T]:
-        """The objects of a kind that was declared; raises `InvalidValueError` for another."""
+        """Returns the objects of a declared kind; raises `InvalidValueError` for another kind."""
         kind = kind_of(what)
         found = self._collections.get(kind)
         if found is None:
@@ -35,7 +35,7 @@ class Lookup:
         return cast(Collection[T], found)
 
     def get(self, what: Readable[T], name: str, *, namespace: str = "") -> T | None:
-        """The object of that name, if there is one that fits its model."""
+        """Returns the object of that name; None if there is none, or if it does not fit its model."""
         collection = self.collection(what)
         entry = collection.entry(Key(namespace, name))
         return next(_decoded(collection, [entry] if entry else []), None)
@@ -48,7 +48,7 @@ class Lookup:
         namespace: str | None = None,
         index: tuple[str, str] | None = None,
     ) -> list[T]:
-        """The objects that match, of one namespace or of all; `index` is the name and the value of a declared index."""
+        """Returns the objects that match, of one namespace or of all; `index` is the name and the value of a declared index."""
         collection = self.collection(what)
         return list(_decoded(collection, matching(collection, namespace, labels, index)))
 
@@ -56,7 +56,7 @@ class Lookup:
 def matching(
     collection: Collection[Any], namespace: str | None, labels: LabelSelector, index: tuple[str, str] | None
 ) -> list[Entry]:
-    """What is kept of one namespace, or of all (None), with these labels and, if given, this value in an index."""
+    """Returns the entries of one namespace, or of all (None), with these labels and, if given, this value in an index."""
     wanted = selector_of(labels)
     if index is None:
         return collection.entries(namespace=namespace, labels=wanted)
@@ -68,7 +68,7 @@ def matching(
 
 
 def _indexed(collection: Collection[Any], name: str, value: str) -> list[Entry]:
-    """Raises `InvalidValueError` if the index was not declared."""
+    """Returns the entries with a value in an index; raises `InvalidValueError` if the index is not declared."""
     try:
         return collection.indexed(name, value)
     except KeyError:
@@ -87,7 +87,7 @@ def _decoded(collection: Collection[T], entries: list[Entry]) -> Iterator[T]:
 
 
 def selector_of(given: LabelSelector) -> Labels:
-    """The selector that is given as a text, as equalities, as itself, or not at all."""
+    """Returns the selector of a text, of equalities, of itself, or of None, which selects everything."""
     if not given:
         return _EVERYTHING
     if isinstance(given, Mapping):

@@ -1,4 +1,4 @@
-"""Writing objects for the one that is reconciled."""
+"""Writes the children of the reconciled object: apply, create, patch, delete and prune."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Prune = bool | tuple[Readable[Any], ...]
 
 
 def kinds_to_prune(deps: ControllerDeps, prune: Prune) -> frozenset[Kind]:
-    """The kinds; raises `InvalidValueError` for one that is not among `owns`."""
+    """Returns the kinds to prune; raises `InvalidValueError` for a kind that is not in `owns`."""
     if isinstance(prune, bool):
         return deps.owned if prune else frozenset()
     kinds = frozenset(kind_of(what) for what in prune)
@@ -38,7 +38,7 @@ def kinds_to_prune(deps: ControllerDeps, prune: Prune) -> frozenset[Kind]:
 
 
 def refuse_undeclared(deps: ControllerDeps, children: Iterable[Child], prune: Prune) -> None:
-    """A kind that is not among `owns` is not looked at when children are pruned: they would be left behind unnoticed."""
+    """Raises `InvalidValueError` for a kind that is not in `owns`: pruning would leave its children behind."""
     if prune is True:
         for child in children:
             _refuse_undeclared(deps, child.kind, str(child))
@@ -53,7 +53,7 @@ def _refuse_undeclared(deps: ControllerDeps, kind: Kind, where: str) -> None:
 
 
 def refuse_duplicates(children: Iterable[Child]) -> None:
-    """Each child is named once: of two, nobody could say which one is meant."""
+    """Raises `InvalidValueError` for a child that is given twice."""
     seen: set[Child] = set()
     for child in children:
         if child in seen:
@@ -62,7 +62,7 @@ def refuse_duplicates(children: Iterable[Child]) -> None:
 
 
 def unwanted(deps: ControllerDeps, owner_uid: str, kinds: Iterable[Kind], wanted: set[Child]) -> list[Deletion]:
-    """What the owner controls of these kinds and is not wanted; what is on its way out already is left alone."""
+    """Returns the deletions of the children of these kinds that are not wanted and not being deleted."""
     return [
         Deletion(child, uid=entry.uid)
         for kind in kinds
@@ -79,7 +79,7 @@ W = TypeVar("W", bound=Object | Dynamic)
 
 @dataclass(frozen=True, slots=True)
 class Deletion:
-    """What is to be deleted, and how; with a `uid`, only that very object."""
+    """An object to delete; with a `uid`, only while it has that uid."""
 
     child: Child
     uid: str = ""
@@ -100,7 +100,7 @@ class _ManagedHead(msgspec.Struct):
 
 
 class Children:
-    """The writes of one reconcile. The cache shows each from the moment it is answered."""
+    """The writes of one reconcile. The cache shows each write from the moment the server has answered it."""
 
     __slots__ = ("_deps", "_key", "_owner")
 
@@ -110,7 +110,7 @@ class Children:
         self._owner = owner
 
     async def prepared(self, desired: W, *, owned: bool) -> tuple[Child, W]:
-        """A copy that is in a namespace and, with `owned`, controlled by the owner; the caller's object stays as it is."""
+        """Returns a copy with its namespace and, with `owned`, its controller reference; the caller's object stays as it is."""
         kind = await kind_of_object(self._deps, desired)
         twin = cast(W, desired.copy() if isinstance(desired, Object) else copy.deepcopy(desired))
         if owned:
@@ -133,7 +133,7 @@ class Children:
             )
 
     def _refuse_itself(self, child: Object | Dynamic) -> None:
-        """An object that names itself as its owner; most often somebody wants to keep what he changed in his copy."""
+        """Raises `InvalidValueError` for the reconciled object itself, whose copy a reconciler may want to save."""
         owner = self._owner
         here = child.namespace in {"", self._key.namespace}
         if here and (child.api_version, child.kind, child.name) == (owner.api_version, owner.kind, self._key.name):
@@ -143,7 +143,7 @@ class Children:
             )
 
     async def apply(self, child: Child, desired: W, *, force: bool) -> W:
-        """Sends what is desired, unless that was done before and nobody has asked anything else of the object since."""
+        """Applies the object, unless the same was applied before and nothing but its status or foreign annotations has changed."""
         collection = collection_for(self._deps, child.kind, child.key.namespace)
         if collection is None:
             return await self._deps.client.apply(desired, force=force)
@@ -159,10 +159,10 @@ class Children:
         return written
 
     async def _sent(self, desired: W, before: Entry | None, *, force: bool) -> tuple[W, bool]:
-        """The answer, and whether it surely is the version that directly follows `before`.
+        """Returns the answer, and whether it is the version that directly follows `before`.
 
-        An apply that changes nothing is answered with whatever version there is. So the one that is known is made a
-        condition; if somebody was faster, the apply goes out without it, and nothing is claimed.
+        The server answers an apply that changes nothing with the current version, which may be another writer's. So the known
+        version is a precondition; after a conflict the apply is sent without it, and its echo triggers everybody.
         """
         client = self._deps.client
         if before is None:
@@ -176,7 +176,7 @@ class Children:
         return await client.apply(desired, force=force), False
 
     async def create(self, child: Child, new: W) -> W:
-        """Raises `AlreadyExists`."""
+        """Creates the object; raises `AlreadyExists`."""
         written = await self._deps.client.create(new)
         collection = collection_for(self._deps, child.kind, child.key.namespace)
         if collection is not None:
@@ -184,7 +184,7 @@ class Children:
         return written
 
     async def patch(self, found: W, changes: Mapping[str, Any], subresource: str | None) -> W:
-        """Raises `Conflict` if the object is no longer the version that was read."""
+        """Patches the object; raises `Conflict` if it is no longer the version that was read."""
         kind = await kind_of_object(self._deps, found)
         key = Key(namespace_for(kind, found.namespace or None, self._key.namespace), found.name)
         collection = collection_for(self._deps, kind, key.namespace)
@@ -194,22 +194,22 @@ class Children:
             reader_of(found, kind), key.name, patch, namespace=key.namespace or None, subresource=subresource
         )
         if collection is not None:
-            self._tell_patch(collection, before, _version(found), written)
+            self._record_patch(collection, before, _version(found), written)
         return written
 
-    def _tell_patch(
+    def _record_patch(
         self, collection: Collection[object], before: Entry | None, read: str, written: Object | Dynamic
     ) -> None:
-        """An object on its way out goes with the last finalizer that is taken from it."""
+        """Records the patch; a patch that removes the last finalizer of an object that is being deleted deletes it."""
         exact = before is not None and str(before.version) == read
         entry = record_write(self._deps, self._key, collection, wire_of(written), before=before, exact=exact)
         if is_last(wire_of(written)):
             collection.deleted(entry.key, entry.uid, writer=Writer(self._deps.controller, self._key))
 
     async def delete(self, deletion: Deletion) -> bool:
-        """Whether there was anything to delete: with a `uid`, an object that has another one is none.
+        """Deletes the object and returns whether it existed; with a `uid`, an object with another uid does not count.
 
-        Without, `Conflict` is raised if the one that the cache knows has been replaced by another.
+        Without a `uid`, raises `Conflict` if another object has replaced the one that the cache knows.
         """
         child = deletion.child
         collection = collection_for(self._deps, child.kind, child.key.namespace)
@@ -232,13 +232,13 @@ class Children:
                 collection.deleted(child.key, uid, writer=None)
             return False
         if collection is not None:
-            self._tell_deletion(collection, child, uid, before, left)
+            self._record_deletion(collection, child, uid, before, left)
         return True
 
-    def _tell_deletion(
+    def _record_deletion(
         self, collection: Collection[object], child: Child, uid: str, before: Entry | None, left: Dynamic | None
     ) -> None:
-        """Some kinds are answered with the object even when it is gone; one that stays says since when it is to go."""
+        """Records the deletion: an answer with a deletionTimestamp is an object that finalizers still keep."""
         if left is not None and left.metadata.get("deletionTimestamp"):
             record_write(self._deps, self._key, collection, wire_of(left), before=before, exact=False)
             return
@@ -249,7 +249,7 @@ class Children:
 
 
 def _whole(collection: Collection[object], desired: W, entry: Entry) -> W | None:
-    """The object from the cache, like `desired`; None if the cache does not have it in that form."""
+    """Returns the object from the cache in the form of `desired`; None if the cache does not keep it in that form."""
     if collection.cached.metadata_only:
         return None
     try:
@@ -259,7 +259,7 @@ def _whole(collection: Collection[object], desired: W, entry: Entry) -> W | None
 
 
 def _version(found: Object | Dynamic) -> str:
-    """Which version of the object was read; raises `InvalidValueError` for one that was not."""
+    """Returns the resourceVersion that was read; raises `InvalidValueError` for an object that was never read."""
     version = found.metadata.resource_version if isinstance(found, Object) else found.metadata.get("resourceVersion")
     if not version:
         raise InvalidValueError(f"expected an object that was read, got {found.kind} {found.name!r} without a version")
@@ -267,6 +267,6 @@ def _version(found: Object | Dynamic) -> str:
 
 
 def _has_no_other_manager(data: bytes, ours: str) -> bool:
-    """Whether nobody else has written the object yet: so the apply made it."""
+    """Returns whether the apply created the object: no other field manager has written it."""
     managers = msgspec.json.decode(data, type=_ManagedHead).metadata.managed_fields or ()
     return all(known.manager == ours for known in managers)

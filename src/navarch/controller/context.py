@@ -1,4 +1,4 @@
-"""`Context`: what a reconciler can do."""
+"""`Context`: what a reconciler can read, write and report."""
 
 from __future__ import annotations
 
@@ -58,11 +58,11 @@ _AT_ONCE = 8
 
 
 class Context:
-    """What a reconciler can do for the object that it reconciles, which is called the owner here.
+    """Reads, writes and reports of one reconcile; the reconciled object is called the owner here.
 
-    Reads of kinds that the controller declared come from the cache: what they return is shared and must not be changed
-    (`.copy()` it). They are never older than this process's own writes. Everything else is asked of the server. Writes go
-    out in the controller's name, and do not trigger the reconcile that made them.
+    Reads of declared kinds come from the cache, are never older than this process's own writes, and return shared objects: do
+    not change them (`.copy()` first). Other reads ask the server. Writes are made by the controller's field manager and do not
+    trigger the reconcile that made them.
     """
 
     __slots__ = ("_closed", "_deps", "_id", "_identity", "_log", "_loop", "_owner", "_waiting", "key", "reasons")
@@ -92,11 +92,11 @@ class Context:
     # Reading
 
     async def get(self, what: Readable[T], name: str, *, namespace: str | None = None) -> T | None:
-        """The object of that name, or None. Looked for in the owner's namespace if none is given.
+        """Returns the object of that name, or None. The namespace defaults to the owner's.
 
-        From the cache if the kind was declared; what a declared selection does not have is asked of the server. A kind
-        declared with `metadata_only` is read from the cache as `MetadataOnly(kind)`. Raises `DecodeError` if it does not
-        fit its model.
+        A declared kind is read from the cache; an object outside of a declared selection is read from the server. A kind declared
+        with `metadata_only` is read from the cache as `MetadataOnly(kind)`. Raises `DecodeError` if the object does not fit its
+        model.
         """
         kind = kind_of(what)
         key = Key(namespace_for(kind, namespace, self.key.namespace), name)
@@ -113,11 +113,11 @@ class Context:
         namespace: str | None = None,
         index: tuple[str, str] | None = None,
     ) -> builtins.list[T]:
-        """The objects that match, in no particular order, of the owner's namespace, another one, or all (`ALL`).
+        """Returns the objects that match, in no particular order, of the owner's namespace, another one, or all (`ALL`).
 
-        If the owner is in no namespace, all are meant. From the cache if the kind was declared: of a kind declared with a
-        selection, those of the selection. With `fields` the server is asked. `index` has the name of a declared index and
-        a value. An object that does not fit its model is left out, and logged once.
+        An owner without a namespace lists all. A declared kind is read from the cache, within its declared selection; `fields` asks
+        the server. `index` is the name of a declared index and a value. An object that does not fit its model is left out and
+        logged once.
         """
         kind = kind_of(what)
         place = namespaces_for(kind, namespace, self.key.namespace)
@@ -126,28 +126,27 @@ class Context:
         return await read_many(self._deps, what, Query(place, labels, fields, index))
 
     def owned(self, what: Readable[T]) -> builtins.list[T]:
-        """The objects of a kind in `owns` that the owner controls, in no particular order, from the cache.
+        """Returns the objects of a kind in `owns` that the owner controls, in no particular order, from the cache.
 
-        Those of an owner in a namespace are in the same one. Raises `InvalidValueError` for a kind that is not in `owns`.
+        The children of an owner with a namespace are in the same one. Raises `InvalidValueError` for a kind that is not in `owns`.
         """
         return read_owned(self._deps, what, self._owner.metadata.uid, self.key.namespace)
 
     def orphans(self, what: Readable[T], labels: LabelSelector) -> builtins.list[T]:
-        """The objects of a kind in `owns`, of the owner's namespace, that match and have no controller, from the cache.
+        """Returns the objects of a kind in `owns`, in the owner's namespace, that match and have no controller, from the cache.
 
-        To make one the owner's, `patch` its `ownerReferences`. Raises `InvalidValueError` for a kind that is not in `owns`.
+        To adopt one, `patch` its `ownerReferences`. Raises `InvalidValueError` for a kind that is not in `owns`.
         """
         return read_orphans(self._deps, what, self.key.namespace, labels)
 
     # Writing
 
     async def apply(self, desired: W, *, owned: bool = True, force: bool = True) -> W:
-        """Applies what is desired (server-side apply); returns the object as the server has it, which must not be changed.
+        """Applies the desired object (server-side apply) and returns the stored one, which is shared: do not change it.
 
-        With `owned` the owner becomes its controller: it is deleted with the owner, and its changes trigger the owner. It
-        goes to the owner's namespace if it names none. `force` takes over fields that others manage; without it `Conflict` is
-        raised. Nothing is sent if this process has applied the same before and only its status, or annotations of others,
-        have changed since.
+        With `owned` the owner becomes its controller: it is deleted with the owner, and its changes trigger the owner. Its namespace
+        defaults to the owner's. `force` takes over fields of other managers; without it `Conflict` is raised. Nothing is sent if
+        this process applied the same before and only the status, or annotations of others, have changed since.
         """
         children = self._children
         return await children.apply(*await children.prepared(desired, owned=owned), force=force)
@@ -243,9 +242,9 @@ class Context:
 
     @property
     def client(self) -> Client:
-        """For everything else: its reads go to the server.
+        """The client for everything else: its reads go to the server.
 
-        The cache knows of its writes only when the watch shows them, and then they trigger like anybody's.
+        The cache learns of its writes from the watch; they trigger reconciles like the writes of others.
         """
         note_of = self._deps.note_of
         note = note_of(Writer(self._deps.controller, self.key)) if note_of is not None else None
@@ -270,7 +269,7 @@ class Context:
 
     @property
     def log(self) -> Log:
-        """A log whose records say which controller, object and reconcile they are about, and why it was reconciled."""
+        """A logger whose records name the controller, the object, the reconcile and its reasons."""
         if self._log is None:
             self._log = Log(_logger, self._identified)
         return self._log
@@ -328,14 +327,14 @@ class Context:
         )
 
     def close(self) -> None:
-        """The reconcile is over: a plain function that still runs in its thread waits for nothing more, and cannot."""
+        """Ends the reconcile: `wait` in a thread that still runs raises `ClosedError` from now on."""
         self._closed = True
         for waiting in tuple(self._waiting):
             waiting.cancel()
 
 
 class ThreadContext(Context):
-    """The context of a reconciler that is a plain function: it knows which calls were never waited for."""
+    """The context of a reconciler that is a plain function: it finds calls that were never waited for."""
 
     __slots__ = ("_calls",)
 
@@ -374,6 +373,6 @@ async def _result(work: Awaitable[T]) -> T:
 
 
 def _dispose(work: Awaitable[object]) -> None:
-    """A coroutine that is not run says so in a warning, which would hide the error."""
+    """Closes a coroutine that never ran: its warning would hide the error."""
     if asyncio.iscoroutine(work):
         work.close()

@@ -1,8 +1,8 @@
-"""What a reconciler and its controller owe each other.
+"""The contract between a reconciler and its controller.
 
 A reconciler is `async def reconcile(object, ctx)`, or a plain function of the same form. It gets the object as it is now,
-never an event, and brings the world to what the object asks for. It leaves in one of two ways: it returns (None, or a
-`Result`), or it raises (`Retry`, `Permanent`; anything else is tried again with growing delays).
+never an event, and brings the cluster to the state that the object asks for. It returns (None, or a `Result`) or raises
+(`Retry`, `Permanent`; anything else is retried with growing delays).
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ __all__ = ["Permanent", "Result", "Retry", "requeue_reason"]
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """All is well; reconcile again after so many seconds, even if nothing changes.
+    """Success; the object is reconciled again after so many seconds, even if nothing changes.
 
-    With `after=0` it is called again at once, for work that is done a step at a time; an object that goes on asking for
-    this is slowed down to ten times a second.
+    With `after=0` it is reconciled again at once, for work in steps; an object that keeps requesting this is slowed down to ten
+    reconciles a second.
     """
 
     after: float
@@ -29,7 +29,7 @@ class Result:
 
 
 class Retry(Exception):  # noqa: N818 - it is no error: the world is not ready yet
-    """Not yet; reconcile again after so many seconds, or with growing delays if none are given.
+    """The object cannot be reconciled yet; it is reconciled again after so many seconds, or with growing delays.
 
     The reason is logged without a traceback.
     """
@@ -42,11 +42,11 @@ class Retry(Exception):  # noqa: N818 - it is no error: the world is not ready y
 
 
 class Permanent(Exception):  # noqa: N818 - as above
-    """Trying again is pointless until the object changes; the reason becomes an event."""
+    """A retry is pointless until the object changes; the reason becomes an event."""
 
 
 def requeue_reason(after: float) -> str:
-    """The reason of a reconcile that the one before asked for."""
+    """Returns the reason of a reconcile that the one before requested."""
     return f"{after:g} s have passed"
 
 

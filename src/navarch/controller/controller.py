@@ -32,9 +32,9 @@ _TURN_SECONDS = 0.01
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControllerParts:
-    """What a controller is put together from.
+    """The parts of a controller.
 
-    `is_meant` says whether an object is this controller's concern: the collection may be shared with others, who want more.
+    `is_meant` returns whether the operator selects an object: the collection may be shared with operators that select more.
     """
 
     name: str
@@ -51,10 +51,10 @@ class ControllerParts:
 
 
 class Controller:
-    """Reconciles objects of one kind, so many at a time, each for so many seconds at most.
+    """Reconciles objects of one kind, `concurrency` at a time, each for at most `timeout` seconds.
 
-    `run` works until it is cancelled: what was under way is then given up and waits in the queue again. `drain` ends
-    it gently: nothing more is begun, and what is under way is finished.
+    `run` works until it is cancelled; the keys of cancelled reconciles return to the queue. `drain` starts no more reconciles
+    and waits for those under way.
     """
 
     def __init__(self, parts: ControllerParts, *, concurrency: int, timeout: float) -> None:
@@ -83,7 +83,7 @@ class Controller:
             limits.cancel()
 
     async def drain(self) -> None:
-        """Begins nothing more; returns when what is under way has ended."""
+        """Starts no more reconciles; returns when those under way have ended."""
         self._queue.close()
         try:
             await self._queue.drained()
@@ -105,7 +105,7 @@ class Controller:
             await self._let_others_run()
 
     async def _let_others_run(self) -> None:
-        """Reconciles that never wait for anything would otherwise keep the event loop to themselves."""
+        """Yields to the event loop: reconciles that never wait would otherwise block every other task."""
         now = self._clock.monotonic()
         if now - self._turned_at > _TURN_SECONDS:
             await self._clock.sleep(0)

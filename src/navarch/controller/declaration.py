@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from inspect import iscoroutinefunction, signature
 from typing import Any, Generic, TypeVar, cast
 
+from navarch._base.backoff import Backoff
 from navarch.api import Key, Kind, Object
 from navarch.api.names import DNS_SUBDOMAIN
 from navarch.cache import Cached, as_cached
@@ -15,6 +16,7 @@ from navarch.controller.context import Context
 from navarch.controller.contract import Result
 from navarch.controller.triggers import ByMetadata, Mapper, Predicate, wanted_change
 from navarch.errors import DefinitionError
+from navarch.queue import RECONCILE_BACKOFF
 
 __all__ = ["ControllerOptions", "Declared", "Watchable"]
 
@@ -32,20 +34,23 @@ Handler = Callable[[P, Context], Awaitable[Result | None]] | Callable[[P, Contex
 class ControllerOptions:
     """What can be chosen about a controller.
 
-    `owns` are the kinds of its children, `watches` maps other kinds to the primary objects they concern; an object of a kind
-    in `reads` concerns those whose last reconcile looked at it. All of them are kept in the cache. `when` says which changes
-    of the primary object count: by default those of what is asked of it, not of its status. With `until_gone` an object that
-    is being deleted is still reconciled, until it is gone. So many objects are reconciled at once (`concurrency`), each for
-    `timeout` seconds at most.
+    `owns` are the kinds of its children; `watches` maps other kinds to the primary objects they concern; an object of a kind
+    in `reads` concerns the primary objects whose last reconcile read it; a kind in `caches` triggers nothing. The cache keeps
+    all of them. `when` selects the changes of the primary object that
+    trigger a reconcile: by default all but those of its status alone. With `until_gone` an object that is being deleted is
+    reconciled until it is gone. At most `concurrency` objects are reconciled at once, each for at most `timeout` seconds.
+    `backoff` gives the delays before an object whose reconcile fails is reconciled again.
     """
 
     owns: tuple[Watchable, ...] = ()
     watches: Mapping[Watchable, Mapper] = field(default_factory=dict)
     reads: tuple[Watchable, ...] = ()
+    caches: tuple[Watchable, ...] = ()
     when: Predicate = wanted_change
     until_gone: bool = False
     concurrency: int = 16
     timeout: float = 300.0
+    backoff: Backoff = RECONCILE_BACKOFF
     name: str = ""
 
     def __post_init__(self) -> None:
@@ -53,15 +58,25 @@ class ControllerOptions:
             raise DefinitionError(f"expected a concurrency of 1 or more, got {self.concurrency!r}")
         if not self.timeout > 0:
             raise DefinitionError(f"expected a timeout of more than 0 seconds, got {self.timeout!r}")
-        for declared in ("owns", "reads"):
-            given = getattr(self, declared)
-            if not isinstance(given, tuple):
-                one = getattr(given, "__name__", "...")
-                raise DefinitionError(f"expected a tuple of kinds, got {declared}={given!r}; write {declared}=({one},)")
-        if not isinstance(self.watches, Mapping):
-            raise DefinitionError(f"expected a mapping of kinds to functions for watches, got {self.watches!r}")
-        for what, mapper in self.watches.items():
-            _refuse_unfit_mapper(what, mapper)
+        if not isinstance(self.backoff, Backoff):
+            raise DefinitionError(f"expected backoff to be a Backoff, got {self.backoff!r}; write Backoff(initial=1.0)")
+
+
+def kinds_of(declared: str, given: Iterable[Watchable]) -> tuple[Watchable, ...]:
+    """The kinds that `owns`, `reads` or `caches` was given; refuses a single one."""
+    if isinstance(given, (type, str, Kind, Cached)) or not isinstance(given, Iterable):
+        one = getattr(given, "__name__", "...")
+        raise DefinitionError(f"expected several kinds, got {declared}={given!r}; write {declared}=({one},)")
+    return tuple(given)
+
+
+def mappers_of(given: Mapping[Watchable, Mapper]) -> Mapping[Watchable, Mapper]:
+    """The kinds that `watches` was given, with their mappings; refuses a mapping that cannot be called."""
+    if not isinstance(given, Mapping):
+        raise DefinitionError(f"expected a mapping of kinds to functions for watches, got {given!r}")
+    for what, mapper in given.items():
+        _refuse_unfit_mapper(what, mapper)
+    return given
 
 
 def _refuse_unfit_mapper(what: Watchable, mapper: Mapper) -> None:
@@ -166,13 +181,17 @@ class Declared(Generic[P, R]):
     def everything(self) -> Mapping[Kind, Cached[Any]]:
         """Everything that is cached, the primary kind first, by kind; the same kind declared in two ways is refused."""
         found: dict[Kind, Cached[Any]] = {self.kind: self.cached}
-        for cached in map(as_cached, (*self.options.owns, *self.options.watches, *self.options.reads)):
+        for cached in map(as_cached, self._declared_kinds()):
             known = found.setdefault(cached.kind, cached)
             if known != cached:
                 raise DefinitionError(
                     f"{self.name}: expected one way to keep {cached.kind.resource}, got {known} and {cached}"
                 )
         return found
+
+    def _declared_kinds(self) -> tuple[Watchable, ...]:
+        options = self.options
+        return (*options.owns, *options.watches, *options.reads, *options.caches)
 
     def owned(self) -> frozenset[Kind]:
         """The kinds of its children."""

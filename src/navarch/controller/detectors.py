@@ -1,4 +1,4 @@
-"""Finds objects that are reconciled over and over because of what their own reconciler writes or asks for."""
+"""Detects reconcilers that trigger themselves, and reconcilers that change objects whose changes are lost."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ _PATHS_SHOWN = 5
 
 
 class MisuseDetector:
-    """Looks at the first hundred reconciles of a controller and at every 32nd after that; warns once of each mistake.
+    """Checks the first hundred reconciles of a controller and every 32nd after that; warns once of each mistake.
 
-    To look costs about as much as to encode the spec twice and what was read from the cache once.
+    A check costs about two encodings of the spec and one of each object that was read from the cache.
     """
 
     def __init__(self, controller: str, collections: Iterable[Collection[Any]]) -> None:
@@ -44,14 +44,14 @@ class MisuseDetector:
         self._warned_of_spec = False
 
     def begin(self, primary: Any) -> bytes | None:
-        """The spec before the reconcile; None if this one is not looked at."""
+        """Returns the spec before the reconcile; None if this reconcile is not checked."""
         self._count += 1
         if self._count > _FIRST and self._count % _THEN_EVERY:
             return None
         return encode(getattr(primary, "spec", None))
 
     def end(self, before: bytes | None, primary: Any, key: Key) -> None:
-        """Warns of what the reconcile changed."""
+        """Warns of the spec and the cached objects that the reconcile changed."""
         if before is None:
             return
         after = encode(getattr(primary, "spec", None))
@@ -94,9 +94,9 @@ _SERVER_FIELDS = frozenset({"metadata.resourceVersion", "metadata.generation"})
 
 @dataclass(frozen=True, slots=True)
 class OwnChange:
-    """An object that the reconciler itself changed, and where. The fields' values are never kept: they may be secrets.
+    """An object that the reconciler itself changed, with the paths of the fields. Values are never kept: they may be secrets.
 
-    No paths, and `created`: it was not there before. No paths, and `by_client`: it was written through `ctx.client`.
+    Without paths, `created` says that it did not exist before, `by_client` that it was written through `ctx.client`.
     """
 
     kind: str
@@ -119,8 +119,8 @@ class OwnChange:
 class LoopReport:
     """`count` reconciles of one key within `seconds`; `own` of the last `observed` followed from the one before.
 
-    `changes` are the writes of one reconcile that led to the next, `reasons` why that one ran. Where there are none, the
-    reconciler asked for the next one itself, after `after` seconds.
+    `changes` are the writes of one reconcile that triggered the next, `reasons` why that one ran. Without changes, the
+    reconciler requested the next reconcile itself, after `after` seconds.
     """
 
     controller: str
@@ -150,17 +150,16 @@ class LoopReport:
 
 
 def log_loop(report: LoopReport) -> None:
-    """Logs it as a warning."""
+    """Logs the report as a warning."""
     _log.warning(str(report), controller=report.controller, object=str(report.key), reason=", ".join(report.reasons))
 
 
 class _Suspect:
-    """A key that is reconciled often: from here on it is looked at what it writes, and whether it comes again for that.
+    """A key that is reconciled often, with what it writes and whether that triggers it.
 
-    `written` has the versions that the last reconcile wrote, `asked` the paths that it wrote to through `ctx.client`, whose
-    answers nobody looks at. `changes` is None until it is clear that it loops; then those
-    of one whole reconcile are collected. `after` is the delay that the last reconcile asked for, `timed` counts those that
-    came because of it.
+    `written` has the versions that the last reconcile wrote, `asked` the paths that it wrote to through `ctx.client`. `changes`
+    is None until the key is known to loop; then it collects the changes of one whole reconcile. `after` is the delay that the
+    last reconcile requested, `timed` counts the reconciles that followed such a request.
     """
 
     __slots__ = ("after", "asked", "changes", "observed", "own", "timed", "written")
@@ -175,7 +174,7 @@ class _Suspect:
         self.changes: dict[tuple[Kind, Key], OwnChange] | None = None
 
     def begin(self, causes: Iterable[Version], reasons: tuple[str, ...]) -> dict[tuple[Kind, Key], OwnChange]:
-        """The next reconcile begins: which objects it is about that the one before wrote, and that have changed since."""
+        """Begins the next reconcile; returns the objects that the last one wrote and that triggered this one."""
         after, self.after = self.after, None
         self.timed += after is not None and requeue_reason(after) in reasons
         written, self.written = self.written, {}
@@ -193,22 +192,22 @@ class _Suspect:
 
     @property
     def is_cause(self) -> bool:
-        """Whether most of its reconciles followed from its own writes."""
+        """Returns whether most of its reconciles followed from its own writes."""
         return self.own * 2 > self.observed
 
     @property
     def is_timed(self) -> bool:
-        """Whether most of its reconciles came because the one before asked for them."""
+        """Returns whether most of its reconciles followed from a request of the one before."""
         return self.timed * 2 > self.observed
 
 
 class LoopDetector:
-    """Is told of every reconcile and of every write, and reports keys that keep themselves busy.
+    """Follows every reconcile and every write, and reports keys that keep triggering themselves.
 
-    A key loops if it is reconciled more than `limit` times within a minute of the clock (minutes are counted from one
-    common start), and in the second half mostly because an object has changed that the reconcile before wrote; or more
-    than five times as often, mostly because it asked for it (`Result(after=0)`). It is reported at most once a minute. What
-    the key changed is only looked at in the one reconcile that is reported.
+    A key loops if it is reconciled more than `limit` times within a minute of the clock (minutes are counted from one common
+    start) and, in the second half, mostly because an object changed that the reconcile before wrote; or more than five times as
+    often, mostly because it requested it (`Result(after=0)`). Each key is reported at most once a minute. What the key changed
+    is compared only in the one reconcile that is reported.
 
     A reconcile costs one addition, and memory one number for each key that was reconciled within the minute.
     """
@@ -226,7 +225,7 @@ class LoopDetector:
         self._reported: dict[Writer, float] = {}
 
     def reconciled(self, controller: str, work: Work[Key]) -> None:
-        """A reconcile begins."""
+        """Counts a reconcile that begins."""
         now = self._clock.monotonic()
         if now - self._since >= _MINUTE:
             self._begin_minute(now)
@@ -238,7 +237,7 @@ class LoopDetector:
             self._look_at(Writer(controller, work.key), work, count, now)
 
     def wrote(self, writer: Writer, version: Version, old: Entry | None, new: Entry) -> None:
-        """A write of that key made `new` of `old` (None: it was not there); writes that changed nothing are not told."""
+        """Records that a write of that key changed `old` (None: a new object) to `new`."""
         suspect = self._suspects.get(writer)
         if suspect is None:
             return
@@ -247,18 +246,18 @@ class LoopDetector:
             suspect.changes.setdefault(version.object, _change(version, old, new))
 
     def requeued(self, writer: Writer, after: float) -> None:
-        """A reconcile of that key ended and asked for the next one."""
+        """Records that a reconcile of that key ended and requested the next one."""
         suspect = self._suspects.get(writer)
         if suspect is not None:
             suspect.after = after
 
     def note_of(self, writer: Writer) -> Callable[[str], None] | None:
-        """What is to be told the paths that the key writes to otherwise; None as long as it is not suspected."""
+        """Returns the function that records the paths the key writes to by `ctx.client`; None unless the key is suspected."""
         suspect = self._suspects.get(writer)
         return suspect.asked.add if suspect is not None else None
 
     def _begin_minute(self, now: float) -> None:
-        """Forgets every key, so that those that are idle cost nothing."""
+        """Drops every key, so that idle keys cost nothing."""
         self._since = now
         self._counts.clear()
         self._suspects.clear()
@@ -288,7 +287,7 @@ class LoopDetector:
 
 
 def _is_among(cause: Version, asked: set[str]) -> bool:
-    """Whether one of the paths is the object's own, below it, or that where such objects are created."""
+    """Returns whether one of the paths is the object's own, below it, or the collection it is created in."""
     if not asked:
         return False
     namespace = cause.key.namespace or None

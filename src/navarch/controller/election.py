@@ -115,7 +115,7 @@ class Election:
 
     @property
     def holder(self) -> str:
-        """Who held the Lease when it was last seen; empty if nobody did."""
+        """The identity that held the Lease when it was last seen; empty if none did."""
         return self._lock.holder
 
     async def wait_until_leading(self) -> None:
@@ -152,7 +152,7 @@ class Election:
             await self._resign()
 
     async def _stand(self) -> None:
-        """A candidate until the Lease is ours."""
+        """Competes until this process holds the Lease."""
         await self._until_idle()
         is_known = False
         while not await self._attempt(self._take(is_known=is_known), self.options.renew_deadline / 2):
@@ -161,7 +161,7 @@ class Election:
         self._begin()
 
     async def _serve(self) -> None:
-        """The leader until the deadline passes, or somebody else holds the Lease."""
+        """Renews until the deadline passes, or another process holds the Lease."""
         while self._may_serve():
             await self._hears_within(min(self._leader_pause(), self.fence.remaining() + _TICK))
             if self._may_serve():
@@ -172,13 +172,13 @@ class Election:
         return self.leading and self._lock.is_ours
 
     async def _take(self, *, is_known: bool) -> bool:
-        """Whether the Lease could be had; it is looked at first unless the watch has just brought it."""
+        """Tries to acquire the Lease and returns whether it did; reads the Lease first unless the watch has just sent it."""
         if not is_known:
             await self._lock.read()
         return await self._hold()
 
     async def _hold(self) -> bool:
-        """Whether the Lease is ours from now on. Somebody may be faster: then what is there now decides."""
+        """Writes the Lease and returns whether this process holds it; after a conflict the stored Lease decides."""
         for _ in range(_QUICK_TRIES):
             if self._lock.seconds_until_free() > 0:
                 return False
@@ -200,7 +200,7 @@ class Election:
         return done
 
     async def _follow(self) -> None:
-        """Watches the Lease, so that one that is given back or deleted is noticed at once. Without it we ask now and then."""
+        """Watches the Lease, so that a release or a deletion is noticed at once; without the watch it is polled."""
         delays, level = Delays(_WATCH_PAUSE, self._rng), logging.WARNING
         while True:
             try:
@@ -223,7 +223,7 @@ class Election:
                     self._news.set()
 
     async def _hears_within(self, seconds: float) -> bool:
-        """Whether the watch has brought something that matters before the time was up."""
+        """Returns whether the watch has sent a relevant change before the time was up."""
         try:
             await within(self._clock, seconds, self._news.wait())
         except TimeoutError:
@@ -233,11 +233,11 @@ class Election:
         return True
 
     def _leader_pause(self) -> float:
-        """Renewals come evenly; those that failed are tried again out of step with everybody else's."""
+        """Returns the delay to the next renewal: even, and with jitter after a failure."""
         return self.options.retry_seconds * (0.8 + 0.4 * self._rng.random() if self.trouble else 1.0)
 
     def _candidate_pause(self) -> float:
-        """Longer than the leader's own, so that nothing is asked as long as the watch brings its renewals."""
+        """Returns a longer delay than the leader's, so that nothing is polled while the watch shows renewals."""
         pause = self.options.retry_seconds * (1.2 + 0.6 * self._rng.random())
         until_free = self._lock.seconds_until_free()
         return min(pause, until_free + _TICK) if until_free else pause
@@ -249,7 +249,7 @@ class Election:
         self._won.set()
 
     def _end(self) -> None:
-        """Led work is cancelled; what it writes on its way out still passes the fence while that is open."""
+        """Cancels led work; its last writes still pass the fence while that is open."""
         self._won.clear()
         self._over.set()
 
@@ -293,7 +293,7 @@ class Election:
             self._idle.set()
 
     async def _term(self, work: Work) -> None:
-        """One term. It lasts until leadership is lost, even if the work is done earlier."""
+        """Runs one term. It lasts until leadership is lost, even if the work ends earlier."""
         try:
             await work()
         except Exception:
@@ -319,7 +319,7 @@ class Election:
             _log.info("%s: %s stands by; held by %s", self._where, self.identity, self._last_holder or "nobody")
 
     def _report(self, error: Exception) -> None:
-        """The same trouble is told once, until something succeeds."""
+        """Logs the same trouble once, until something succeeds."""
         trouble = str(error) if isinstance(error, NavarchError) else "no answer in time"
         if isinstance(error, NotFound):
             trouble += f"; create namespace {self.namespace}, if it is missing"

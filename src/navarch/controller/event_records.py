@@ -1,4 +1,4 @@
-"""What an event says, and how it is written: as one Event, and as a series on it when the same happens again."""
+"""An Event and its series: what is recorded, and how it is written when the same happens again."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _HOME_OF_CLUSTER_SCOPED = "default"
 
 
 class EventReporter(NamedTuple):
-    """Who says it: the controller, and which of its processes."""
+    """The reporting controller and its process."""
 
     controller: str
     instance: str
 
 
 class EventSubject(NamedTuple):
-    """What an event is about; without its version, since it is the same object tomorrow."""
+    """The object that an event is about; without its resourceVersion, so that later events are equal."""
 
     api_version: str
     kind: str
@@ -45,7 +45,7 @@ class EventSubject(NamedTuple):
 
     @classmethod
     def of(cls, target: Object | Dynamic, part: str = "") -> EventSubject:
-        """The object, or a part of it; raises `InvalidValueError` if it does not say its kind and name."""
+        """Returns the object, or a part of it, as a subject; raises `InvalidValueError` if it lacks its kind or name."""
         known = getattr(target, "_of", None)  # metadata alone has the name of its form on the wire, not of its kind
         kind = known if isinstance(known, Kind) else target
         if not (kind.api_version and kind.kind and target.name):
@@ -56,7 +56,7 @@ class EventSubject(NamedTuple):
         return cls(kind.api_version, kind.kind, target.namespace, target.name, _uid(target), part)
 
     def reference(self) -> ObjectReference:
-        """As it stands in an Event."""
+        """Returns the reference in an Event."""
         from navarch.k8s.core.v1 import ObjectReference  # noqa: PLC0415 - large; not needed before an event is sent
 
         return ObjectReference(
@@ -70,7 +70,7 @@ class EventSubject(NamedTuple):
 
 
 class EventRecord(NamedTuple):
-    """What happened. Two that are equal are the same thing record again."""
+    """One event. Two equal records are the same event happening again."""
 
     regarding: EventSubject
     related: EventSubject | None
@@ -93,7 +93,7 @@ class EventRecord(NamedTuple):
         note: str,
         controller: str = "",
     ) -> EventRecord:
-        """What happened, if the server would take it; otherwise raises `InvalidValueError`. Long notes are cut."""
+        """Returns the record; raises `InvalidValueError` if the server would refuse it. Long notes are cut."""
         if type not in get_args(EventType):
             raise InvalidValueError(f"expected an event of type Normal or Warning, got {type!r}")
         return cls(
@@ -109,7 +109,7 @@ class EventRecord(NamedTuple):
 
 @dataclass(slots=True)
 class EventSeriesState:
-    """One Event: how often it has happened, and how much of that has been written."""
+    """One Event with its count, and how much of that count has been written."""
 
     record: EventRecord
     name: str
@@ -122,22 +122,22 @@ class EventSeriesState:
 
     @classmethod
     def begun(cls, record: EventRecord, now: datetime, monotonic: float, rng: random.Random) -> EventSeriesState:
-        """It happens for the first time, and is to be written at once."""
+        """Returns the series of an event that happens for the first time; it is due at once."""
         name = _event_name(record.regarding.name, now, rng)
         return cls(record, name, first=now, last=now, seen_at=monotonic, due_at=monotonic)
 
     @property
     def namespace(self) -> str:
-        """Events about cluster-scoped objects have their place too."""
+        """The namespace of the Event: `default` for cluster-scoped objects."""
         return self.record.regarding.namespace or _HOME_OF_CLUSTER_SCOPED
 
     def happened_again(self, now: datetime, monotonic: float) -> None:
-        """Once more."""
+        """Counts one more occurrence."""
         self.count += 1
         self.last, self.seen_at = now, monotonic
 
     def event(self, reporter: EventReporter) -> Event:
-        """The whole Event."""
+        """Returns the whole Event."""
         from navarch.k8s.events.v1 import Event, EventSeries  # noqa: PLC0415 - as above
 
         what = self.record
@@ -158,17 +158,17 @@ class EventSeriesState:
         )
 
     def changes(self) -> dict[str, Any]:
-        """What is patched on an Event that is there."""
+        """Returns the patch for an Event that exists."""
         return {"series": {"count": self.count, "lastObservedTime": MicroTime.of(self.last).to_wire()}}
 
 
 def cut_note(note: str) -> str:
-    """The note as far as the server takes it: 1024 bytes, and no half character."""
+    """Returns the note cut to the server's limit of 1024 bytes, without half a character."""
     return note.encode(errors="replace")[:_LONGEST_NOTE].decode(errors="ignore")
 
 
 def checked_word(field: str, word: str) -> str:
-    """A word that programs rely on; the server counts its bytes."""
+    """Returns the word; raises `InvalidValueError` if it is empty or longer than the server's limit in bytes."""
     if not word or len(word.encode(errors="replace")) > _LONGEST_WORD:
         raise InvalidValueError(
             f"expected the {field} of an event to be 1 to {_LONGEST_WORD} bytes, such as 'ScaledUp', "
@@ -178,7 +178,7 @@ def checked_word(field: str, word: str) -> str:
 
 
 def _event_name(name: str, now: datetime, rng: random.Random) -> str:
-    """The object's name and a number that nobody else uses; names that an Event may not have are bent."""
+    """Returns a unique name for an Event from the object's name; characters that a name may not have are replaced."""
     number = f"{int(now.timestamp() * 1e6):x}{rng.getrandbits(24):06x}"
     head = DNS_SUBDOMAIN.suggest(name)[: _LONGEST_NAME - len(number) - 1].rstrip(".-")
     return f"{head or 'event'}.{number}"

@@ -1,4 +1,4 @@
-"""Events: what a controller says about an object, for people who look at it (`events.k8s.io/v1`)."""
+"""`Recorder`: records Events about objects and sends them in the background (`events.k8s.io/v1`)."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ _PAUSE = Backoff(initial=1.0, maximum=30.0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecorderOptions:
-    """How much is kept and how often it is written; times in seconds.
+    """How many events the recorder keeps and how often it writes them; times in seconds.
 
-    At most `capacity` different events are kept; of more that wait to be sent, the newest are dropped. The same event is
-    written at most every `write_seconds`, with the count of how often it happened; after `series_seconds` of silence it
-    counts as a new one. `stop_seconds` is how long the rest may take at the end.
+    At most `capacity` different events are kept; when all of them wait to be sent, new ones are dropped. The same event is
+    written at most every `write_seconds`, with its count; after `series_seconds` of silence it counts as a new one. At the end,
+    `stop_seconds` remain to send the rest.
     """
 
     capacity: int = 1000
@@ -52,8 +52,8 @@ class RecorderOptions:
 class Recorder:
     """Takes events at any time and sends them in the background, while `run` runs.
 
-    `component` names the controller and `instance` its process; both stand in every event. Nothing of an election is
-    needed to send events: give it a client that is not fenced.
+    `component` is the reporting controller and `instance` its process. Events need no leadership: give the recorder a client
+    that is not fenced.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class Recorder:
         self._sending = asyncio.Lock()
         self._news = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._told: set[str] = set()
+        self._warned: set[str] = set()
         self.dropped = 0
         """How many events were not kept, or could not be sent, so far."""
 
@@ -94,11 +94,11 @@ class Recorder:
         part: str = "",
         controller: str = "",
     ) -> None:
-        """Says that something happened to `regarding`; returns at once, and may be called from any thread.
+        """Records an event about `regarding`; returns at once, and may be called from any thread.
 
-        `reason` and `action` are words of at most 128 bytes; a note is cut to 1024. A `part` is the path of the part that is
-        meant, such as `spec.containers{web}`; a `controller` stands in the place of the recorder's own name. Raises
-        `InvalidValueError` for what no server would take; whatever happens later is logged, never raised.
+        `reason` and `action` are words of at most 128 bytes; a note is cut to 1024. `part` is the path of a part of the object,
+        such as `spec.containers{web}`; `controller` replaces the recorder's own name. Raises `InvalidValueError` for an event that
+        no server would accept; later failures are logged, never raised.
         """
         about = EventSubject.of(regarding, part)
         record = EventRecord.of(
@@ -110,7 +110,7 @@ class Recorder:
             self._loop.call_soon_threadsafe(self._news.set)
 
     async def run(self) -> None:
-        """Sends what is recorded, until it is cancelled; then what is left, for at most `stop_seconds`."""
+        """Sends recorded events until it is cancelled; then the rest, for at most `stop_seconds`."""
         self._loop = asyncio.get_running_loop()
         delays = Delays(_PAUSE, self._rng)
         try:
@@ -121,7 +121,7 @@ class Recorder:
             await self.flush(self._options.stop_seconds)
 
     async def flush(self, seconds: float) -> None:
-        """Sends all that waits, for at most so many seconds; never raises. What is left is kept, for another flush."""
+        """Sends all waiting events, for at most so many seconds; never raises. The rest is kept for another flush."""
         try:
             await within(self._clock, seconds, self._send(everything=True))
         except (NavarchError, TimeoutError) as error:
@@ -132,15 +132,15 @@ class Recorder:
         try:
             await self._send(everything=False)
         except NavarchError as error:
-            self._tell_once("the server", f"{error}; events wait")
+            self._warn_once("the server", f"{error}; events wait")
             await self._clock.sleep(delays.next_delay())
         else:
-            self._told.discard("the server")
+            self._warned.discard("the server")
             delays.reset()
             await self._until_due()
 
     def _remember(self, record: EventRecord) -> bool:
-        """Whether there is something to send that was not there before."""
+        """Counts the event and returns whether there is something new to send."""
         now, monotonic = self._clock.now(), self._clock.monotonic()
         self._forget_silent(monotonic)
         series = self._series.get(record)
@@ -157,7 +157,7 @@ class Recorder:
         return is_news
 
     def _forget_silent(self, monotonic: float) -> None:
-        """Ends the series that have been silent for long; they stand in the order in which they last happened."""
+        """Ends the series that have been silent for long; the series are ordered by their last event."""
         while self._series:
             record, oldest = next(iter(self._series.items()))
             if monotonic - oldest.seen_at < self._options.series_seconds:
@@ -167,7 +167,7 @@ class Recorder:
                 self._drop("some could not be sent for minutes and are dropped")
 
     def _has_room(self) -> bool:
-        """Makes room if it must: a series that has been written can end early."""
+        """Returns whether one more event fits; ends a series that has been written if it must."""
         if len(self._series) < self._options.capacity:
             return True
         if len(self._waiting) == len(self._series):
@@ -179,10 +179,10 @@ class Recorder:
 
     def _drop(self, why: str) -> None:
         self.dropped += 1
-        self._tell_once("dropped", why)
+        self._warn_once("dropped", why)
 
     async def _until_due(self) -> None:
-        """Returns when something is to be sent."""
+        """Returns when an event is due."""
         with self._guard:
             due_at = min((series.due_at for series in self._waiting.values()), default=None)
         if due_at is None:
@@ -194,7 +194,7 @@ class Recorder:
             return
 
     async def _send(self, *, everything: bool) -> None:
-        """Sends what is due, one after the other. Raises what may pass; the event it happened to waits behind the rest."""
+        """Sends due events one after the other. Raises transient errors; the failed event is queued behind the rest."""
         async with self._sending:
             with self._guard:
                 now = self._clock.monotonic()
@@ -220,7 +220,7 @@ class Recorder:
                 self._waiting.pop(series.record, None)
 
     async def _written(self, series: EventSeriesState) -> None:
-        """Creates the Event or goes on with its series, whichever the server does not know yet."""
+        """Creates the Event, or patches the series of the one that exists."""
         if not series.written:
             try:
                 await self._client.create(series.event(self._reporter))
@@ -244,23 +244,23 @@ class Recorder:
                 self._waiting[series.record] = series
 
     def _give_up(self, series: EventSeriesState, error: NavarchError) -> None:
-        """The event is not tried again. In a namespace that is going away that is as it should be."""
+        """Drops the event; in a namespace that is being deleted this is expected and not logged."""
         with self._guard:
             self._waiting.pop(series.record, None)
             self._series.pop(series.record, None)
             self.dropped += 1
         if not _is_leaving(error):
             what = "forbidden" if isinstance(error, Forbidden) else str(error)
-            self._tell_once(what, f"{error}; dropped, as will be others like it")
+            self._warn_once(what, f"{error}; dropped, as will be others like it")
 
-    def _tell_once(self, about: str, text: str) -> None:
-        if about not in self._told and len(self._told) < self._options.capacity:
-            self._told.add(about)
+    def _warn_once(self, about: str, text: str) -> None:
+        if about not in self._warned and len(self._warned) < self._options.capacity:
+            self._warned.add(about)
             _log.warning("events: %s", text)
 
 
 def _is_leaving(error: NavarchError) -> bool:
-    """Whether the namespace is being deleted, or gone."""
+    """Returns whether the namespace is being deleted, or gone."""
     if isinstance(error, Forbidden):
         return any(cause.reason == "NamespaceTerminating" for cause in error.causes)
     return isinstance(error, NotFound)

@@ -1,7 +1,7 @@
-"""What keeps a process that no longer leads from writing.
+"""`Fence`: keeps a process that no longer leads from writing.
 
-A lease alone cannot: a process that was stopped for a while still believes that it leads when it goes on. So every write
-asks the clock first, and none may take longer than the lease itself.
+A Lease alone cannot: a process that was paused still believes that it leads when it resumes. So every write checks the
+clock first, and no write may take longer than the Lease itself.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _READS = {"GET", "HEAD"}
 
 
 class Fence:
-    """Until when this process may begin a write, and until when a write must have ended. Closed at first."""
+    """The time until which this process may begin a write, and the time by which a write must have ended. Closed at first."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -39,15 +39,15 @@ class Fence:
         self.deadline, self.lease_ends = deadline, lease_ends
 
     def close(self) -> None:
-        """No write begins from now on."""
+        """Lets no further write begin."""
         self.deadline = self.lease_ends = -math.inf
 
     def remaining(self) -> float:
-        """Seconds in which a write may begin; 0 if none may."""
+        """Returns the seconds in which a write may begin; 0 if none may."""
         return max(0.0, self.deadline - self._clock.monotonic())
 
     def lease_remaining(self) -> float:
-        """Seconds until somebody else may lead; 0 if that is possible now."""
+        """Returns the seconds until another process may lead; 0 if one may now."""
         return max(0.0, self.lease_ends - self._clock.monotonic())
 
 
@@ -95,7 +95,7 @@ class _FencedWebSocket:
 
 
 def _cut(request: Request, fence: Fence) -> Request:
-    """The request with a time limit that ends before the lease does; raises `NotLeaderError` if it may not begin."""
+    """Returns the request with a time limit that ends before the Lease does; raises `NotLeaderError` if it may not begin."""
     _refuse_if_closed(fence, request)
     left = fence.lease_remaining()
     return replace(request, timeout=left if request.timeout is None else min(request.timeout, left))

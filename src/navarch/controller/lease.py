@@ -1,7 +1,7 @@
-"""One Lease as it was last seen, and how to write it as ours; understood by client-go's election.
+"""`LeaseLock`: one Lease as it was last seen, and how to hold it; compatible with client-go's election.
 
-Whether somebody else's time is over is judged by how long the Lease has not changed before our own eyes. The times in it
-come from other machines' clocks and are there for people.
+The lock judges by its own clock how long the Lease has not changed. The times in the Lease come from other machines'
+clocks and are there for people.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _RELEASED_SECONDS = 1
 
 
 class LeaseLock:
-    """A Lease that at most one of those who compete for it holds. Every write names the version that it was made from."""
+    """A Lease that at most one candidate holds. Every write names the resourceVersion that it was made from."""
 
     def __init__(
         self, client: Client, clock: Clock, *, name: str, namespace: str, identity: str, lease_seconds: float
@@ -39,29 +39,29 @@ class LeaseLock:
 
     @property
     def is_ours(self) -> bool:
-        """Whether we held it when it was last seen."""
+        """Whether this process held the Lease when it was last seen."""
         return self.holder == self._identity
 
     @property
     def is_gone(self) -> bool:
-        """Whether it was not there when it was last looked for."""
+        """Whether the Lease did not exist when it was last read."""
         return self._known is None
 
     def seconds_until_free(self) -> float:
-        """How long to wait before it may be taken; 0 if it may be taken now. One that was deleted still counts."""
+        """Returns the seconds until the Lease may be acquired; 0 if it may be now. A deleted Lease still counts."""
         if not self.holder or self.is_ours:
             return 0.0
         return max(0.0, self._free_at - self._clock.monotonic())
 
     async def read(self) -> None:
-        """Looks at the Lease as it is now."""
+        """Reads the Lease."""
         try:
             self._saw(await self._client.get(Lease, self._name, namespace=self._namespace))
         except NotFound:
             self._known = None
 
     def heard(self, change: WatchEvent[Lease]) -> None:
-        """Takes over what a watch brings, unless something newer is known already."""
+        """Takes over a Lease from the watch, unless a newer one is known."""
         if _version(change.object) <= self._version:
             return
         self._saw(change.object)
@@ -69,9 +69,9 @@ class LeaseLock:
             self._known = None
 
     async def hold(self) -> bool:
-        """Writes the Lease as ours from now on; False if it has changed meanwhile: then it has been looked at again.
+        """Writes the Lease with this process as its holder; returns False after a conflict, when it has read the Lease again.
 
-        Raises `NotFound` if there is no such namespace.
+        Raises `NotFound` if the namespace does not exist.
         """
         try:
             self._saw(await self._write(self._claim()))
@@ -86,9 +86,9 @@ class LeaseLock:
         return True
 
     async def release(self) -> None:
-        """Gives the Lease away if it is ours, so that nobody has to wait for its end.
+        """Releases the Lease if this process holds it, so that no candidate has to wait for its end.
 
-        It is looked at first: a claim whose answer never came may have made it ours, or newer than we know.
+        It reads the Lease first: a claim whose answer was lost may have succeeded.
         """
         await self.read()
         while self.is_ours and self._known is not None:
@@ -103,7 +103,7 @@ class LeaseLock:
         return await self._client.replace(lease)
 
     def _claim(self) -> Lease:
-        """The Lease with us as the holder. As with client-go, a new holder counts as one more transition."""
+        """Returns the Lease with this process as its holder. As with client-go, a new holder counts as one more transition."""
         now = MicroTime.of(self._clock.now())
         claim = Lease(name=self._name, namespace=self._namespace) if self._known is None else self._known.copy()
         spec = claim.spec
@@ -126,7 +126,7 @@ class LeaseLock:
         return free
 
     def _saw(self, lease: Lease) -> None:
-        """Only a change of the spec is a sign of life: labels can be changed by anybody."""
+        """Records the Lease. Only a change of the spec is a sign of life: anybody may change labels."""
         if self._known is None or lease.spec != self._known.spec or lease.metadata.uid != self._known.metadata.uid:
             seconds = lease.spec.lease_duration_seconds or self._lease_seconds
             self._free_at = self._clock.monotonic() + seconds

@@ -1,4 +1,4 @@
-"""Which reconcile a log line is about, told only when one is written: most reconciles write none."""
+"""The log fields of a reconcile, computed only when a line is written: most reconciles write none."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _NAMES = ("controller", "object", "reconcile_id", "reason")
 
 
 class ReconcileFields(Mapping[str, object]):
-    """The fields of a reconcile's log; its id is made when it is first asked for."""
+    """The controller, object, id and reasons of a reconcile; its id is generated on first use."""
 
     __slots__ = ("_controller", "_id", "_key", "_kind", "_reasons")
 
@@ -26,7 +26,7 @@ class ReconcileFields(Mapping[str, object]):
 
     @property
     def reconcile_id(self) -> str:
-        """Tells the reconcile from all others."""
+        """The unique id of the reconcile."""
         if not self._id:
             self._id = os.urandom(8).hex()
         return self._id

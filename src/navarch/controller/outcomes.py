@@ -1,4 +1,4 @@
-"""What follows a reconcile: when the key comes again, and what is said about it."""
+"""`Outcomes`: requeues, logs and reports a reconcile by how it ended."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _SAME_NOTE_SECONDS = 60.0
 
 
 def is_failure(error: Exception) -> bool:
-    """Whether somebody should hear of it: a conflict or a lost election is over with the next try.
+    """Returns whether an error is worth a report: a conflict or a lost election is over with the next attempt.
 
-    A conflict about fields that other managers own is a failure.
+    A conflict about fields of other managers is a failure.
     """
     if isinstance(error, Conflict):
         return bool(error.managers)
@@ -36,7 +36,7 @@ def is_failure(error: Exception) -> bool:
 
 
 def mark_failed(primary: Any, error: Exception, clock: Clock) -> bool:
-    """Puts the condition on the object, where its status has conditions; returns whether it was not there like this."""
+    """Sets the condition where the status has conditions; returns whether it changed."""
     status = getattr(primary, "status", None)
     if not isinstance(status, Status):
         return False
@@ -52,7 +52,7 @@ def mark_failed(primary: Any, error: Exception, clock: Clock) -> bool:
 
 
 def clear_failed(primary: Any) -> None:
-    """Takes the condition off an object whose reconcile ended well."""
+    """Removes the condition from an object whose reconcile succeeded."""
     status = getattr(primary, "status", None)
     if isinstance(status, Status) and status.condition(FAILED) is not None:
         status.conditions = [known for known in status.conditions if known.type != FAILED]
@@ -67,7 +67,7 @@ class FailureEvents:
         self._last: dict[Key, tuple[type[Exception], str, float]] = {}
 
     def record(self, key: Key, primary: Object, error: Exception) -> None:
-        """A reconcile, or the cleanup of an object that is being deleted, failed again."""
+        """Records that a reconcile, or the cleanup of an object that is being deleted, failed again."""
         note, now = error_text(error), self._clock.monotonic()
         kind, before, since = self._last.get(key, (None, "", 0.0))
         if kind is type(error) and note != before and now - since < _SAME_NOTE_SECONDS:
@@ -78,12 +78,12 @@ class FailureEvents:
         self._recorder.record(primary, reason, note, type="Warning", action=action)
 
     def forget(self, key: Key) -> None:
-        """The object is gone, or well again."""
+        """Drops an object that is deleted or has recovered."""
         self._last.pop(key, None)
 
 
 def error_text(error: Exception) -> str:
-    """The type and the text of an error; a user's error may fail even to say what it is."""
+    """Returns the type and the text of an error; the text of a user's error may itself raise."""
     try:
         text = str(error)
     except Exception as second:  # noqa: BLE001 - as above
@@ -101,9 +101,9 @@ _TOO_LONG: Final = (
 
 
 class Outcomes:
-    """Deals with how reconciles end. The same failure of the same object is logged once, with its cause.
+    """Decides what follows a reconcile. The same failure of the same object is logged once, with its cause.
 
-    One that fails again is shown on the object by an Event.
+    A failure that repeats is shown on the object by an Event.
     """
 
     def __init__(self, queue: WorkQueue[Key], recorder: Recorder, clock: Clock) -> None:
@@ -111,12 +111,12 @@ class Outcomes:
         self._recorder = recorder
         self._events = FailureEvents(recorder, clock)
         self._requeues = _RequeueLimit(clock)
-        self._told: dict[Key, str] = {}
+        self._logged: dict[Key, str] = {}
         self._failing: dict[Key, int] = {}
 
     def returned(self, key: Key, result: Result | None, log: Log) -> Outcome:
-        """All is well; it comes again when it asked for it."""
-        self._told.pop(key, None)
+        """Handles success; requeues the key if the reconciler requested it."""
+        self._logged.pop(key, None)
         self._queue.forget(key)
         if failures := self._failing.pop(key, 0):
             self._events.forget(key)
@@ -128,13 +128,13 @@ class Outcomes:
         return "requeue_after"
 
     def raised(self, key: Key, error: Exception, primary: Object | None, log: Log) -> Outcome:
-        """It comes again after the delay it asked for, when it changes (`Permanent`), or with growing delays."""
+        """Handles an error: requeues after the requested delay or with backoff; `Permanent` waits for a change."""
         if isinstance(error, Retry):
             return self._put_off(key, error, log)
         if isinstance(error, Permanent):
             return self._gave_up(key, error, primary, log)
         delay = self._queue.retry(key, reason=f"{type(error).__name__} before")
-        self._tell(key, error, log, delay)
+        self._log_failure(key, error, log, delay)
         if is_failure(error):
             self._failing[key] = failures = self._failing.get(key, 0) + 1
             if failures > 1 and primary is not None:
@@ -144,7 +144,7 @@ class Outcomes:
         return "error" if isinstance(error, (NavarchError, OSError)) else "crash"
 
     def does_not_fit(self, key: Key, error: DecodeError, log: Log) -> Outcome:
-        """The object cannot be read: it comes again when it changes."""
+        """Handles an object that does not fit its model: it waits for a change."""
         self._queue.forget(key)
         if self._is_new(key, error):
             log.error(
@@ -153,8 +153,8 @@ class Outcomes:
         return "terminal"
 
     def forget(self, key: Key) -> None:
-        """The object is gone."""
-        self._told.pop(key, None)
+        """Drops an object that is deleted."""
+        self._logged.pop(key, None)
         self._failing.pop(key, None)
         self._events.forget(key)
         self._requeues.forget(key)
@@ -177,7 +177,7 @@ class Outcomes:
                 self._recorder.record(primary, "GaveUp", _text(error), type="Warning")
         return "terminal"
 
-    def _tell(self, key: Key, error: Exception, log: Log, delay: float) -> None:
+    def _log_failure(self, key: Key, error: Exception, log: Log, delay: float) -> None:
         if not is_failure(error) or not self._is_new(key, error):
             log.debug("failed", why=error_text(error), again_in=round(delay, 3))
         elif isinstance(error, NavarchError):
@@ -187,13 +187,13 @@ class Outcomes:
 
     def _is_new(self, key: Key, error: Exception) -> bool:
         said = error_text(error)
-        is_new = self._told.get(key) != said
-        self._told[key] = said
+        is_new = self._logged.get(key) != said
+        self._logged[key] = said
         return is_new
 
 
 def _help(error: Exception) -> dict[str, str]:
-    """What else is told of an error: where in the user's code it came from, and what to do, as far as that is known."""
+    """Returns the line of the user's code that raised the error, and a remedy, as far as they are known."""
     place = users_line(error) or (users_line(error.__cause__) if error.__cause__ is not None else "")
     return {name: text for name, text in (("place", place), ("remedy", _remedy(error))) if text}
 
@@ -205,9 +205,9 @@ def _remedy(error: Exception) -> str:
 
 
 class _RequeueLimit:
-    """Slows down an object that asks for the next reconcile at once, again and again.
+    """Slows down an object that keeps requesting the next reconcile at once.
 
-    The first `_BURST` come at once, the following ones at most every `_INTERVAL` seconds.
+    The first `_BURST` requests are granted at once, the following ones at most every `_INTERVAL` seconds.
     """
 
     _BURST: Final = 200
@@ -219,7 +219,7 @@ class _RequeueLimit:
         self._done_at: dict[Key, float] = {}
 
     def delay(self, key: Key, after: float) -> float:
-        """Counts one more request, and returns the seconds that it has to wait at least."""
+        """Counts one request and returns the seconds that it has to wait at least."""
         if after >= self._INTERVAL:
             self._done_at.pop(key, None)
             return 0.0
@@ -228,7 +228,7 @@ class _RequeueLimit:
         return max(done_at - now - self._BURST * self._INTERVAL, 0.0)
 
     def forget(self, key: Key) -> None:
-        """The object is gone."""
+        """Drops an object that is deleted."""
         self._done_at.pop(key, None)
 
 

@@ -1,4 +1,4 @@
-"""What reconciles have looked at, so that they come again when that changes."""
+"""`ReadTracker`: remembers what each reconcile read, so that a change of it triggers the reconcile again."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _EVERYTHING = Labels()
 
 @dataclass(frozen=True, slots=True)
 class TrackedRead:
-    """Which objects of a kind were asked for: of one namespace or of all (None), by name, by labels, or by an index."""
+    """One read of a kind: of one namespace or of all (None), by name, by labels, or by an index."""
 
     namespace: str | None
     name: str | None = None
@@ -26,12 +26,12 @@ class TrackedRead:
     index: tuple[str, str] | None = None
 
     def shows(self, entry: Entry) -> bool:
-        """Whether its labels let it show an object that it finds otherwise."""
+        """Returns whether the labels match an entry that matches otherwise."""
         return self.labels.matches(entry.labels)
 
 
 class ReadTrait(NamedTuple):
-    """What everything that a look shows has, and few other objects: a namespace, if given, and one thing more."""
+    """A property that all objects of a read share, and few others: a namespace, if given, and one more."""
 
     kind: Kind
     namespace: str | None
@@ -39,9 +39,9 @@ class ReadTrait(NamedTuple):
 
 
 class ReadTracker:
-    """By primary object, what its last reconcile looked at of `kinds`, which call nobody by themselves.
+    """By primary object, what its last reconcile read of `kinds`, whose changes trigger nothing else.
 
-    Each look is found by one trait of what it shows, so that a change is compared with few of them.
+    Each read is indexed by one trait of the objects it returns, so that a change is compared with few reads.
     """
 
     def __init__(self, kinds: Iterable[Kind] = ()) -> None:
@@ -51,11 +51,11 @@ class ReadTracker:
         self._indexes: set[tuple[Kind, str]] = set()
 
     def follows(self, kind: Kind) -> bool:
-        """Whether looks at that kind are to be noted."""
+        """Returns whether reads of that kind are tracked."""
         return kind in self._kinds
 
     def note(self, primary: Key, kind: Kind, look: TrackedRead) -> None:
-        """The reconcile of `primary` looks at that, of a kind that is followed."""
+        """Records that the reconcile of `primary` reads a tracked kind."""
         noted = self._by_primary.setdefault(primary, {})
         if (kind, look) in noted:
             return
@@ -65,7 +65,7 @@ class ReadTracker:
             self._indexes.add((kind, look.index[0]))
 
     def forget(self, primary: Key) -> None:
-        """The object is gone, or is reconciled anew and looks again."""
+        """Drops the reads of an object that is deleted, or about to be reconciled again."""
         for (_, look), trait in self._by_primary.pop(primary, {}).items():
             known = self._by_trait[trait]
             known.discard((look, primary))
@@ -73,7 +73,7 @@ class ReadTracker:
                 del self._by_trait[trait]
 
     def at(self, collection: Collection[Any], entry: Entry) -> Iterator[Key]:
-        """Whose reconciles looked at the object, or would have if it had been there."""
+        """Yields the objects whose reconcile read the entry, or would have read it had it existed."""
         if not self._by_primary:
             return
         for trait in self._traits_of(collection, entry):
@@ -91,7 +91,7 @@ class ReadTracker:
 
 
 def _traits(kind: Kind, look: TrackedRead) -> list[ReadTrait]:
-    """One at least. Of several labels any will do: the one that the fewest looks are found by is taken."""
+    """Returns the possible traits of a read, at least one. Of several labels the least used one is taken."""
     if look.name is not None:
         return [ReadTrait(kind, look.namespace, ("name", look.name))]
     if look.index is not None:

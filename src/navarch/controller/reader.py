@@ -1,4 +1,4 @@
-"""Reading from the cache where it knows, else from the server; and telling the cache what was written."""
+"""Reads of a reconciler: from the cache where it keeps the kind, else from the server."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """Which objects are asked for; `index` is the name of an index and a value in it."""
+    """The objects of a list; `index` is the name of an index and a value in it."""
 
     namespace: str | None
     labels: LabelSelector = None
@@ -48,9 +48,9 @@ class Query:
 
 
 async def read_one(deps: ControllerDeps, what: Readable[T], key: Key) -> T | None:
-    """The object, from the cache if it is kept there; None if there is none.
+    """Returns the object, from the cache if it keeps it; None if it does not exist.
 
-    A selection in the cache makes nothing invisible: what it does not have is asked of the server.
+    An object outside of the cache's selection is read from the server.
     """
     collection = _kept(deps, what, key.namespace)
     if collection is not None:
@@ -68,7 +68,7 @@ async def read_one(deps: ControllerDeps, what: Readable[T], key: Key) -> T | Non
 
 
 async def read_many(deps: ControllerDeps, what: Readable[T], query: Query) -> list[T]:
-    """The objects, from the cache if they are kept there. One that does not fit its model is logged and left out."""
+    """Returns the objects, from the cache if it keeps them. An object that does not fit its model is logged and left out."""
     collection = None if query.fields else _kept(deps, what, query.namespace)
     if collection is None:
         _refuse_index(what, query)
@@ -77,9 +77,9 @@ async def read_many(deps: ControllerDeps, what: Readable[T], query: Query) -> li
 
 
 def read_owned(deps: ControllerDeps, what: Readable[T], uid: str, namespace: str) -> list[T]:
-    """What the object of that uid controls; raises `InvalidValueError` for a kind that was not declared by `owns`.
+    """Returns what the object of that uid controls; raises `InvalidValueError` for a kind that is not in `owns`.
 
-    An owner in a namespace has children there alone: anybody may write its uid on an object of his own namespace.
+    The children of an owner with a namespace are in that namespace: anybody may write its uid on objects of another one.
     """
     collection = _owned(deps, what)
     children = collection.controlled_by(uid)
@@ -88,7 +88,7 @@ def read_owned(deps: ControllerDeps, what: Readable[T], uid: str, namespace: str
 
 
 def read_orphans(deps: ControllerDeps, what: Readable[T], namespace: str, labels: LabelSelector) -> list[T]:
-    """What nobody controls; raises `InvalidValueError` for a kind that was not declared by `owns`."""
+    """Returns the objects without a controller; raises `InvalidValueError` for a kind that is not in `owns`."""
     collection, wanted = _owned(deps, what), selector_of(labels)
     orphans = [entry for entry in collection.orphans(namespace) if wanted.matches(entry.labels)]
     return _readable(deps, collection, what, orphans)
@@ -129,7 +129,7 @@ async def _listed(deps: ControllerDeps, what: Readable[T], query: Query) -> list
 
 
 def _kept(deps: ControllerDeps, what: Readable[Any], namespace: str | None) -> Collection[Any] | None:
-    """The collection that has the objects of that namespace, or of all (None), in the form that is asked for."""
+    """Returns the collection of that namespace, or of all (None), if it keeps the kind in the requested form."""
     collection = deps.collections.get(kind_of(what))
     if collection is None or isinstance(what, MetadataOnly) != collection.cached.metadata_only:
         return None
@@ -148,12 +148,12 @@ def _refuse_index(what: Readable[Any], query: Query) -> None:
 
 
 def view(collection: Collection[Any], what: Readable[T], entry: Entry) -> T:
-    """The object as `what` reads it: shared where the collection reads it likewise. Raises `DecodeError`."""
+    """Returns the object as `what` decodes it: shared if the collection decodes it alike. Raises `DecodeError`."""
     return cast(T, collection.view(entry)) if what == collection.cached.readable else what.from_json(entry.data)
 
 
 def namespace_for(kind: Kind, given: str | None, owner: str) -> str:
-    """The namespace of one object: the one that was given, else the owner's; empty for kinds that have none."""
+    """Returns the namespace of one object: the given one, else the owner's; empty for cluster-scoped kinds."""
     if not kind.namespaced:
         if given:
             raise InvalidValueError(f"{kind.resource} is cluster-scoped: expected no namespace, got {given!r}")
@@ -167,14 +167,14 @@ def namespace_for(kind: Kind, given: str | None, owner: str) -> str:
 
 
 def namespaces_for(kind: Kind, given: str | None, owner: str) -> str | None:
-    """The namespace that is listed, None for all: the one that was given, else the owner's, else all."""
+    """Returns the namespace to list, None for all: the given one, else the owner's, else all."""
     if given == ALL or not kind.namespaced:
         return None
     return given or owner or None
 
 
 async def kind_of_object(deps: ControllerDeps, target: Object | Dynamic) -> Kind:
-    """The kind of an object; one without a class is found among those that were declared, else the server is asked."""
+    """Returns the kind of an object; one without a class is looked up among the declared kinds, then on the server."""
     if isinstance(required_object(target), Dynamic):
         for kind in deps.collections:
             if (kind.api_version, kind.kind) == (target.api_version, target.kind):
@@ -183,5 +183,5 @@ async def kind_of_object(deps: ControllerDeps, target: Object | Dynamic) -> Kind
 
 
 def is_no_such_object(error: NotFound) -> bool:
-    """Whether it is the object that is missing, and not its whole kind."""
+    """Returns whether the object is missing, and not its whole kind."""
     return error.reason == "NotFound"

@@ -1,4 +1,4 @@
-"""One reconcile of one object, from the entry in the cache to the status that is written."""
+"""One reconcile of one object: its finalizer, the call of the user's function, and the status at the end."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ Reconciler = AsyncReconciler | Callable[[Any, Context], Result | None]
 
 
 def is_plain(function: Reconciler) -> bool:
-    """Whether the function is called in a thread: it, or the object that is called, is no coroutine function."""
+    """Returns whether the function runs in a thread: neither it nor its `__call__` is a coroutine function."""
     return not any(map(inspect.iscoroutinefunction, (function, getattr(function, "__call__", None))))  # noqa: B004 - as said
 
 
 class Threads:
-    """Runs the plain functions of one controller, in so many threads and no more; none are made before they are needed.
+    """Runs the plain functions of one controller in at most `count` threads, which start when they are needed.
 
-    A thread cannot be stopped. A call that is cut off is given up, but its key is not free before the function has
-    ended: `when_free` tells.
+    A thread cannot be stopped. A call past its time limit is abandoned, but its key stays taken until the function has ended:
+    see `when_free`.
     """
 
     def __init__(self, name: str, count: int) -> None:
@@ -51,7 +51,7 @@ class Threads:
         self._running: dict[Key, Future[Any]] = {}
 
     def awaitable(self, function: Reconciler) -> AsyncReconciler:
-        """The function as a coroutine; one that is a coroutine already stays as it is."""
+        """Returns the function as a coroutine function."""
         if not is_plain(function):
             return function  # type: ignore[return-value]  # as was just seen
 
@@ -76,7 +76,7 @@ class Threads:
         future.add_done_callback(partial(_tell, asyncio.get_running_loop(), then))
 
     def close(self) -> None:
-        """Lets the threads go that are idle, and the others when they are done; does not wait for them."""
+        """Stops idle threads now and the others when their call ends; does not wait for them."""
         self._pool.close()
 
 
@@ -86,7 +86,7 @@ def _tell(loop: asyncio.AbstractEventLoop, then: Callable[[], None], _: Future[A
 
 
 def finalizer_name(operator: str, controller: str, kind: Kind) -> str:
-    """A name that no other operator, and no other controller of this one, has.
+    """Returns a name that no other operator, and no other controller of this one, has.
 
     >>> finalizer_name("memcached-operator", "reconcile", Kind("cache.example.com", "v1", "Memcached", plural="memcacheds"))
     'cache.example.com/memcached-operator.reconcile'
@@ -95,35 +95,35 @@ def finalizer_name(operator: str, controller: str, kind: Kind) -> str:
 
 
 class Written(NamedTuple):
-    """An object after a write; `directly` if it surely is the version that follows the one that was read."""
+    """An object after a write; `directly` says that it is the version that follows the one that was read."""
 
     found: Object
     directly: bool
 
 
 class Finalizer:
-    """One finalizer of one controller. Adding what is there and removing what is not changes nothing.
+    """One finalizer of one controller; while an object has it, its deletion waits for the cleanup.
 
-    Raises `InvalidValueError` for a name that no server would take.
+    Adding it twice and removing it twice change nothing. Raises `InvalidValueError` for a name that no server would accept.
     """
 
     def __init__(self, name: str) -> None:
         self.name = LABEL_KEY.check(name, where="the name of a finalizer")
 
     def is_on(self, primary: Object) -> bool:
-        """Whether the object has it."""
+        """Returns whether the object has it."""
         return self.name in primary.metadata.finalizers
 
     async def add(self, client: Client, primary: Object) -> Written | None:
-        """The object with the finalizer; None if it is gone, or on its way, so that nothing has to be finalized."""
+        """Returns the object with the finalizer; None if it is gone or being deleted."""
         return await self._set(client, primary, present=True)
 
     async def remove(self, client: Client, primary: Object) -> Written | None:
-        """The object without the finalizer; None if it is gone."""
+        """Returns the object without the finalizer; None if it is gone."""
         return await self._set(client, primary, present=False)
 
     async def _set(self, client: Client, primary: Object, *, present: bool) -> Written | None:
-        """On the version that was read: whoever changed the object meanwhile is not overruled, but read first."""
+        """Patches the version that was read; after a conflict the newer object is read first."""
         try:
             return Written(await self._patch(client, primary, present=present), directly=True)
         except NotFound:
@@ -132,7 +132,7 @@ class Finalizer:
             return await self._set_on_newer(client, primary, present=present)
 
     async def _set_on_newer(self, client: Client, primary: Object, *, present: bool) -> Written | None:
-        """On the object as it is by now, if it still is the same one and still lacks the change."""
+        """Patches the current object, if it has the same uid and still lacks the change."""
         try:
             newer = await client.get(type(primary), primary.name, namespace=primary.namespace or None)
             if newer.metadata.uid != primary.metadata.uid or (present and newer.metadata.deletion_timestamp):
@@ -158,10 +158,10 @@ _AT_ONCE = Result(after=0)
 
 @dataclass(frozen=True, slots=True)
 class Handlers:
-    """What the user wrote for a kind: how it is reconciled and, where something has to be undone, how it is cleaned up.
+    """The user's functions for a kind: the reconciler and, if there is one, the cleanup.
 
-    `context` is what they are called with. A finalizer is there if and only if there is a cleanup. With `until_gone` there is none, and an object that is being
-    deleted is reconciled as before.
+    `context` is the class of their second argument. There is a finalizer if and only if there is a cleanup. With `until_gone`
+    there is neither, and an object that is being deleted is still reconciled.
     """
 
     reconcile: AsyncReconciler
@@ -172,7 +172,7 @@ class Handlers:
 
 
 class Reconciliation:
-    """Reconciles objects of one kind with what the user wrote for it."""
+    """Reconciles objects of one kind with the user's functions."""
 
     def __init__(
         self, deps: ControllerDeps, collection: Collection[Any], handlers: Handlers, deadlines: Deadlines
@@ -183,9 +183,9 @@ class Reconciliation:
         self._deadlines = deadlines
 
     async def of(self, entry: Entry, primary: Any, ctx: Context, *, is_failing: bool) -> Result | None:
-        """What the reconciler, or for an object that is being deleted the cleanup, asks for; raises what it raises.
+        """Returns the result of the reconciler or, for an object that is being deleted, of the cleanup; raises its error.
 
-        `is_failing`: the attempt before failed, so that the object's status has to show it if this one fails, too.
+        With `is_failing` the attempt before failed: if this one fails too, the status shows it.
         """
         handlers = self._handlers
         if entry.deleting and not handlers.until_gone:
@@ -196,42 +196,42 @@ class Reconciliation:
         written = await finalizer.add(self._deps.client, primary)
         if written is None:
             return None
-        entry = self._tell_cache(entry, written)
+        entry = self._record(entry, written)
         if not written.directly:
             return _AT_ONCE
         primary.metadata = written.found.metadata
         return await self._call(handlers.reconcile, entry, primary, ctx, is_failing=is_failing)
 
     async def _clean_up(self, entry: Entry, primary: Any, ctx: Context, *, is_failing: bool) -> Result | None:
-        """An object without our finalizer goes without us."""
+        """Calls the cleanup; an object without the finalizer of this controller needs none."""
         cleanup, finalizer = self._handlers.cleanup, self._handlers.finalizer
         if cleanup is None or finalizer is None or not finalizer.is_on(primary):
             return None
         result = await self._call(cleanup, entry, primary, ctx, is_failing=is_failing)
         if result is None:
-            await self._let_go(entry, finalizer)
+            await self._remove_finalizer(entry, finalizer)
         return result
 
-    async def _let_go(self, entry: Entry, finalizer: Finalizer) -> None:
-        """The finalizer goes from the object as it is now, whatever the cleanup has done to its copy."""
+    async def _remove_finalizer(self, entry: Entry, finalizer: Finalizer) -> None:
+        """Removes the finalizer from the current object, whatever the cleanup did to its copy."""
         now = self._collection.entry(entry.key)
         if now is None or now.uid != entry.uid:
             return
         written = await finalizer.remove(self._deps.client, self._collection.fresh(now))
         if written is not None:
-            self._tell_cache(now, written)
+            self._record(now, written)
             if is_last(wire_of(written.found)):
                 self._collection.deleted(now.key, now.uid, writer=Writer(self._deps.controller, now.key))
 
-    def _tell_cache(self, before: Entry, written: Written) -> Entry:
-        """The entry of what was written."""
+    def _record(self, before: Entry, written: Written) -> Entry:
+        """Records the write; returns its entry."""
         data = wire_of(written.found)
         return record_write(self._deps, before.key, self._collection, data, before=before, exact=written.directly)
 
     async def _call(
         self, handler: AsyncReconciler, entry: Entry, primary: Any, ctx: Context, *, is_failing: bool
     ) -> Result | None:
-        """The status is written at the end, also of a handler that raises; one that is cancelled writes nothing."""
+        """Calls the handler and writes the status, also if it raises; a cancelled handler writes nothing."""
         status = StatusWriter(entry, primary)
         clear_mismatch(primary)
         try:
@@ -255,7 +255,7 @@ class Reconciliation:
 
 
 async def _called(handler: AsyncReconciler, primary: Any, ctx: Context) -> Result | None:
-    """What would end the whole program, or looks like a cancellation without being one, is a failure like any other."""
+    """Calls the handler; `SystemExit` and a cancellation that nobody requested become failures of this key."""
     try:
         return await handler(primary, ctx)
     except (Exception, KeyboardInterrupt, GeneratorExit):

@@ -1,4 +1,4 @@
-"""Writing a status: once, and only if it differs."""
+"""`StatusWriter`: writes the status once, if it differs; and the condition of objects that do not fit their model."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Hashable
 from dataclasses import replace
 from typing import Any, cast
 
+from navarch._base.clock import Clock
 from navarch.api import (
     Dynamic,
     Object,
@@ -17,6 +18,7 @@ from navarch.api import (
     to_builtins,
     truncate_to_seconds,
 )
+from navarch.api.meta import PENDING_TIME
 from navarch.api.shape import shape_of
 from navarch.api.unknown import carry
 from navarch.cache import Collection, Entry
@@ -37,7 +39,7 @@ _REASON = "DoesNotFitModel"
 
 
 async def mark_mismatch(deps: ControllerDeps, entry: Entry, kind: type[Object], error: DecodeError) -> None:
-    """Puts the condition on the object, if it has a status, and records an event; both once per generation."""
+    """Sets the condition, if the kind has a status, and records an event; both once per generation."""
     found = Dynamic(decode(dict[str, Any], entry.data))
     status = found.get("status")
     conditions = _conditions(status)
@@ -52,14 +54,14 @@ async def mark_mismatch(deps: ControllerDeps, entry: Entry, kind: type[Object], 
 
 
 def clear_mismatch(primary: Any) -> None:
-    """Takes the condition off an object that fits again; it is written with the rest of the status."""
+    """Removes the condition from an object that fits its model again; the reconcile writes it."""
     status = getattr(primary, "status", None)
     if isinstance(status, Status) and status.condition(MISMATCH) is not None:
         status.conditions = [known for known in status.conditions if known.type != MISMATCH]
 
 
 def _conditions(status: Any) -> list[dict[str, Any]]:
-    """The conditions as they are, as far as they can be told."""
+    """Returns the conditions of a status, as far as they can be read."""
     found = status.get("conditions") if isinstance(status, dict) else None
     return [known for known in found if isinstance(known, dict)] if isinstance(found, list) else []
 
@@ -76,10 +78,7 @@ def _condition(deps: ControllerDeps, entry: Entry, error: DecodeError) -> dict[s
 
 
 async def _write(deps: ControllerDeps, found: Dynamic) -> None:
-    """Without its class: the answer does not fit the model either. One that is refused is told by its event alone.
-
-    Raises what may pass, so that it is tried again.
-    """
+    """Writes the status without its class: the answer does not fit the model either. Raises transient errors."""
     try:
         await deps.client.replace(found, subresource="status")
     except (BadRequest, Forbidden, Invalid, NotFound):
@@ -90,7 +89,7 @@ _ATTEMPTS = 5
 
 
 class StatusWriter:
-    """Compares a status with what it was when this was made, and writes the difference."""
+    """Compares the status with the one before the reconcile, and writes the difference."""
 
     __slots__ = ("_before", "_entry")
 
@@ -101,15 +100,15 @@ class StatusWriter:
     async def write(
         self, deps: ControllerDeps, primary: Object, *, succeeded: bool, failure: Exception | None = None
     ) -> None:
-        """Writes the status if it differs; `observedGeneration` goes with it, and is kept up to date once it is there.
+        """Writes the status if it differs, with `observedGeneration`, which stays current once it is set.
 
-        A `failure` that lasts becomes a condition; that alone observes no generation.
-        If somebody else was faster, the difference is carried over to what he wrote. An object that is gone, or is another
-        one by now, is left alone.
+        A lasting `failure` becomes a condition, which observes no generation. After a conflict the difference is applied to the
+        newer object. An object that is deleted, or has another uid, is left alone.
         """
         is_due = self._is_due(primary, succeeded=succeeded)
         if not (failure is not None and mark_failed(primary, failure, deps.clock)) and not is_due:
             return
+        _supply_times(primary, deps.clock)
         collection = deps.collections[type(primary).__kind__]
         before = collection.entry(self._entry.key)
         try:
@@ -136,9 +135,9 @@ class StatusWriter:
         return encode(status) != self._before  # one that was made anew may be the same with it
 
     async def _written(self, client: Client, collection: Collection[Any], primary: Any) -> tuple[Any, int]:
-        """The object as it is afterwards, None if it is another one by now; and how often somebody else was faster.
+        """Returns the stored object, None if it has another uid by now, and the number of conflicts.
 
-        Raises `NotFound` if it is gone.
+        Raises `NotFound` if it is deleted.
         """
         key = self._entry.key
         current = collection.fresh(collection.entry(key) or self._entry)
@@ -155,9 +154,18 @@ class StatusWriter:
         return None, 0
 
     def _carried(self, primary: Any, current: Any) -> Any:
-        """The status of `current` with the change that the reconciler made."""
+        """Returns the status of `current` with the reconciler's change."""
         if current.metadata.resource_version == str(self._entry.version):
             return primary.status
         kind = type(primary.status)
         then, now = to_builtins(decode(kind, self._before)), to_builtins(primary.status)
         return from_builtins(kind, carry(to_builtins(current.status), then, now, shape_of(cast(Hashable, kind))))
+
+
+def _supply_times(primary: Any, clock: Clock) -> None:
+    """Gives each condition that the reconciler set in this reconcile its transition time."""
+    status = getattr(primary, "status", None)
+    if isinstance(status, Status):
+        for condition in status.conditions:
+            if condition.last_transition_time == PENDING_TIME:
+                condition.last_transition_time = truncate_to_seconds(clock.now())

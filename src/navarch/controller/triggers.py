@@ -1,4 +1,4 @@
-"""From a change in the cache to the keys that have to be reconciled."""
+"""`Triggers`: from a change in the cache to the keys to reconcile."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ _KEPT = 8
 
 
 class Causes:
-    """Remembers, while traces are on, the events that a key waits for."""
+    """Collects, while tracing is enabled, the watch events that a key waits for."""
 
     def __init__(self) -> None:
         self._by_key: dict[Key, list[Cause]] = {}
 
     def note(self, key: Key, kind: Kind, entry: Entry) -> None:
-        """A version of an object is a reason to reconcile the key."""
+        """Records that a version of an object triggers the key."""
         if not traces.enabled():
             return
         cause = traces.mark("watch event", kind=kind.resource, object=str(entry.key), version=entry.version)
@@ -40,7 +40,7 @@ class Causes:
             known.append(cause)
 
     def take(self, key: Key) -> list[Cause]:
-        """The events so far, each once."""
+        """Returns the events so far and drops them."""
         return self._by_key.pop(key, [])
 
 
@@ -53,9 +53,9 @@ Mapper = Callable[[Any, Lookup], Iterable[Key]]
 
 @dataclass(frozen=True, slots=True)
 class ByMetadata:
-    """A mapping of `watches` that needs no more of an object than its key, labels and owners.
+    """A mapping of `watches` that needs only the key, labels and owners of an object.
 
-    The function is given the `Entry` instead of the object, which need not be decoded for it.
+    The function gets the `Entry` instead of the object, which is not decoded.
     """
 
     function: Callable[[Entry, Lookup], Iterable[Key]]
@@ -70,22 +70,22 @@ _AT_START = "the controller started"
 
 
 def any_change(change: Change) -> bool:  # noqa: ARG001 - a predicate is given the change
-    """Every version of an object is a reason, its status included."""
+    """Every version of an object triggers, its status included."""
     return True
 
 
 def wanted_change(change: Change) -> bool:
-    """What is asked of the object changed: its spec, labels, annotations, finalizers, owners, or its deletion.
+    """A change of the spec, labels, annotations, finalizers or owners triggers, and so does a deletion.
 
-    A status alone is no reason. Of kinds that count no generations every version is one.
+    A change of the status alone does not. Of kinds without generations every version triggers.
     """
     return change.old is None or change.new is None or not only_status_differs(change.old, change.new)
 
 
 class Triggers:
-    """Puts the keys of one controller into its queue as collections change.
+    """Adds the keys of one controller to its queue as collections change.
 
-    While there are no primary objects, nothing that happens to others concerns any.
+    Without primary objects, changes of other kinds are ignored.
     """
 
     def __init__(self, controller: str, primaries: Collection[Any], queue: WorkQueue[Key], causes: Causes) -> None:
@@ -96,7 +96,7 @@ class Triggers:
         self._causes = causes
 
     def on_primary(self, collection: Collection[Any], predicate: Predicate) -> Callable[[Change], None]:
-        """The object itself changed. One that is gone is not reconciled: a worker finds it gone, and forgets it."""
+        """Triggers the object itself. The worker drops what is known of a deleted one."""
 
         def changed(change: Change) -> None:
             key = change.newest.key
@@ -109,7 +109,7 @@ class Triggers:
         return changed
 
     def on_owned(self, collection: Collection[Any]) -> Callable[[Change], None]:
-        """An object changed that a primary one controls, or did until now."""
+        """Triggers the controller of an object, before and after the change."""
 
         def changed(change: Change) -> None:
             if not self._primaries:
@@ -120,7 +120,7 @@ class Triggers:
         return changed
 
     def on_mapped(self, collection: Collection[Any], mapper: Mapper, lookup: Lookup) -> Callable[[Change], None]:
-        """An object changed that concerns others: those it concerns now, and those it did before."""
+        """Triggers the objects that the mapping names, before and after the change."""
 
         def changed(change: Change) -> None:
             if not self._primaries:
@@ -133,7 +133,7 @@ class Triggers:
         return changed
 
     def on_read(self, collection: Collection[Any], looks: ReadTracker) -> Callable[[Change], None]:
-        """An object changed that reconciles looked at, or would look at now."""
+        """Triggers the objects whose reconcile read the changed object, or would read it now."""
 
         def changed(change: Change) -> None:
             entries = (change.old, change.new)
@@ -144,7 +144,7 @@ class Triggers:
         return changed
 
     def _add(self, keys: Iterable[Key], kind: Kind, change: Change) -> None:
-        """All keys but the one that wrote this version itself, having read the one before."""
+        """Adds all keys but the one that wrote this version itself, having read the one before."""
         entry = change.newest
         for key in keys:
             if change.writer is not None and change.writer == Writer(self._controller, key):
@@ -174,7 +174,7 @@ class Triggers:
 
 
 def _looked_at(change: Change, mapper: Mapper) -> Iterable[Entry]:
-    """The versions that may concern different objects: where metadata decides that, and is the same, one of them."""
+    """Returns the versions to map: both, or one where only metadata counts and is equal."""
     old, new = change.old, change.new
     if old is None or new is None:
         return (change.newest,)
@@ -190,16 +190,16 @@ def _keys(mapped: Iterable[Key]) -> tuple[Key, ...]:
 
 
 def _is_marked_now(change: Change) -> bool:
-    """Whether the object is to be deleted from now on: no predicate may keep the cleanup from it."""
+    """Returns whether the deletion begins with this change: no predicate may keep the cleanup from it."""
     return change.new is not None and change.new.deleting and not (change.old is not None and change.old.deleting)
 
 
 def _is_of(owner: Owner, kind: Kind) -> bool:
-    """Whether the owner is of that kind, in whichever version."""
+    """Returns whether the owner is of that kind, in any version."""
     return owner.kind == kind.kind and owner.api_version.rpartition("/")[0] == kind.group
 
 
 def _reason(kind: Kind, key: Key, change: Change) -> str:
-    what = "went" if change.new is None else "came" if change.old is None else "changed"
+    what = "was deleted" if change.new is None else "was created" if change.old is None else "changed"
     entry = change.newest
     return f"{kind.kind} {what}" if entry.key == key else f"{kind.kind} {entry.key} {what}"

@@ -1,4 +1,4 @@
-"""A transport that tells where is written to."""
+"""Records the writes of a reconciler: in the cache, and the paths of those that bypass it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _READS: Final = ("GET", "HEAD")
 
 
 def recording_client(client: Client, note: Callable[[str], None]) -> Client:
-    """The same client; `note` is told the path of each write before it is sent."""
+    """Returns the same client; it calls `note` with the path of each write before it is sent."""
     noting = client.through(lambda transport: WriteRecordingTransport(transport, note))
     noting.discovery = client.discovery  # what it has asked the server before is not asked again
     return noting
@@ -50,20 +50,20 @@ class _HeldHead(msgspec.Struct):
 
 
 def is_last(data: bytes) -> bool:
-    """Whether what was written is an object that nothing keeps: the server has deleted it with its last finalizer."""
+    """Returns whether the written object was deleted with this write: it had a deletionTimestamp and its last finalizer."""
     held = msgspec.json.decode(data, type=_HeldHead).metadata
     return bool(held.deletion_timestamp) and not held.finalizers and not held.deletion_grace_period_seconds
 
 
 def collection_for(deps: ControllerDeps, kind: Kind, namespace: str) -> Collection[Any] | None:
-    """The collection that is to know of a write; none if the kind or the namespace is not kept, or nothing is written."""
+    """Returns the collection that has to record a write; None if the cache does not keep it, or in a dry run."""
     collection = deps.collections.get(kind)
     known = collection is not None and collection.keeps(namespace) and not deps.client.options.dry_run
     return collection if known else None
 
 
 def wire_of(written: Object | Dynamic) -> bytes:
-    """The bytes that the server answered with."""
+    """Returns the bytes of the server's answer."""
     return written.__wire__ if isinstance(written, Object) else encode(written)
 
 
@@ -76,11 +76,11 @@ def record_write(
     before: Entry | None,
     exact: bool = True,
 ) -> Entry:
-    """Every write passes here: the cache shows it from now on, and its echo does not trigger `key`, which wrote it.
+    """Records a write in the cache, which shows it from now on; its echo does not trigger `key`, which made it.
 
-    `before` is what the cache had when the request was sent. `exact` says that the server took the write only because
-    that was the newest version, or because there was none: without that, the version that it answers with may be
-    somebody else's, and its echo triggers everybody.
+    `before` is the entry at the time of the request. `exact` says that the server accepted the write only because that was the
+    newest version, or because the object did not exist: without it, the answer may be another writer's version, and its echo
+    triggers everybody.
     """
     written = collection.cached.written(data)
     read = before.version if before else 0

@@ -1,4 +1,4 @@
-"""A server's certificate that is renewed in its files while the server runs."""
+"""`ServingCertificate`: a server's certificate that is renewed in its files while the server runs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Stamp = tuple[tuple[int, int, int], ...]
 
 
 class ServingCertificate:
-    """A certificate and its key, in PEM files. New connections get what was last read from them."""
+    """A certificate and its key, in PEM files. New connections get the pair that was last read."""
 
     def __init__(self, certificate: Path, key: Path, clock: Clock) -> None:
         self._certificate = certificate
@@ -29,14 +29,14 @@ class ServingCertificate:
         self._read: Stamp = ()
 
     def context(self) -> ssl.SSLContext:
-        """The context to serve with, loaded from the files. Raises `ConfigError` if they cannot be used."""
+        """Returns the TLS context, loaded from the files. Raises `ConfigError` if they cannot be used."""
         self._load()
         return self._context
 
     async def run(self) -> None:
-        """Looks every ten seconds whether the files have changed, until cancelled.
+        """Checks every ten seconds whether the files have changed, until cancelled.
 
-        What cannot be used is logged and tried again at the next change; the last good certificate stays.
+        A pair that cannot be used is logged and tried again at the next change; the last good one stays.
         """
         while True:
             await self._clock.sleep(_LOOK_SECONDS)
@@ -53,7 +53,7 @@ class ServingCertificate:
             _log.info("serving a new certificate", certificate=str(self._certificate))
 
     def _load(self) -> None:
-        """Tried on a context of its own first: one that does not fit its key would leave the context half changed."""
+        """Loads the pair into a context of its own first: a key that does not match would leave the context half changed."""
         self._read = self._stamp()
         try:
             for context in (ssl.create_default_context(ssl.Purpose.CLIENT_AUTH), self._context):
@@ -62,7 +62,7 @@ class ServingCertificate:
             raise self._unusable(error) from error
 
     def _stamp(self) -> Stamp:
-        """Changes when a file does, also when it is a link that points elsewhere, as in a mounted Secret."""
+        """Returns a value that changes with the files, also if a link points elsewhere, as in a mounted Secret."""
         try:
             found = (path.stat() for path in (self._certificate, self._key))
             return tuple((status.st_mtime_ns, status.st_ino, status.st_size) for status in found)

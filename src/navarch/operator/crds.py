@@ -1,4 +1,4 @@
-"""What an operator does with the CustomResourceDefinitions of its kinds when it starts."""
+"""Installs or verifies the CustomResourceDefinitions of an operator's kinds when it starts."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ _CHANGES_SHOWN = 20
 
 
 async def prepare_crds(client: Client, kinds: Iterable[Custom], policy: CrdPolicy) -> None:
-    """Sees to it that the cluster has the CRDs of these kinds; several classes may be versions of one kind.
+    """Installs or verifies the CRDs of these kinds; several classes may be versions of one kind.
 
-    `install` and `force` write only what differs, in the name of the client's field manager, and return when all are
-    served. `verify` writes nothing; a schema that differs is logged as a warning. Raises `CrdError` for a CRD that cannot
-    be used or must not be overwritten, `MissingPermissionsError` if the operator may not do it, `DefinitionError` for
-    classes that no CRD can be made of.
+    `install` and `force` write only what differs, as the client's field manager, and return when all versions are served.
+    `verify` writes nothing; a schema that differs is logged as a warning. Raises `CrdError` for a CRD that cannot be used or
+    must not be overwritten, `MissingPermissionsError` if the operator may not write it, `DefinitionError` for classes that no
+    CRD can be made of.
     """
     if policy not in get_args(CrdPolicy):
         raise InvalidValueError(f"expected crds to be one of {', '.join(get_args(CrdPolicy))}, got {policy!r}")
@@ -64,7 +64,7 @@ async def prepare_crds(client: Client, kinds: Iterable[Custom], policy: CrdPolic
 
 
 def _by_name(kinds: Iterable[Custom]) -> dict[str, list[Custom]]:
-    """The versions of each kind, by the name of its CRD."""
+    """Returns the versions of each kind, by the name of its CRD."""
     found: dict[str, list[Custom]] = {}
     for kind in dict.fromkeys(kinds):
         found.setdefault(kind.__kind__.resource, []).append(kind)
@@ -107,7 +107,7 @@ def _version(found: Dynamic | None) -> str | None:
 
 
 def _is_up_to_date(wanted: Mapping[str, Any], found: Dynamic) -> bool:
-    """Whether nothing has to be written."""
+    """Returns whether nothing has to be written."""
     _refuse_deleted(found)
     return _is_same(wanted, found) and _condition(found, "Established").get("status") == "True"
 
@@ -117,7 +117,7 @@ def _is_same(wanted: Mapping[str, Any], found: Dynamic) -> bool:
 
 
 def _comparable(definition: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """What `wanted` has a say in: other labels, and how versions are converted, are other people's matter."""
+    """Returns the part of a CRD that the class decides: not foreign labels, and not the conversion."""
     spec = definition["spec"]
     return {
         "metadata": {
@@ -146,7 +146,7 @@ def _refuse_deleted(found: Dynamic) -> None:
 
 
 def _refuse_stored_versions(wanted: Mapping[str, Any], found: Dynamic | None) -> None:
-    """An apply replaces the whole list of versions; no policy may drop one in which objects are stored."""
+    """Raises `CrdError` if the apply, which replaces all versions, would drop one with stored objects."""
     if found is None:
         return
     ours = {version["name"] for version in wanted["spec"]["versions"]}
@@ -160,7 +160,7 @@ def _refuse_stored_versions(wanted: Mapping[str, Any], found: Dynamic | None) ->
 
 
 def _refuse_to_break(wanted: Mapping[str, Any], found: Dynamic | None, manager: str) -> None:
-    """Raises `CrdError` if objects would lose fields or be refused, or if another manager brought the CRD."""
+    """Raises `CrdError` if objects would lose fields or be refused, or if another manager installed the CRD."""
     from navarch.schema import compare_crds, compare_versions  # noqa: PLC0415 - as above
 
     name = wanted["metadata"]["name"]
@@ -190,14 +190,14 @@ def _refuse_to_break(wanted: Mapping[str, Any], found: Dynamic | None, manager: 
 
 
 def _with_conversion(wanted: Mapping[str, Any], found: Dynamic | None) -> Mapping[str, Any]:
-    """The definition as it will be: how versions are converted stays as the cluster has it."""
+    """Returns the CRD with the cluster's conversion."""
     if found is None or "conversion" not in found["spec"]:
         return wanted
     return {**wanted, "spec": {**wanted["spec"], "conversion": found["spec"]["conversion"]}}
 
 
 def _managers_of_spec(found: Dynamic) -> set[str]:
-    """The field managers of names, scope and versions. Labels and the conversion may belong to others."""
+    """Returns the field managers of names, scope and versions; labels and the conversion may belong to others."""
     return {
         entry.get("manager", "")
         for entry in found.metadata.get("managedFields") or ()
@@ -248,7 +248,7 @@ def _complaints(missing: Sequence[str], faults: Sequence[str]) -> Iterator[str]:
 
 
 async def _served_as(client: Client, kind: Kind) -> str:
-    """A CRD is found by its plural: one that the class has wrong makes it look missing."""
+    """Returns the CRD of the kind under another plural: a wrong plural makes the CRD look missing."""
     try:
         served = await client.discovery.resources(kind.api_version, fresh=True)
     except NotFound:
@@ -261,7 +261,7 @@ async def _served_as(client: Client, kind: Kind) -> str:
 
 
 def _faults(version: Custom, found: Dynamic) -> Iterator[str]:
-    """Why objects of this class could not be read or written."""
+    """Yields why objects of this class could not be read or written."""
     kind = version.__kind__
     spec, scope = found["spec"], "Namespaced" if kind.namespaced else "Cluster"
     if found.metadata.get("deletionTimestamp"):
@@ -282,7 +282,7 @@ def _faults(version: Custom, found: Dynamic) -> Iterator[str]:
 
 
 def _warn_of_other_schemas(versions: Sequence[Custom], found: Dynamic) -> None:
-    """Operator and CRD may be a release apart: whatever is unknown to either is lost, but nothing else breaks."""
+    """Warns of fields that only the operator or only the CRD knows: they are lost, but nothing else breaks."""
     from navarch.schema import crd  # noqa: PLC0415 - takes as long as all other imports of an operator together
 
     try:
@@ -309,7 +309,7 @@ def _schema(version: Mapping[str, Any]) -> Any:
 
 
 def _without_descriptions(schema: Any) -> Any:
-    """They change nothing. A field of that name is no text, and stays."""
+    """Returns the schema without descriptions; a field of that name is not a text and stays."""
     if isinstance(schema, list):
         return [_without_descriptions(item) for item in schema]
     if not isinstance(schema, dict):

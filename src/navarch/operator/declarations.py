@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from inspect import iscoroutinefunction, isfunction
 from typing import Any, TypeVar, get_args
 
+from navarch._base.backoff import Backoff
 from navarch.api import Object
 from navarch.api.names import DNS_SUBDOMAIN
 from navarch.cache import Cached, Namespaces
 from navarch.client import Client
 from navarch.controller.context import Context
 from navarch.controller.contract import Result
-from navarch.controller.declaration import ControllerOptions, Declared, Watchable
+from navarch.controller.declaration import ControllerOptions, Declared, Watchable, kinds_of, mappers_of
 from navarch.controller.election import ElectionOptions
 from navarch.controller.triggers import Mapper, Predicate, wanted_change
 from navarch.errors import DefinitionError
 from navarch.operator.endpoints import Endpoints
 from navarch.operator.roles import CrdPolicy, Uses
+from navarch.queue import RECONCILE_BACKOFF
 
 P = TypeVar("P", bound=Object)
 R = TypeVar("R", bound=Awaitable[Result | None] | Result | None)
@@ -70,29 +72,34 @@ class DeclaredOperator:
         self,
         primary: type[P] | Cached[P],
         *,
-        owns: tuple[Watchable, ...] = (),
+        owns: Iterable[Watchable] = (),
         watches: Mapping[Watchable, Mapper] | None = None,
-        reads: tuple[Watchable, ...] = (),
+        reads: Iterable[Watchable] = (),
+        caches: Iterable[Watchable] = (),
         when: Predicate = wanted_change,
         until_gone: bool = False,
         concurrency: int = 16,
         timeout: float = 300.0,
+        backoff: Backoff = RECONCILE_BACKOFF,
         name: str = "",
     ) -> Callable[[Callable[[P, Context], R]], Declared[P, R]]:
         """Declares that the decorated function reconciles objects of that class.
 
-        A change of an object in `owns` triggers the object that controls it, one in `watches` those that the mapping names,
-        one in `reads` those whose last reconcile got or listed it. All that is declared is kept in the cache. See `ControllerOptions` for the rest.
+        A change of an object in `owns` triggers the object that controls it, one in `watches` the objects that the mapping
+        names, one in `reads` the objects whose last reconcile got or listed it, one in `caches` nothing. The cache keeps all
+        of them. See `ControllerOptions` for the rest.
         """
         _refuse_function(primary)
         options = ControllerOptions(
-            owns=owns,
-            watches=watches or {},
-            reads=reads,
+            owns=kinds_of("owns", owns),
+            watches=mappers_of({} if watches is None else watches),
+            reads=kinds_of("reads", reads),
+            caches=kinds_of("caches", caches),
             when=when,
             until_gone=until_gone,
             concurrency=concurrency,
             timeout=timeout,
+            backoff=backoff,
             name=name,
         )
 
@@ -122,7 +129,7 @@ class DeclaredOperator:
 
 
 def _refuse_text(namespaces: object) -> None:
-    """One text where several are expected would be taken letter by letter."""
+    """Raises `DefinitionError` for a single text, which would be read letter by letter."""
     if isinstance(namespaces, str):
         raise DefinitionError(
             f"expected a tuple of names and patterns for namespaces, got {namespaces!r}; write "
@@ -149,7 +156,7 @@ def _refuse_plain(background: object) -> None:
 
 
 def _refuse_function(primary: object) -> None:
-    """Without parentheses the decorator would be given the reconciler, and declare nothing."""
+    """Raises `DefinitionError` for a decorator without parentheses: it would get the reconciler and declare nothing."""
     if isfunction(primary):
         raise DefinitionError(
             f"expected a class to reconcile, got the function {primary.__name__}; write "

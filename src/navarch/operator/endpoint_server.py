@@ -31,7 +31,7 @@ _log = logger("navarch.operator.endpoints")
 
 @dataclass(frozen=True, slots=True)
 class Listening:
-    """Where a server really listens, which matters when it was given port 0."""
+    """The addresses of a server, with the ports it got for port 0."""
 
     health: Address | None
     metrics: Address | None
@@ -40,8 +40,8 @@ class Listening:
 class EndpointServer:
     """Serves `/healthz`, `/readyz` and `/metrics`.
 
-    `alive` and `ready` are looked into for each probe, so checks may come and go. `client` reviews tokens; it must be
-    allowed to write even where this process does not lead.
+    Each probe reads `alive` and `ready` anew, so checks may be added and removed. `client` reviews tokens; it must be allowed to
+    write even where this process does not lead.
     """
 
     def __init__(
@@ -114,7 +114,7 @@ def _certificate(options: Endpoints, clock: Clock) -> ServingCertificate | None:
 
 @asynccontextmanager
 async def _listening(app: web.Application, host: str, port: int, context: ssl.SSLContext | None) -> AsyncIterator[int]:
-    """Serves inside; gives the port. Answers that are under way at the end have a second."""
+    """Serves inside the block and yields the port; answers under way at the end have a second."""
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=_SHUTDOWN_SECONDS)
     await runner.setup()
     try:
@@ -125,7 +125,7 @@ async def _listening(app: web.Application, host: str, port: int, context: ssl.SS
 
 
 def health_app(alive: Mapping[str, Check], ready: Mapping[str, Check]) -> web.Application:
-    """`/healthz` and `/readyz`, each also for one check by its name: `/readyz/watches`."""
+    """Returns the application for `/healthz` and `/readyz`, each also for one check: `/readyz/watches`."""
     app = web.Application()
     for path, checks in (("/healthz", alive), ("/readyz", ready)):
         handler = _probe(path.strip("/"), checks)
@@ -135,7 +135,7 @@ def health_app(alive: Mapping[str, Check], ready: Mapping[str, Check]) -> web.Ap
 
 
 def metrics_app(metrics: Metrics, scrapers: Scrapers | None) -> web.Application:
-    """`/metrics`; for those whom `scrapers` knows, if it is given."""
+    """Returns the application for `/metrics`; with `scrapers`, only for tokens that they allow."""
 
     async def scrape(request: web.Request) -> web.Response:
         if scrapers is not None and (refusal := await _refusal(request, scrapers)):
@@ -162,7 +162,7 @@ def _probe(endpoint: str, checks: Mapping[str, Check]) -> Handler:
 
 
 def _why_not(check: Check) -> str | None:
-    """What the check says; one that raises is a check that fails."""
+    """Returns the cause of a failed check; a check that raises has failed."""
     try:
         return check()
     except Exception as error:  # noqa: BLE001 - any code may run in a check
@@ -171,7 +171,7 @@ def _why_not(check: Check) -> str | None:
 
 
 def _answer(endpoint: str, reasons: Mapping[str, str | None], verbose: bool) -> web.Response:
-    """In the form of Kubernetes' own endpoints, but with the reasons."""
+    """Returns the answer in the form of Kubernetes' own endpoints, with the causes."""
     failed = any(reason is not None for reason in reasons.values())
     if not failed and not verbose:
         return web.Response(text="ok")
@@ -184,7 +184,7 @@ def _answer(endpoint: str, reasons: Mapping[str, str | None], verbose: bool) -> 
 
 
 async def _refusal(request: web.Request, scrapers: Scrapers) -> web.Response | None:
-    """Why this request gets no metrics; None if it may have them."""
+    """Returns the refusal of a scrape; None if it may have the metrics."""
     scheme, _, token = request.headers.get("Authorization", "").partition(" ")
     if scheme.lower() != "bearer" or not token.strip():
         return _unauthorized("expected a bearer token, got none")

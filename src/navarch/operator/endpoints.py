@@ -28,7 +28,7 @@ class Address(NamedTuple):
 
     @staticmethod
     def parse(text: str) -> Address:
-        """From "127.0.0.1:8080", "[::1]:8080", "localhost:8080" or ":8080"; raises `ConfigError`."""
+        """Parses "127.0.0.1:8080", "[::1]:8080", "localhost:8080" or ":8080"; raises `ConfigError`."""
         found = _ADDRESS.fullmatch(text)
         if found is None or int(found["port"]) > 65535:
             raise ConfigError(f'expected an address to listen at such as "127.0.0.1:8080" or ":8080", got {text!r}')
@@ -48,13 +48,13 @@ class Address(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoints:
-    """Where to listen; None leaves an endpoint out.
+    """The addresses of health and metrics; None leaves an endpoint out.
 
-    By default both listen on this machine only. A kubelet probes the pod's own address: use `health=":8081"` in a pod.
-    Metrics may leave the machine only with `token_review`: each scrape then needs a token whose owner may `get` the
-    non-resource URL `/metrics`. `certificate` and `key`, files in PEM, make the metrics HTTPS; they are read again when
-    they change. `registry` has metrics of your own, which are shown beside the runtime's: prometheus_client's `REGISTRY`,
-    or another one. Raises `ConfigError` for no address, and for options that contradict each other.
+    By default both listen on loopback. A kubelet probes the pod's own address: use `health=":8081"` in a pod. Metrics may leave
+    the machine only with `token_review`: each scrape then needs a token whose owner may `get` the non-resource URL `/metrics`.
+    `certificate` and `key`, PEM files, make the metrics HTTPS; they are read again when they change. `registry` adds your own
+    metrics to the runtime's: prometheus_client's `REGISTRY`, or another one. Raises `ConfigError` for an invalid address, and
+    for options that contradict each other.
     """
 
     health: str | None = "127.0.0.1:8081"
@@ -78,10 +78,10 @@ class Endpoints:
 
     @property
     def health_address(self) -> Address | None:
-        """Where health is asked for."""
+        """The address of `/healthz` and `/readyz`."""
         return None if self.health is None else Address.parse(self.health)
 
     @property
     def metrics_address(self) -> Address | None:
-        """Where metrics are read."""
+        """The address of `/metrics`."""
         return None if self.metrics is None else Address.parse(self.metrics)

@@ -7,18 +7,17 @@ from navarch.operator.declarations import DeclaredOperator
 
 
 class Operator(DeclaredOperator):
-    """Declares controllers, and runs them. It can be run several times at once, as in tests of several replicas.
+    """Declares controllers and runs them. Several runs at once are allowed, as in tests of several replicas.
 
     `namespaces` are names or patterns, all if none are given; `operator.namespaces.change(...)` changes them at run time.
-    `crds` says what happens to the definitions of the kinds it reconciles when it starts: they are installed, verified or
-    ignored. With `election` (on by default) several replicas share one Lease and one of them works. `endpoints` are
-    served if given. The permissions it needs follow from what its controllers declare; for a kind of which it needs less,
-    or more (by `ctx.patch`, `ctx.delete` or `ctx.client`), `uses` lists them exactly. When it is told to stop, what is under
-    way has `drain_seconds` to finish.
+    `crds` installs, verifies or ignores the CRDs of its kinds at the start. With `election` (the default) several replicas share
+    one Lease and one of them works. `endpoints` serve health and metrics. The required permissions follow from the declarations;
+    `uses` lists them exactly for a kind that needs less, or more (by `ctx.patch`, `ctx.delete` or `ctx.client`). At the end,
+    reconciles under way have `drain_seconds` to finish.
     """
 
     async def serve(self, client: Client) -> None:
-        """Runs until it is cancelled; returns when everything has been finished and given back."""
+        """Runs until it is cancelled; returns when reconciles have ended and the Lease is released."""
         from navarch.operator.process import serve  # noqa: PLC0415 - it knows operators, and is not needed to declare one
 
         await serve(client, self)

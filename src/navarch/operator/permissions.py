@@ -1,4 +1,4 @@
-"""What an operator has to be allowed to do, and whether it is."""
+"""The permissions that an operator needs, and the check that it has them."""
 
 from __future__ import annotations
 
@@ -61,9 +61,9 @@ _EVENTS_OF_CLUSTER_SCOPED = "default"  # where Kubernetes puts the events of obj
 class Needs:
     """What one controller declares.
 
-    `primary`, `owns`, `watches` and `reads` are what its declaration was given: classes, kinds or `Cached`. `namespaces`
-    are the operator's names and patterns, which hold where a `Cached` has none of its own; none means all. The status is
-    written if the primary kind has one; `has_cleanup` says whether there is a finalizer.
+    `primary`, `owns`, `watches` and `reads` are classes, kinds or `Cached`. `namespaces` are the operator's names and patterns
+    for a `Cached` without its own; none means all. A primary kind with a status needs the right to write it; with `has_cleanup`
+    there is a finalizer.
     """
 
     primary: Declared
@@ -75,9 +75,9 @@ class Needs:
 
 
 def needed_by(operator: DeclaredOperator, *, election_namespace: str | None) -> tuple[Permission, ...]:
-    """What the operator has to be allowed: what its controllers declare, but of each kind in `uses` what stands there.
+    """Returns the permissions that the operator needs: those of its declarations, and for each kind in `uses` those of `uses`.
 
-    Its Lease and its definitions come on top; `election_namespace` is None if there is no election.
+    The Lease and the CRDs are included; `election_namespace` is None if there is no election.
     """
     needs = [_needs(declared, operator.namespaces) for declared in operator.controllers]
     derived = permissions_of(needs, election_namespace=election_namespace, crds=operator.crds)
@@ -88,7 +88,7 @@ def needed_by(operator: DeclaredOperator, *, election_namespace: str | None) -> 
 
 
 def _least(found: set[Permission]) -> tuple[Permission, ...]:
-    """Sorted, without those of one namespace that the whole cluster includes."""
+    """Returns the permissions sorted, without those in one namespace that the whole cluster includes."""
     kept = (each for each in found if each.namespace is None or replace(each, namespace=None) not in found)
     return tuple(sorted(kept, key=Permission.order))
 
@@ -99,7 +99,7 @@ def _needs(declared: Controller[Any, Any], namespaces: Namespaces) -> Needs:
         primary=declared.cached,
         owns=options.owns,
         watches=tuple(options.watches),
-        reads=options.reads,
+        reads=(*options.reads, *options.caches),
         has_cleanup=declared.on_deletion is not None,
         namespaces=namespaces.patterns,
     )
@@ -118,10 +118,10 @@ def permissions_of(
     events: bool = True,
     crds: CrdPolicy = "ignore",
 ) -> tuple[Permission, ...]:
-    """The least that an operator with these controllers has to be allowed, each once, sorted.
+    """Returns the least permissions of an operator with these controllers, each once, sorted.
 
-    `election_namespace` is where its Lease is, None if there is no election. Namespaces that are chosen by patterns can
-    be any: what is done there has to be allowed in the whole cluster.
+    `election_namespace` is the namespace of the Lease, None without an election. Namespaces by pattern need the permissions in
+    the whole cluster.
     """
     found = {permission for each in needs for permission in _of_controller(each, events=events)}
     found.update(crd_permissions(crds))
@@ -131,7 +131,7 @@ def permissions_of(
 
 
 def crd_permissions(policy: CrdPolicy) -> tuple[Permission, ...]:
-    """What the policy for CustomResourceDefinitions takes."""
+    """Returns the permissions that the policy for CRDs needs."""
     return tuple(_granted(_CRDS, _CRD[policy], ()))
 
 
@@ -165,7 +165,7 @@ def _of_kind(cached: Cached[Any], verbs: tuple[str, ...], default: tuple[str, ..
 
 
 def _namespaces_of(cached: Cached[Any], default: tuple[str, ...]) -> tuple[str, ...]:
-    """The namespaces by name; none stands for the whole cluster."""
+    """Returns the namespaces by name; none stands for the whole cluster."""
     return tuple(_meant(cached, default).names or ())
 
 
@@ -187,16 +187,16 @@ def _granted(
 
 
 async def check_permissions(client: Client, wanted: Iterable[Permission]) -> None:
-    """Raises `MissingPermissionsError` with all that is missing, and with the roles that would grant it."""
+    """Raises `MissingPermissionsError` with all missing permissions, and with the roles that grant them."""
     missing = await missing_permissions(client, wanted)
     if missing:
         raise MissingPermissionsError(report(await _who(client), missing, client.options.manager))
 
 
 async def missing_permissions(client: Client, wanted: Iterable[Permission]) -> list[Permission]:
-    """Those that the client does not have, in the order of `wanted`; each is asked about once.
+    """Returns the permissions that the client lacks, in the order of `wanted`; asks about each once.
 
-    Raises `ApiError` if the server does not even let it ask.
+    Raises `ApiError` if the server does not answer the reviews.
     """
     questions = list(dict.fromkeys(wanted))
     # The first is asked alone: a server that does not answer is then told of once, not once for each question.
@@ -237,7 +237,7 @@ async def _is_allowed(client: Client, permission: Permission) -> bool:
 
 
 async def _who(client: Client) -> str:
-    """Whom the server takes us for; empty where it does not tell (before 1.28)."""
+    """Returns the client's user name; empty where the server does not tell it (before 1.28)."""
     from navarch.k8s.authentication.v1 import SelfSubjectReview  # noqa: PLC0415 - needed only for the report
 
     try:

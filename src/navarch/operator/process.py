@@ -1,4 +1,4 @@
-"""A running operator: what starts when, and how everything ends."""
+"""A running operator: what starts in which order, and how it stops."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class InstrumentedTransport(WrappedTransport):
-    """Tells metrics and traces of every request."""
+    """Counts and traces every request."""
 
     def __init__(self, transport: Transport, metrics: RequestMetrics) -> None:
         super().__init__(transport)
@@ -62,7 +62,8 @@ _AGAIN = Backoff(initial=1.0, maximum=60.0)
 async def serve(client: Client, *operators: DeclaredOperator, cache: Cache | None = None) -> None:
     """Runs the operators, which share one cache, until it is cancelled.
 
-    A `cache` that others read too can be given; it is kept here. Raises what keeps one from starting: `ConfigError`, `MissingPermissionsError`, `DefinitionError`.
+    A given `cache` may have other readers; it runs here. Raises `ConfigError`, `MissingPermissionsError` or `DefinitionError` if
+    an operator cannot start.
     """
     _refuse_twins(operators)
     _refuse_idle(operators)
@@ -118,14 +119,14 @@ class Process:
         return self._election.identity if self._election else socket.gethostname()
 
     def _writing(self) -> Client:
-        """The client that reconcilers write through: with an election, only while this process leads."""
+        """Returns the client of the reconcilers: with an election, it writes only while this process leads."""
         election = self._election
         if election is None:
             return self._client
         return self._client.through(lambda transport: FencedTransport(transport, election.fence))
 
     async def prepare(self) -> None:
-        """Checks that everything is there and allowed: permissions, definitions."""
+        """Checks the permissions, prepares the CRDs, and warns of missing namespaces."""
         operator = self.operator
         if operator.check_permissions:
             place = self._election.namespace if self._election else None
@@ -137,7 +138,7 @@ class Process:
         await self._warn_of_missing_namespaces()
 
     async def _warn_of_missing_namespaces(self) -> None:
-        """A misspelt namespace would be watched for ever without a word. Whoever may not look at it is not warned."""
+        """Warns of a namespace that does not exist, such as a misspelt one, if the operator may get namespaces."""
         for name in sorted(self.operator.namespaces.names or ()):
             if not await self._may_get_namespace(name):
                 continue
@@ -153,14 +154,14 @@ class Process:
                 _log.debug("%s: cannot tell whether namespace %s exists: %s", self.operator.name, name, error)
 
     async def _may_get_namespace(self, name: str) -> bool:
-        """Asked first, so that an operator without this right leaves no refusal in the audit log."""
+        """Asks for the permission first: a refused request would be in the audit log."""
         try:
             return not await missing_permissions(self._client, [Permission("get", "", "namespaces", namespace=name)])
         except NavarchError:
             return False
 
     async def run(self) -> None:
-        """Runs until it is cancelled; then what is under way is finished, and everything that was taken is given back."""
+        """Runs until it is cancelled; then ends reconciles under way and releases everything."""
         for wired in self._controllers:
             wired.attach()
         try:
@@ -190,7 +191,7 @@ class Process:
             yield "controllers", self._election.lead(self._work)
 
     async def _work(self) -> None:
-        """What only the leader does."""
+        """Runs the controllers and background functions while this process leads."""
         await self._synced()
         async with asyncio.TaskGroup() as group:
             for wired in self._controllers:
@@ -199,7 +200,7 @@ class Process:
                 group.create_task(self._keep_running(background), name=_name(background))
 
     async def _keep_running(self, background: Background) -> None:
-        """Begins it anew with growing delays, which are small again after it has run well for long."""
+        """Restarts a background function with growing delays, which start over after a long run."""
         delays, client = Delays(_AGAIN, self._client.rng), self._writing().using(manager=self.operator.name)
         while True:
             began = self._clock.monotonic()
@@ -216,7 +217,7 @@ class Process:
             await self._clock.sleep(delay)
 
     async def _synced(self) -> None:
-        """Nothing is reconciled before everything was listed once; what keeps it waiting is said every ten seconds."""
+        """Waits until every informer has listed once; logs every ten seconds what it waits for."""
         while True:
             try:
                 return await within(self._clock, _PATIENCE, self._cache.wait_synced())
@@ -227,7 +228,7 @@ class Process:
                 _log.warning("%s: waits for the first list of %s", self.operator.name, ", ".join(waiting))
 
     async def _drain(self) -> None:
-        """Begins nothing more, and gives what is under way its time."""
+        """Starts no more reconciles, and gives those under way their time."""
         if under_way := ", ".join(self._unfinished()):
             seconds = self.operator.drain_seconds
             _log.info("%s: stops; these have up to %g s to end: %s", self.operator.name, seconds, under_way)
@@ -259,7 +260,7 @@ class Process:
         )
 
     def _stale_watches(self) -> str | None:
-        """A watch is asked for a sign of life about twice a minute: one that has shown none for longer may be behind."""
+        """Returns the watches without a sign of life for a minute; each gets one about twice a minute."""
         late = (_why_late(each) for each in self._cache.informers())
         return "; ".join(filter(None, late)) or None
 
@@ -277,14 +278,14 @@ class Process:
 
 
 def _refuse_twins(operators: tuple[DeclaredOperator, ...]) -> None:
-    """Two of one name would share one Lease, and one of them would never work."""
+    """Raises `DefinitionError` for two operators of one name: they would share a Lease, and one would never work."""
     names = [operator.name for operator in operators]
     if not names or len(set(names)) < len(names):
         raise DefinitionError(f"expected one or more operators with different names, got {names}; give each its own")
 
 
 def _refuse_idle(operators: tuple[DeclaredOperator, ...]) -> None:
-    """Nothing would ever happen, and nobody would say why."""
+    """Raises `DefinitionError` for an operator without controllers and background functions."""
     for operator in operators:
         if not operator.controllers and not operator.backgrounds:
             raise DefinitionError(
@@ -294,7 +295,7 @@ def _refuse_idle(operators: tuple[DeclaredOperator, ...]) -> None:
 
 
 def _why_late(informer: Informer) -> str:
-    """Empty if it is not."""
+    """Returns why the informer is late; empty if it is not."""
     cause = f" ({informer.error})" if informer.error else ""
     if not informer.synced:
         return f"{informer.name} was not listed yet{cause}"

@@ -24,13 +24,13 @@ _log = logs.logger("navarch.operator")
 def run(*operators: DeclaredOperator) -> None:
     """Runs the operators until SIGTERM or SIGINT; a second signal ends at once.
 
-    If they cannot start, it says why in a sentence and exits with 1. Logging is set up unless it is already.
+    An operator that cannot start logs the cause in one sentence and exits with 1. Logging is set up unless it already is.
     """
     _refuse_running_loop()
     if not logging.getLogger().handlers:
         logs.setup()
     gc.freeze()  # what was imported stays: the garbage collector need not look at it again and again
-    failure = _runner()(_until_told(*operators))
+    failure = _runner()(_until_signal(*operators))
     if failure:
         sys.exit(1)
 
@@ -45,8 +45,8 @@ def _refuse_running_loop() -> None:
     )
 
 
-async def _until_told(*operators: DeclaredOperator) -> bool:
-    """Whether it failed."""
+async def _until_signal(*operators: DeclaredOperator) -> bool:
+    """Runs until a signal; returns whether it failed."""
     task = asyncio.current_task()
     assert task is not None
     loop = asyncio.get_running_loop()
@@ -68,7 +68,7 @@ async def _until_told(*operators: DeclaredOperator) -> bool:
 
 
 def _reported(group: BaseExceptionGroup[BaseException]) -> bool:
-    """Says why in sentences; what was not foreseen comes with its traceback."""
+    """Logs the cause of each foreseen failure; raises the others with their tracebacks."""
     foreseen, other = group.split(NavarchError)
     if other is not None:
         raise other
@@ -88,7 +88,7 @@ def _leaves(group: BaseExceptionGroup[Any] | None) -> list[BaseException]:
 
 
 def _runner() -> Callable[[Coroutine[Any, Any, bool]], bool]:
-    """The faster event loop where it is installed."""
+    """Returns uvloop's runner where it is installed, else asyncio's."""
     try:
         import uvloop  # noqa: PLC0415 - an extra
     except ImportError:

@@ -1,4 +1,4 @@
-"""Permissions as RBAC has them: rules, roles, bindings."""
+"""RBAC: permissions as rules, roles and bindings."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Permission:
         return f"{self.resource}/{self.subresource}" if self.subresource else self.resource
 
     def order(self) -> tuple[str, str, str, str, str]:
-        """To sort by: the whole cluster first, then namespaces, resources and verbs by name."""
+        """Returns the sort key: the whole cluster first, then namespaces, resources and verbs by name."""
         return self.namespace or "", self.group, self.resource, self.subresource, self.verb
 
 
@@ -70,7 +70,7 @@ def rules_of(permissions: Iterable[Permission]) -> list[dict[str, Any]]:
 
 
 def roles_of(name: str, permissions: Iterable[Permission], subject: str = "") -> list[dict[str, Any]]:
-    """A ClusterRole, and a Role for each namespace, as manifests; where a subject is given, with its bindings.
+    """Returns a ClusterRole and a Role for each namespace as manifests; with a subject, also their bindings.
 
     The subject is a user as the API server names it, such as `system:serviceaccount:shop:operator`.
     """
@@ -110,7 +110,7 @@ def _subject(user: str) -> dict[str, str]:
 
 
 def report(who: str, missing: Iterable[Permission], manager: str) -> str:
-    """What is missing as a table, and the manifests that would grant it; `who` may be unknown (empty)."""
+    """Returns the missing permissions as a table, with the manifests that grant them; `who` may be empty."""
     missing = list(missing)
     lines = [f"expected {who or 'the operator'} to be allowed all that it declares, but it may not:"]
     for namespace, denied in _by_namespace(missing):

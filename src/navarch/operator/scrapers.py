@@ -1,4 +1,4 @@
-"""Who may read the metrics: the API server is asked, as kube-rbac-proxy would."""
+"""Authorizes scrapes of the metrics through the API server, as kube-rbac-proxy does."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _REVIEW_SECONDS = 10.0
 
 
 class Scrapers:
-    """Decides by a token, and remembers for a minute whom it let in, for ten seconds whom not.
+    """Authorizes by token; caches a grant for a minute and a refusal for ten seconds.
 
     Needs the right to create TokenReviews and SubjectAccessReviews (ClusterRole `system:auth-delegator`).
     """
@@ -33,9 +33,9 @@ class Scrapers:
         self._verdicts: dict[bytes, tuple[Verdict, float]] = {}
 
     async def verdict(self, token: str) -> Verdict:
-        """Whether the owner of the token may `get /metrics`; raises `NavarchError` if the API server does not say.
+        """Returns whether the owner of the token may `get /metrics`; raises `NavarchError` if the API server does not answer.
 
-        One token is reviewed at a time, so that a flood of scrapes does not become one of reviews.
+        One token is reviewed at a time, so that many scrapes do not become many reviews.
         """
         key = hashlib.sha256(token.encode(errors="surrogateescape")).digest()  # the token itself is not kept
         if (known := self._remembered(key)) is not None:

@@ -1,4 +1,4 @@
-"""Finds out who keeps the event loop from turning."""
+"""`Watchdog`: finds the code that blocks the event loop."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _LOOP: Final = tuple(f"{os.sep}asyncio{os.sep}{name}.py" for name in ("events", 
 
 @dataclass(frozen=True, slots=True)
 class Blockage:
-    """The event loop did not turn for `seconds`; told once while it lasts, and again when it is `over`."""
+    """The event loop was blocked for `seconds`; reported once while it lasts, and again when it is `over`."""
 
     task: str
     """The name of the task that ran; empty if it was a callback."""
@@ -43,7 +43,7 @@ class Blockage:
 
 
 def log_blockage(blockage: Blockage) -> None:
-    """Writes a warning that names the task, the function and the line."""
+    """Logs a warning with the task, the function and the line."""
     log = _log.bind(
         task=blockage.task,
         function=blockage.place.function,
@@ -61,9 +61,9 @@ def log_blockage(blockage: Blockage) -> None:
 
 
 class Watchdog:
-    """Reports each time the running loop has not turned for about `limit` seconds, and again when it does.
+    """Reports each time the loop has been blocked for about `limit` seconds, and again when it runs.
 
-    `report` is called from a thread. `metrics`, if given, is told how long the loop takes to turn.
+    `report` is called from a thread. `metrics`, if given, gets the latency of the loop.
     """
 
     def __init__(
@@ -80,13 +80,13 @@ class Watchdog:
         self._metrics = metrics
 
     async def run(self) -> None:
-        """Watches the loop that this runs on until cancelled; leaves no thread behind."""
+        """Watches the loop it runs on until cancelled; leaves no thread behind."""
         observer = _Observer(asyncio.get_running_loop(), self._report, self._metrics)
         await Pulse(observer, limit=self._limit).run()
 
 
 class _Observer:
-    """Looks at the loop's thread when it is stuck."""
+    """Samples the loop's thread while it is blocked."""
 
     def __init__(
         self, loop: asyncio.AbstractEventLoop, report: Callable[[Blockage], None], metrics: LoopMetrics | None
@@ -125,7 +125,7 @@ class _Observer:
 
 
 def _inside_the_loop(frame: FrameType | None) -> Iterator[Place]:
-    """What the loop has called, innermost first; not the program that runs the loop."""
+    """Returns the frames that the loop has called, innermost first."""
     while frame is not None and not frame.f_code.co_filename.endswith(_LOOP):
         yield Place(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_qualname)
         frame = frame.f_back

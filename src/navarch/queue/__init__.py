@@ -14,8 +14,8 @@ Not promised: an order between keys of different namespaces, and that a key is h
 """
 
 from navarch.queue.metrics import QueueMetrics
-from navarch.queue.options import LOW, NORMAL, QueueOptions
+from navarch.queue.options import LOW, NORMAL, RECONCILE_BACKOFF, QueueOptions
 from navarch.queue.queue import WorkQueue
 from navarch.queue.work import Work
 
-__all__ = ["LOW", "NORMAL", "QueueMetrics", "QueueOptions", "Work", "WorkQueue"]
+__all__ = ["LOW", "NORMAL", "RECONCILE_BACKOFF", "QueueMetrics", "QueueOptions", "Work", "WorkQueue"]

@@ -6,7 +6,10 @@ from dataclasses import dataclass
 
 from navarch._base.backoff import Backoff
 
-__all__ = ["LOW", "NORMAL", "QueueOptions"]
+__all__ = ["LOW", "NORMAL", "RECONCILE_BACKOFF", "QueueOptions"]
+
+RECONCILE_BACKOFF = Backoff(initial=0.005, maximum=1000.0)
+"""The delays of a key that fails again and again, as controller-runtime has them."""
 
 NORMAL = 0
 """The priority of a key that something happened to."""
@@ -23,7 +26,7 @@ class QueueOptions:
     seconds of waiting: with the default a key of priority `LOW` is passed over for `NORMAL` ones for at most 100 s.
     """
 
-    backoff: Backoff = Backoff(initial=0.005, maximum=1000.0)
+    backoff: Backoff = RECONCILE_BACKOFF
     ageing: float = 1.0
 
     def __post_init__(self) -> None:
