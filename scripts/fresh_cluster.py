@@ -20,8 +20,8 @@ from navarch.cluster.embedded.bootstrap import bootstrap_objects
 from navarch.cluster.embedded.snapshot import FRESH, MADE_AT
 from navarch.cluster.server.kinds.builtin import builtin_types
 from navarch.cluster.server.objects.types import Catalog
-from navarch.cluster.server.pipeline.access import SigningKey
 from navarch.cluster.server.pipeline.audit_log import AuditLog
+from navarch.cluster.server.pipeline.authentication.signing import SigningKey
 from navarch.cluster.server.wire.request import ApiRequest, Json, User
 from navarch.cluster.storage import Stored
 from navarch.cluster.storage.memory import MemoryStorage

@@ -2,7 +2,7 @@
 // A field is "<flags> <kind> <type>": flags are "o" (omitempty), "z" (omitzero) or "-"; the type is what decoding errors name.
 // A struct with an encoding of its own is left out.
 //
-//	go run . > ../../src/navarch/cluster/server/kinds/builtin/data/go_types.json
+//	go run . > ../../src/navarch/cluster/server/kinds/builtin/generic/data/go_types.json
 package main
 
 import (

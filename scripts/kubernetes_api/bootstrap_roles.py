@@ -15,7 +15,7 @@ from kubernetes_api import files
 from kubernetes_api.fetch import Readable
 from kubernetes_api.server import Server
 
-DATA = Path(__file__).parents[2] / "src/navarch/cluster/server/pipeline/access/data"
+DATA = Path(__file__).parents[2] / "src/navarch/cluster/server/pipeline/authorization/data"
 KINDS = {
     "clusterroles": "ClusterRole",
     "roles": "Role",

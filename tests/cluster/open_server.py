@@ -18,7 +18,7 @@ class Anybody:
     async def authenticate(self, _request: ApiRequest) -> User:
         return User("admin")
 
-    async def impersonated(self, _request: ApiRequest, user: User) -> User:
+    def acting_user(self, _request: ApiRequest, user: User) -> User:
         return user
 
     async def refresh(self) -> None: ...

@@ -22,15 +22,15 @@ from navarch.api.times import parse_time
 from navarch.cluster.controllers.workloads.fractions import part_of
 from navarch.cluster.controllers.workloads.jobs.indexes import parse_indexes
 from navarch.cluster.nodes.pods.expansion import expanded
-from navarch.cluster.server.kinds.builtin.checks.common import int_or_percent
-from navarch.cluster.server.kinds.builtin.checks.networking import address_name_faults
-from navarch.cluster.server.kinds.builtin.checks.schedules import schedule_fault
-from navarch.cluster.server.kinds.builtin.go_time import micro_time_fault, time_fault
-from navarch.cluster.server.kinds.custom.jsonpath import compile_path
+from navarch.cluster.server.kinds.builtin.batch.checks import schedule_fault
+from navarch.cluster.server.kinds.builtin.generic.checks import int_or_percent
+from navarch.cluster.server.kinds.builtin.generic.go_time import micro_time_fault, time_fault
+from navarch.cluster.server.kinds.builtin.networking.checks import address_name_faults
+from navarch.cluster.server.kinds.custom.paths import compile_path
 from navarch.cluster.server.objects.fields.elements import canonical_element
 from navarch.cluster.server.objects.list_pages import parsed_version
 from navarch.cluster.server.objects.selectors import field_selector_fault, label_selector_fault
-from navarch.cluster.server.pipeline.access.signing import InvalidTokenError, decode_part
+from navarch.cluster.server.pipeline.authentication.signing import InvalidTokenError, decode_part
 from navarch.cluster.server.pipeline.endpoints.options import duration_fault
 from navarch.cluster.server.pipeline.proxy.links import Links
 from navarch.cluster.server.wire.bodies import decode_json
@@ -347,7 +347,7 @@ PARSERS: tuple[Parser, ...] = (
     _texts("faults of label selectors", label_selector_fault, "cluster/server/objects/selectors.py"),
     _texts("faults of field selectors", field_selector_fault, "cluster/server/objects/selectors.py"),
     _texts("schedules", schedule_of, "api/schedules.py"),
-    _texts("faults of schedules", schedule_fault, "cluster/server/kinds/builtin/checks/schedules.py"),
+    _texts("faults of schedules", schedule_fault, "cluster/server/kinds/builtin/batch/checks.py"),
     *(
         _texts(f"names: {name}", rule.faults, "api/names.py")
         for name, rule in {
@@ -359,16 +359,16 @@ PARSERS: tuple[Parser, ...] = (
     ),
     _texts("JSON pointers", parse_pointer, "api/json_patch.py", errors=(NavarchError,)),
     _texts("timeouts", duration_fault, "cluster/server/pipeline/endpoints/options.py"),
-    _texts("faults of times", time_fault, "cluster/server/kinds/builtin/go_time.py"),
-    _texts("faults of micro times", micro_time_fault, "cluster/server/kinds/builtin/go_time.py"),
+    _texts("faults of times", time_fault, "cluster/server/kinds/builtin/generic/go_time.py"),
+    _texts("faults of micro times", micro_time_fault, "cluster/server/kinds/builtin/generic/go_time.py"),
     _texts("resource versions", parsed_version, "cluster/server/objects/list_pages.py", errors=(StatusError,)),
-    _texts("JSON paths", compile_path, "cluster/server/kinds/custom/jsonpath.py"),
+    _texts("JSON paths", compile_path, "cluster/server/kinds/custom/paths.py"),
     _texts(
         "percentages",
         lambda text: [*int_or_percent(text, "a", at_most_all=True)],
-        "cluster/server/kinds/builtin/checks/common.py",
+        "cluster/server/kinds/builtin/generic/checks.py",
     ),
-    _texts("names of addresses", address_name_faults, "cluster/server/kinds/builtin/checks/networking.py"),
+    _texts("names of addresses", address_name_faults, "cluster/server/kinds/builtin/networking/checks.py"),
     _texts(
         "elements of managed fields",
         lambda text: [canonical_element(f"{form}:{text}") for form in "fikv"],
@@ -377,7 +377,9 @@ PARSERS: tuple[Parser, ...] = (
     ),
     _texts("proxied pages", _links, "cluster/server/pipeline/proxy/links.py"),
     _texts("SPDY frames", _frames, "cluster/server/wire/spdy.py", errors=(SpdyError,)),
-    _texts("parts of tokens", _token_part, "cluster/server/pipeline/access/signing.py", errors=(InvalidTokenError,)),
+    _texts(
+        "parts of tokens", _token_part, "cluster/server/pipeline/authentication/signing.py", errors=(InvalidTokenError,)
+    ),
     _texts("references in commands", lambda text: expanded(text, {}), "cluster/nodes/pods/expansion.py"),
     _texts("parts of a number", lambda text: part_of(text, 10, up=True), "cluster/controllers/workloads/fractions.py"),
     _texts("indexes of jobs", lambda text: parse_indexes(text, 100), "cluster/controllers/workloads/jobs/indexes.py"),

@@ -9,8 +9,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from navarch.cluster.server.pipeline.access import SigningKey
-from navarch.cluster.server.pipeline.access.signing import decode_part
+from navarch.cluster.server.pipeline.authentication.signing import SigningKey, decode_part
 
 Json = dict[str, Any]
 Answer = tuple[int, Any]

@@ -10,20 +10,15 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from cluster.access.asking import Answer, Json, Step
 from navarch._base.clock import ManualClock
 from navarch.api.merge_patch import apply_merge_patch
-from navarch.cluster.server.pipeline.access import (
-    REVIEWS,
-    Authenticator,
-    Authorizer,
-    Impersonation,
-    Reviews,
-    ServiceAccountTokens,
-    SigningKey,
-    attributes_of,
-    bootstrap_roles,
-    check_escalation,
-    refusal_of,
-    request_token,
-)
+from navarch.cluster.server.pipeline.authentication.authenticator import RequestAuthenticator
+from navarch.cluster.server.pipeline.authentication.signing import SigningKey
+from navarch.cluster.server.pipeline.authentication.token_requests import request_token
+from navarch.cluster.server.pipeline.authentication.tokens import ServiceAccountTokens
+from navarch.cluster.server.pipeline.authorization.authorizer import RbacAuthorizer, attributes_of, forbidden_error
+from navarch.cluster.server.pipeline.authorization.escalation import check_escalation
+from navarch.cluster.server.pipeline.authorization.impersonation import Impersonator
+from navarch.cluster.server.pipeline.authorization.rbac import bootstrap_roles
+from navarch.cluster.server.pipeline.authorization.reviews import REVIEWS, Reviews
 from navarch.cluster.server.wire.request import ApiRequest, RequestInfo, User, request_info
 from navarch.cluster.server.wire.status_errors import StatusError, unauthorized
 
@@ -45,13 +40,13 @@ class Miniature:
         self.tokens = {"$admin": "the-token-of-the-admin"}
         self.objects: dict[tuple[str, str, str], Json] = {}
         self._uids = itertools.count(1)
-        self.authorizer = Authorizer()
+        self.authorizer = RbacAuthorizer()
         for each in bootstrap_roles():
             plural = f"{each['kind'].lower()}s"
             self._put(plural, each["metadata"].get("namespace", ""), each)
         self.accounts = ServiceAccountTokens(self.key, self, self.clock, random.Random(1))
-        impersonation = Impersonation(self.authorizer)
-        self.authenticator = Authenticator(self.clock, self.accounts, impersonation, {"the-token-of-the-admin": ADMIN})
+        self.impersonation = Impersonator(self.authorizer)
+        self.authenticator = RequestAuthenticator(self.clock, self.accounts, {"the-token-of-the-admin": ADMIN})
         self.reviews = Reviews(self.authorizer, self.authenticator, self.clock)
 
     async def get(self, group: str, resource: str, namespace: str, name: str) -> Json | None:
@@ -76,11 +71,11 @@ class Miniature:
         info, user = request_info(request), await self.authenticator.authenticate(request)
         if user is None:
             raise unauthorized()
-        user = await self.authenticator.impersonated(request, user)
+        user = self.impersonation.acting_user(request, user)
         asked = attributes_of(request, info)
         decision = self.authorizer.allows(user, asked)
         if not decision.allowed:
-            raise refusal_of(user, asked, decision.reason)
+            raise forbidden_error(user, asked, decision.reason)
         if request.method == "GET":
             return 200, {}
         return await self._written(info, user, body or {})

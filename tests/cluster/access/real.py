@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import rig
 from cluster.access.asking import Answer, Json, Step
-from navarch.cluster.server.pipeline.access import SigningKey
+from navarch.cluster.server.pipeline.authentication.signing import SigningKey
 
 
 class RealServer:

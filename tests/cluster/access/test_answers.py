@@ -21,7 +21,7 @@ PATIENCE_SECONDS = 60.0
 
 
 def test_every_step_has_a_name_of_its_own() -> None:
-    """Otherwise one recorded answer would stand for two requests."""
+    """Step names are unique, so that one recorded answer stands for one request."""
     names = [step.name for step in steps()]
     assert len(names) == len(set(names))
     assert set(names) == set(RECORDED)

@@ -17,16 +17,10 @@ from cryptography.x509.oid import NameOID
 from hypothesis import given
 
 from cluster.access.miniature import ADMIN, Miniature
-from navarch.cluster.server.pipeline.access import (
-    ANONYMOUS,
-    ISSUER,
-    Authenticator,
-    Bound,
-    Impersonation,
-    InvalidTokenError,
-    ServiceAccountTokens,
-    SigningKey,
-)
+from navarch.cluster.server.pipeline.authentication.authenticator import RequestAuthenticator
+from navarch.cluster.server.pipeline.authentication.signing import InvalidTokenError, SigningKey
+from navarch.cluster.server.pipeline.authentication.tokens import ISSUER, Bound, ServiceAccountTokens
+from navarch.cluster.server.pipeline.authentication.users import ANONYMOUS
 from navarch.cluster.server.wire.request import ApiRequest, Json, User
 from navarch.errors import ConfigError
 
@@ -52,20 +46,20 @@ def issued(server: Miniature, seconds: int = 600, bound: Bound = Bound()) -> str
 
 
 async def test_a_fixed_token_proves_its_user(server: Miniature) -> None:
-    """Who is in system:authenticated from then on."""
+    """A fixed token authenticates its user, who is then in system:authenticated."""
     user = await server.authenticator.authenticate(asking(TOKEN))
     assert user == User(ADMIN.name, ADMIN.uid, ("system:masters", "system:authenticated"))
 
 
 async def test_a_token_can_be_believed_later(server: Miniature) -> None:
-    """As a test needs that wants to be somebody else."""
+    """A token that is added later authenticates its user."""
     assert await server.authenticator.authenticate(asking("new")) is None
     server.authenticator.believe("new", User("ann"))
     assert await server.authenticator.authenticate(asking("new")) == User("ann", groups=("system:authenticated",))
 
 
 async def test_a_service_account_token_proves_its_account(server: Miniature) -> None:
-    """With the groups of all accounts, of its namespace, and of all who are authenticated, and the credential's id."""
+    """The user has the groups of service accounts, of the namespace and system:authenticated, and the credential's id."""
     user = await server.authenticator.authenticate(asking(issued(server)))
     assert user is not None
     assert (user.name, user.uid) == ("system:serviceaccount:default:robot", "u-1")
@@ -74,9 +68,9 @@ async def test_a_service_account_token_proves_its_account(server: Miniature) -> 
 
 
 async def test_who_shows_nothing_is_anonymous(server: Miniature) -> None:
-    """And nobody at all where that is switched off."""
+    """A request without credentials is anonymous, or gets 401 where anonymous requests are off."""
     assert await server.authenticator.authenticate(asking()) == ANONYMOUS
-    strict = Authenticator(server.clock, server.accounts, Impersonation(server.authorizer), {}, anonymous=False)
+    strict = RequestAuthenticator(server.clock, server.accounts, {}, anonymous=False)
     assert await strict.authenticate(asking()) is None
 
 
@@ -84,12 +78,12 @@ async def test_who_shows_nothing_is_anonymous(server: Miniature) -> None:
     "token", ["x", "a.b.c", "é", "\udce9", "." * 2000, "eyJ9.eyJpc3MiOiJ4In0.x", TOKEN[:-1], TOKEN + "x"]
 )
 async def test_a_bad_token_is_nobody_and_not_anonymous(server: Miniature, token: str) -> None:
-    """Whatever it looks like."""
+    """A bad token gets 401, whatever it looks like."""
     assert await server.authenticator.authenticate(asking(token)) is None
 
 
 async def test_a_token_ends(server: Miniature) -> None:
-    """A minute after its time, for clocks that differ; the remembered signature does not keep it alive."""
+    """A token expires a minute after its time; the cached signature does not extend it."""
     request = asking(issued(server, 600))
     assert await server.authenticator.authenticate(request) is not None
     await server.clock.advance(659)
@@ -99,7 +93,7 @@ async def test_a_token_ends(server: Miniature) -> None:
 
 
 async def test_a_token_ends_with_its_account(server: Miniature) -> None:
-    """One of the same name that is made anew is another."""
+    """A token ends with its ServiceAccount; a new one of the same name does not revive it."""
     request = asking(issued(server))
     assert await server.authenticator.authenticate(request) is not None
     del server.objects["serviceaccounts", "default", "robot"]
@@ -109,7 +103,7 @@ async def test_a_token_ends_with_its_account(server: Miniature) -> None:
 
 
 async def test_a_token_ends_soon_after_the_deletion_that_a_finalizer_holds_up(server: Miniature) -> None:
-    """A minute later, as on the real server."""
+    """A token ends a minute after the deletion timestamp of its ServiceAccount."""
     request = asking(issued(server))
     deleted = {**ROBOT["metadata"], "deletionTimestamp": "2030-01-01T00:00:00Z"}
     server.objects["serviceaccounts", "default", "robot"] = {"metadata": deleted}
@@ -120,7 +114,7 @@ async def test_a_token_ends_soon_after_the_deletion_that_a_finalizer_holds_up(se
 
 
 async def test_a_token_bound_to_a_pod_ends_with_it(server: Miniature) -> None:
-    """And says which pod and node it is of."""
+    """A bound token names its pod and node, and ends with the pod."""
     pod: Json = {"metadata": {"name": "p", "uid": "p-1"}, "spec": {"nodeName": "n"}}
     server.objects["pods", "default", "p"] = pod
     request = asking(issued(server, bound=Bound(pod=pod, node={"metadata": {"name": "n"}})))
@@ -133,13 +127,13 @@ async def test_a_token_bound_to_a_pod_ends_with_it(server: Miniature) -> None:
 
 
 async def test_another_clusters_token_proves_nothing(server: Miniature) -> None:
-    """Even with the same issuer, account and uid."""
+    """A token of another cluster is refused even with the same issuer, account and uid."""
     other = ServiceAccountTokens(SigningKey.generate(), server, server.clock, random.Random(2))
     assert await server.authenticator.authenticate(asking(other.issue(ROBOT, Bound(), [ISSUER], 600))) is None
 
 
 async def test_a_token_in_a_secret_proves_its_account_as_long_as_the_secret_has_it(server: Miniature) -> None:
-    """The old kind: without an end, but gone with its Secret."""
+    """A token in a Secret has no expiry, and ends with its Secret."""
     secret: Json = {"metadata": {"name": "s", "uid": "s-1"}, "type": "kubernetes.io/service-account-token"}
     token = server.accounts.issue_for_secret(ROBOT, secret)
     request = asking(token)
@@ -157,7 +151,7 @@ async def test_a_token_in_a_secret_proves_its_account_as_long_as_the_secret_has_
 
 
 async def test_no_error_and_no_log_shows_a_token(server: Miniature, caplog: pytest.LogCaptureFixture) -> None:
-    """Neither a good one nor a bad one."""
+    """No error and no log line contains a token, valid or not."""
     caplog.set_level(logging.DEBUG)
     for token in (issued(server, -1000), "secret-rubbish", f"{issued(server)}x"):
         with pytest.raises(InvalidTokenError) as raised:
@@ -180,7 +174,7 @@ def certificate(server: Miniature, *names: tuple[x509.ObjectIdentifier, str], da
 
 
 async def test_a_certificate_proves_its_common_name_in_its_organizations(server: Miniature) -> None:
-    """With its fingerprint as the credential's id, until it expires."""
+    """A certificate authenticates its common name and organizations, with its fingerprint as credential id, until it expires."""
     names = ((NameOID.ORGANIZATION_NAME, "g1"), (NameOID.COMMON_NAME, "ann"), (NameOID.ORGANIZATION_NAME, "g2"))
     request = asking(certificate=certificate(server, *names))
     user = await server.authenticator.authenticate(request)
@@ -192,7 +186,7 @@ async def test_a_certificate_proves_its_common_name_in_its_organizations(server:
 
 
 async def test_a_certificate_with_a_uid_says_it(server: Miniature) -> None:
-    """In the attribute that Kubernetes reserved for it; two are one too many."""
+    """The uid is read from Kubernetes' attribute; a certificate with two is refused."""
     oid = x509.ObjectIdentifier("1.3.6.1.4.1.57683.2")
     names = ((NameOID.COMMON_NAME, "ann"), (oid, "u-7"))
     user = await server.authenticator.authenticate(asking(certificate=certificate(server, *names)))
@@ -203,7 +197,7 @@ async def test_a_certificate_with_a_uid_says_it(server: Miniature) -> None:
 
 
 async def test_a_certificate_of_nobody_leaves_it_to_the_token(server: Miniature) -> None:
-    """Without a common name it counts for nothing; one that cannot be read, or expired, is refused unless a token is good."""
+    """A certificate without a common name is ignored; an unreadable or expired one is refused unless a token is valid."""
     nameless = certificate(server, (NameOID.ORGANIZATION_NAME, "g"))
     assert await server.authenticator.authenticate(asking(certificate=nameless)) == ANONYMOUS
     assert await server.authenticator.authenticate(asking(certificate=b"rubbish")) is None
@@ -213,7 +207,7 @@ async def test_a_certificate_of_nobody_leaves_it_to_the_token(server: Miniature)
 
 
 async def test_a_websocket_may_hide_its_token_among_the_subprotocols(server: Miniature) -> None:
-    """Browsers cannot send headers; there must be another subprotocol to answer with."""
+    """A WebSocket can carry its token in a subprotocol, beside another one to answer with."""
     hidden = base64.urlsafe_b64encode(TOKEN.encode()).decode().rstrip("=")
     token = f"base64url.bearer.authorization.k8s.io.{hidden}"
 
@@ -233,7 +227,7 @@ async def test_a_websocket_may_hide_its_token_among_the_subprotocols(server: Min
 
 @given(st.text())
 def test_no_header_makes_authentication_fail(text: str) -> None:
-    """Whatever is said in it, the answer is a user or nobody."""
+    """Any header yields a user or 401, and no other error."""
 
     async def answers() -> None:
         for header in (text, f"Bearer {text}", f"bearer {text}.{text}.{text}"):
@@ -246,7 +240,7 @@ def test_no_header_makes_authentication_fail(text: str) -> None:
 
 @pytest.mark.parametrize("private", [ec.generate_private_key(ec.SECP256R1()), rsa.generate_private_key(65537, 2048)])
 def test_a_key_signs_what_it_verifies(private: ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey) -> None:
-    """On P-256 and with RSA; another key's signature, a changed claim and a cut signature are refused."""
+    """P-256 and RSA keys verify their own signatures; another key's, a changed claim and a cut signature are refused."""
     key = SigningKey.from_pem(SigningKey(private).to_pem())
     token = key.sign({"a": 1})
     key.verify(token)
@@ -264,7 +258,7 @@ def test_a_key_signs_what_it_verifies(private: ec.EllipticCurvePrivateKey | rsa.
 
 
 def test_a_key_of_another_kind_is_refused() -> None:
-    """With the reason; a password-protected or broken file too."""
+    """A key of another kind, a password-protected or a broken file is refused with the reason."""
     with pytest.raises(ConfigError, match="secp384r1"):
         SigningKey(ec.generate_private_key(ec.SECP384R1()))
     with pytest.raises(ConfigError, match="as PEM"):

@@ -13,7 +13,8 @@ from cluster.access.matrix import USERS, Question, objects, questions
 from cluster.access.real import RealServer
 from cluster.access.record import decisions, prepare
 from navarch._base.clock import SystemClock
-from navarch.cluster.server.pipeline.access import Authorizer, bootstrap_roles
+from navarch.cluster.server.pipeline.authorization.authorizer import RbacAuthorizer
+from navarch.cluster.server.pipeline.authorization.rbac import bootstrap_roles
 from navarch.cluster.server.wire.request import RequestInfo, User
 
 RECORDED: dict[str, str] = json.loads((Path(__file__).parent / "data/decisions.json").read_bytes())
@@ -22,11 +23,11 @@ EVERY = 7
 
 
 @pytest.fixture(scope="module")
-def authorizer() -> Authorizer:
-    return Authorizer([*bootstrap_roles(), *objects()])
+def authorizer() -> RbacAuthorizer:
+    return RbacAuthorizer([*bootstrap_roles(), *objects()])
 
 
-def decided(authorizer: Authorizer, question: Question) -> bool:
+def decided(authorizer: RbacAuthorizer, question: Question) -> bool:
     user = User(question.user, groups=tuple(USERS[question.user]))
     if path := question.attributes.get("nonResourceAttributes"):
         return authorizer.allows(user, RequestInfo(path["verb"], path["path"])).allowed
@@ -35,7 +36,7 @@ def decided(authorizer: Authorizer, question: Question) -> bool:
 
 
 @pytest.mark.parametrize("user", USERS)
-def test_decides_as_the_real_server_did(authorizer: Authorizer, user: str) -> None:
+def test_decides_as_the_real_server_did(authorizer: RbacAuthorizer, user: str) -> None:
     """Each verb on each resource, subresource, namespace and name, and each path, is allowed if it was there."""
     asked = list(questions(user))
     assert len(asked) == len(RECORDED[user])

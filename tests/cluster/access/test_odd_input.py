@@ -11,7 +11,10 @@ from hypothesis import given
 
 from cluster.access.miniature import Miniature
 from cluster.access.wording import binding, person, role
-from navarch.cluster.server.pipeline.access import REVIEWS, attributes_of, check_escalation, request_token
+from navarch.cluster.server.pipeline.authentication.token_requests import request_token
+from navarch.cluster.server.pipeline.authorization.authorizer import attributes_of
+from navarch.cluster.server.pipeline.authorization.escalation import check_escalation
+from navarch.cluster.server.pipeline.authorization.reviews import REVIEWS
 from navarch.cluster.server.wire.request import ApiRequest, Json, RequestInfo, User, request_info
 from navarch.cluster.server.wire.status_errors import StatusError
 
@@ -58,7 +61,7 @@ def _answered(work: Any) -> None:
 
 @given(st.sampled_from(sorted(REVIEWS.values())), _specs, _metadata)
 def test_every_review_is_answered(kind: str, spec: Json | None, metadata: Json | None) -> None:
-    """With a status, or with what is wrong with it."""
+    """Any review gets a status or an error with its causes."""
     _answered(SERVER.reviews.review(kind, {"kind": kind, "metadata": metadata, "spec": spec}, User("ann"), "default"))
 
 
@@ -71,7 +74,7 @@ _references = st.none() | _fields(
     _fields(audiences=_maybe_texts, expirationSeconds=st.none() | st.integers(), boundObjectRef=_references), _metadata
 )
 def test_every_token_request_is_answered(spec: Json, metadata: Json | None) -> None:
-    """With a token, or with why there is none."""
+    """Any TokenRequest gets a token or a StatusError."""
     _answered(request_token(SERVER.accounts, "default", "robot", {"metadata": metadata, "spec": spec}))
 
 
@@ -85,27 +88,31 @@ _header_values = st.text(st.characters(exclude_characters="\r"), max_size=20) | 
 
 @given(st.dictionaries(_header_names, _header_values), st.sampled_from(["ann", "system:masters"]))
 def test_every_wish_to_act_as_somebody_is_answered(headers: dict[str, str], group: str) -> None:
-    """Granted or refused."""
+    """Any impersonation headers are granted or refused with a StatusError."""
     impersonate = {f"impersonate-{name}": value for name, value in headers.items()}
     request = ApiRequest(method="GET", path="/api/v1/namespaces/default/pods", headers=impersonate)
-    _answered(SERVER.authenticator.impersonated(request, User("ann", groups=(group,))))
+
+    async def act() -> User:
+        return SERVER.impersonation.acting_user(request, User("ann", groups=(group,)))
+
+    _answered(act())
 
 
 @given(_texts, _texts)
 def test_every_selector_and_path_has_attributes(selector: str, path: str) -> None:
-    """Even if neither makes sense."""
+    """Any selector and path yields attributes."""
     request = ApiRequest(method="GET", path=f"/api/v1/{path}", query={"fieldSelector": [selector]})
     attributes_of(request, request_info(request))
 
 
 def test_a_write_of_another_group_is_no_escalation() -> None:
-    """Things called roles elsewhere are nobody's rights."""
+    """Roles of another API group need no escalation check."""
     info = RequestInfo("create", "/", "example.com", "v1", "", "clusterroles")
     check_escalation(SERVER.authorizer, User("ann"), info, role("x", [{"verbs": ["*"]}]), None)
 
 
 def test_a_binding_to_what_is_no_role_is_left_to_validation() -> None:
-    """Which refuses it with the field that is wrong."""
+    """The escalation check skips a binding to no role; validation refuses it with the field."""
     info = RequestInfo("create", "/", "rbac.authorization.k8s.io", "v1", "", "clusterrolebindings")
     check_escalation(SERVER.authorizer, User("ann"), info, binding("x", "y", person("z"), of="Group"), None)
     check_escalation(SERVER.authorizer, User("ann"), info, {"metadata": {}}, None)

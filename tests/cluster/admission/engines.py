@@ -18,9 +18,9 @@ from navarch.cluster.server.objects.registry import Registry
 from navarch.cluster.server.objects.storage_reflector import StorageReflector
 from navarch.cluster.server.objects.types import Catalog
 from navarch.cluster.server.objects.watches import Watches
-from navarch.cluster.server.pipeline.access import Authorizer
-from navarch.cluster.server.pipeline.admission.standard import StandardAdmission, Surroundings
+from navarch.cluster.server.pipeline.admission.chain import AdmissionChain, AdmissionDeps
 from navarch.cluster.server.pipeline.audit_log import AuditLog
+from navarch.cluster.server.pipeline.authorization.authorizer import RbacAuthorizer
 from navarch.cluster.server.pipeline.endpoints.call import Kernel
 from navarch.cluster.server.server import ApiServer, ServerParts
 from navarch.cluster.server.wire.request import ApiRequest, Reply, User
@@ -70,10 +70,10 @@ class Ours:
         self.catalog = Catalog(builtin_types(self.clock))
         self.registry = Registry(self.storage)
         self.user = ADMIN
-        self.authorizer = Authorizer()
+        self.authorizer = RbacAuthorizer()
         rng = random.Random(1)
-        self.admission = StandardAdmission(
-            Surroundings(
+        self.admission = AdmissionChain(
+            AdmissionDeps(
                 registry=self.registry,
                 catalog=self.catalog,
                 authorizer=self.authorizer,
@@ -90,6 +90,7 @@ class Ours:
         parts = ServerParts(
             kernel=kernel,
             authenticator=self,
+            impersonator=self,
             audit=audit,
             endpoints={},
             pages=_no_page,
@@ -108,7 +109,7 @@ class Ours:
     async def authenticate(self, request: ApiRequest) -> User | None:
         return self.user
 
-    async def impersonated(self, request: ApiRequest, user: User) -> User:
+    def acting_user(self, request: ApiRequest, user: User) -> User:
         return user
 
     async def start(self) -> None:

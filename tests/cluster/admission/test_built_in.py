@@ -26,7 +26,7 @@ def _growing(name: str) -> Json:
 
 
 async def test_a_claim_grows_only_if_its_class_says_so() -> None:
-    """The refusal is that of the real server."""
+    """A claim grows only if its StorageClass allows expansion; the error is the real one."""
     larger = {"spec": {"resources": {"requests": {"storage": "5Gi"}}}}
     async with ours() as engine:
         for name in ("growing", "fixed"):
@@ -41,7 +41,7 @@ async def test_a_claim_grows_only_if_its_class_says_so() -> None:
 
 
 async def test_mirror_pods_have_no_account() -> None:
-    """They come from files on a node, and must not get at what only the API server gives out."""
+    """Mirror pods, which come from files on a node, get no service account and no secrets."""
     metadata = {"annotations": {"kubernetes.io/config.mirror": "x"}}
     spec: Json = {"containers": [{"name": "c", "image": "x"}], "nodeName": "n"}
     async with ours() as engine:
@@ -55,7 +55,7 @@ async def test_mirror_pods_have_no_account() -> None:
 
 
 async def test_an_update_keeps_the_priority_that_it_does_not_mention() -> None:
-    """Whoever sends the object back as they wrote it changes nothing."""
+    """An update without the priority keeps the stored one."""
     value: Json = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}}
     value["spec"] = {"containers": [{"name": "c", "image": "x"}], "priorityClassName": "system-node-critical"}
     async with ours() as engine:

@@ -10,8 +10,8 @@ from navarch._base.clock import ManualClock
 from navarch.cluster.server.kinds.builtin.catalog import builtin_types
 from navarch.cluster.server.objects.registry import Registry
 from navarch.cluster.server.objects.types import Catalog
-from navarch.cluster.server.pipeline.admission.pod_security.existing_pods import ExistingPods
-from navarch.cluster.server.pipeline.admission.pod_security.levels import Level, LevelVersion
+from navarch.cluster.server.pipeline.admission.pod_security.admission import ExistingPods
+from navarch.cluster.server.pipeline.admission.pod_security.controls import Level, LevelVersion
 from navarch.cluster.storage.memory import MemoryStorage
 
 BASELINE = LevelVersion(Level.BASELINE)
@@ -54,7 +54,7 @@ async def warnings(pods: Iterable[dict[str, Any]], clock: ManualClock) -> list[s
 
 
 async def test_one_pod_of_each_controller_comes_first() -> None:
-    """Pods of one controller are most likely the same: if not all can be checked, others are more worth it."""
+    """One pod of each controller is checked first, since pods of one controller are most likely alike."""
     replicas = [pod(f"a{number:04}", "one") for number in range(MOST)]
     found = await warnings([*replicas, pod("b", "two", hostPID=True), pod("c", hostPID=True)], ManualClock())
     assert found == [
@@ -65,6 +65,6 @@ async def test_one_pod_of_each_controller_comes_first() -> None:
 
 
 async def test_pods_are_checked_for_a_second() -> None:
-    """A namespace with many pods does not keep who labels it waiting."""
+    """The check of existing pods ends after a second."""
     found = await warnings([pod(f"a{number}") for number in range(9)], SlowClock(0.3))
     assert found == ["new PodSecurity enforce level only checked against the first 4 of 9 existing pods"]

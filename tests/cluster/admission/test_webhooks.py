@@ -58,7 +58,7 @@ def _asked(server: HookServer) -> list[str]:
 
 
 async def test_a_review_has_what_kubernetes_sends(engine: Ours, server: HookServer) -> None:
-    """Every field of a creation's AdmissionReview, in the order of the real server."""
+    """An AdmissionReview of a creation has every field, in the order of the real server."""
     await _install(engine, "Validating", "a", _hook(server, "v"))
     await engine.ask("POST", CONFIGMAPS, _map("one"), fieldManager="me")
     ((path, review),) = server.reviews
@@ -95,7 +95,7 @@ async def test_a_review_has_what_kubernetes_sends(engine: Ours, server: HookServ
 async def test_patches_are_shown_as_updates_and_deletions_have_only_the_old_object(
     engine: Ours, server: HookServer
 ) -> None:
-    """The options are those of an update, without force; a deletion has no object."""
+    """A patch has UpdateOptions without force; a deletion has no object."""
     await engine.ask("POST", CONFIGMAPS, _map("one"))
     await _install(engine, "Validating", "a", _hook(server, "v"))
     path = f"{CONFIGMAPS}/one"
@@ -116,7 +116,7 @@ async def test_patches_are_shown_as_updates_and_deletions_have_only_the_old_obje
 
 
 async def test_a_namespace_is_said_to_be_in_itself(engine: Ours, server: HookServer) -> None:
-    """As the real server does, so that namespace selectors can be used for namespaces too."""
+    """A review of a Namespace names the namespace itself, so that namespace selectors match it."""
     selector = {"namespaceSelector": {"matchLabels": {"team": "red"}}}
     await _install(engine, "Validating", "a", _hook(server, "v", **selector))
     for name, team in (("red", "red"), ("blue", "blue")):
@@ -126,7 +126,7 @@ async def test_a_namespace_is_said_to_be_in_itself(engine: Ours, server: HookSer
 
 
 async def test_mutating_webhooks_are_asked_by_configuration_and_place(engine: Ours, server: HookServer) -> None:
-    """By the name of the configuration, then in the order of its list; each sees what those before it did."""
+    """Webhooks are called by configuration name, then by list order; each sees the changes of those before it."""
     await _install(engine, "Mutating", "b", _hook(server, "third"))
     await _install(engine, "Mutating", "a", _hook(server, "second"), _hook(server, "first"))
     server.answers["second"] = patching({"op": "add", "path": "/data/by", "value": "second"})
@@ -137,7 +137,7 @@ async def test_mutating_webhooks_are_asked_by_configuration_and_place(engine: Ou
 
 
 async def test_those_who_want_it_are_asked_again_if_others_changed_the_object(engine: Ours, server: HookServer) -> None:
-    """Once, and only those that came before the change and say IfNeeded."""
+    """A webhook with IfNeeded is called once more if a later webhook changed the object."""
     again = {"reinvocationPolicy": "IfNeeded"}
     hooks = (_hook(server, "again", **again), _hook(server, "never"), _hook(server, "changes", **again))
     await _install(engine, "Mutating", "a", *hooks)
@@ -147,7 +147,7 @@ async def test_those_who_want_it_are_asked_again_if_others_changed_the_object(en
 
 
 async def test_nobody_is_asked_again_if_nothing_changed(engine: Ours, server: HookServer) -> None:
-    """A patch that changes nothing is no change."""
+    """A patch that changes nothing causes no reinvocation."""
     await _install(engine, "Mutating", "a", _hook(server, "one", reinvocationPolicy="IfNeeded"), _hook(server, "two"))
     server.answers["two"] = patching({"op": "replace", "path": "/data/a", "value": "b"})
     await engine.ask("POST", CONFIGMAPS, _map("one"))
@@ -155,7 +155,7 @@ async def test_nobody_is_asked_again_if_nothing_changed(engine: Ours, server: Ho
 
 
 async def test_a_deletion_cannot_be_changed(engine: Ours, server: HookServer) -> None:
-    """There is no object that a patch could be for."""
+    """A patch of a deletion is refused, since there is no object."""
     await engine.ask("POST", CONFIGMAPS, _map("one"))
     await _install(engine, "Mutating", "a", _hook(server, "m"))
     server.answers["m"] = patching({"op": "add", "path": "/data/x", "value": "y"})
@@ -165,7 +165,7 @@ async def test_a_deletion_cannot_be_changed(engine: Ours, server: HookServer) ->
 
 
 async def test_an_object_is_selected_as_it_was_or_as_it_is_to_be(engine: Ours, server: HookServer) -> None:
-    """Taking the label off does not escape a webhook."""
+    """An object selector matches the old or the new object, so that removing a label does not escape a webhook."""
     await engine.ask("POST", CONFIGMAPS, _map("one", labels={"watched": "yes"}))
     selector = {"objectSelector": {"matchLabels": {"watched": "yes"}}}
     await _install(engine, "Validating", "a", _hook(server, "v", **selector))
@@ -191,7 +191,7 @@ async def test_an_object_is_selected_as_it_was_or_as_it_is_to_be(engine: Ours, s
     ],
 )
 async def test_rules_decide_who_is_asked(engine: Ours, server: HookServer, rule: Json, is_asked: bool) -> None:
-    """Operations, groups, versions, resources and scope must all fit."""
+    """A webhook is called if operation, group, version, resource and scope all match."""
     rules = [{"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["*"], **rule}]
     await _install(engine, "Validating", "a", _hook(server, "v", rules=rules))
     await engine.ask("POST", CONFIGMAPS, _map("one"))
@@ -216,7 +216,7 @@ async def test_another_version_of_a_resource_is_converted_if_asked_for(
 
 
 async def test_configurations_are_not_subject_to_webhooks(engine: Ours, server: HookServer) -> None:
-    """Otherwise nobody could mend a webhook that refuses everything."""
+    """Webhook configurations bypass webhooks, so that a webhook that refuses everything can be removed."""
     await _install(engine, "Validating", "a", _hook(server, "v"))
     server.answers["v"] = saying(False)
     assert (await engine.ask("DELETE", f"{ROOT}/validatingwebhookconfigurations/a")).code == 200
@@ -225,7 +225,7 @@ async def test_configurations_are_not_subject_to_webhooks(engine: Ours, server: 
 
 
 async def test_a_silent_webhook_is_given_up_when_its_time_is_over(server: HookServer) -> None:
-    """By the server's own clock, and not before."""
+    """A call ends after the webhook's timeout by the server's clock, and not before."""
     clock = ManualClock()
     server.answers["v"] = silent
     async with ours(clock) as engine:
@@ -240,7 +240,7 @@ async def test_a_silent_webhook_is_given_up_when_its_time_is_over(server: HookSe
 
 
 async def test_a_service_is_reached_where_the_embedder_says(tmp_path: Path) -> None:
-    """The certificate must still be the service's."""
+    """The embedder resolves the service; the certificate must still be the service's."""
     async with serving(tmp_path, host="hook.default.svc") as server:
 
         async def resolve(namespace: str, name: str, port: int) -> ServiceEndpoint:
@@ -255,7 +255,7 @@ async def test_a_service_is_reached_where_the_embedder_says(tmp_path: Path) -> N
 
 
 async def test_a_certificate_for_somebody_else_is_refused(tmp_path: Path, engine: Ours) -> None:
-    """Also if the CA signed it."""
+    """A certificate for another name is refused even if the CA signed it."""
     async with serving(tmp_path, host="other.example.com") as server:
         await _install(engine, "Validating", "a", _hook(server, "v"))
         answer = await engine.ask("POST", CONFIGMAPS, _map("one"))
@@ -265,7 +265,7 @@ async def test_a_certificate_for_somebody_else_is_refused(tmp_path: Path, engine
 
 
 async def test_a_plain_http_url_is_never_used(engine: Ours, server: HookServer) -> None:
-    """What is reviewed may be secret."""
+    """A plain HTTP URL is refused, since reviews may hold secrets."""
     client = {"url": server.url.replace("https", "http"), "caBundle": server.bundle}
     full = "ValidatingWebhookConfiguration"
     value = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": full, "metadata": {"name": "a"}}
@@ -276,7 +276,7 @@ async def test_a_plain_http_url_is_never_used(engine: Ours, server: HookServer) 
 
 
 async def test_redirects_are_not_followed(engine: Ours, server: HookServer) -> None:
-    """A webhook cannot send an object elsewhere."""
+    """Redirects are refused, so that a webhook cannot send an object elsewhere."""
     from aiohttp import web
 
     server.answers["v"] = lambda _: web.Response(status=307, headers={"Location": f"{server.url}/other"})
@@ -287,7 +287,7 @@ async def test_redirects_are_not_followed(engine: Ours, server: HookServer) -> N
 
 
 async def test_validating_webhooks_are_asked_at_once(engine: Ours, server: HookServer) -> None:
-    """None waits for another; the refusal of the first in order is the one that is told."""
+    """Validating webhooks run concurrently; the first refusal in order is returned."""
     names = ["one", "two", "three"]
     await _install(engine, "Validating", "a", *(_hook(server, name) for name in names))
     server.answers |= {"two": saying(False, status={"message": "2"}), "three": saying(False, status={"message": "3"})}
@@ -297,7 +297,7 @@ async def test_validating_webhooks_are_asked_at_once(engine: Ours, server: HookS
 
 
 async def test_a_webhook_with_side_effects_is_no_part_of_a_dry_run(engine: Ours, server: HookServer) -> None:
-    """It is not asked, and the request is refused."""
+    """A dry run that matches a webhook with side effects is refused without a call."""
     await _install(engine, "Validating", "a", _hook(server, "v"))
     resource = engine.catalog.find("admissionregistration.k8s.io", "v1", "validatingwebhookconfigurations")
     assert resource is not None

@@ -12,7 +12,7 @@ from cluster.builtin.recording import NAMESPACE, updated
 from navarch._base.clock import ManualClock
 from navarch.api.times import parse_time
 from navarch.cluster.server.kinds.builtin import builtin_types
-from navarch.cluster.server.kinds.builtin.addresses import ServiceAddresses
+from navarch.cluster.server.kinds.builtin.networking.allocator import ServiceAllocator
 from navarch.cluster.server.objects.metadata import version_faults
 from navarch.cluster.server.objects.types import Catalog, Operation, ResourceType
 from navarch.cluster.server.wire.request import User
@@ -38,7 +38,7 @@ def resource_of(value: Json) -> ResourceType:
 @cache
 def _catalog() -> Catalog:
     clock = ManualClock()
-    addresses = ServiceAddresses(clock, random.Random(0))
+    addresses = ServiceAllocator(clock, random.Random(0))
     addresses.changed(None, KUBERNETES)
     return Catalog(builtin_types(clock, addresses))
 

@@ -12,7 +12,7 @@ from cluster.open_server import Anybody, NoAdmission, request
 from navarch._base.background import Background
 from navarch._base.clock import ManualClock
 from navarch.cluster.server.kinds.builtin import builtin_types
-from navarch.cluster.server.kinds.builtin.addresses import ServiceAddresses
+from navarch.cluster.server.kinds.builtin.networking.allocator import ServiceAllocator
 from navarch.cluster.server.objects.registry import Registry
 from navarch.cluster.server.objects.storage_reflector import StorageReflector
 from navarch.cluster.server.objects.types import Catalog
@@ -53,7 +53,7 @@ async def serving(storage: Storage | None = None) -> AsyncIterator[Asking]:
     """A server with nothing stored."""
     clock, rng, anybody, background = ManualClock(), random.Random(1), Anybody(), Background()
     storage = storage or MemoryStorage()
-    addresses = ServiceAddresses(clock, rng)
+    addresses = ServiceAllocator(clock, rng)
     services = StorageReflector(storage, {"/registry/services/specs/": addresses.changed})
     watches = Watches(storage, clock)
     catalog = Catalog(builtin_types(clock, addresses))
@@ -61,6 +61,7 @@ async def serving(storage: Storage | None = None) -> AsyncIterator[Asking]:
     parts = ServerParts(
         kernel=kernel,
         authenticator=anybody,
+        impersonator=anybody,
         audit=anybody,
         endpoints=BUILTIN_ENDPOINTS,
         pages=_no_page,

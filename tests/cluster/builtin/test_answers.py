@@ -63,7 +63,7 @@ def told(message: str) -> str:
     ("sent", "answer"), [*zip(manifests(), ANSWERS, strict=True)], ids=[_title(each) for each in manifests()]
 )
 def test_a_new_object_is_stored_as_the_real_server_stores_it(sent: Json, answer: Json) -> None:
-    """Normal form, defaults and what the server sets; and its warnings."""
+    """Normal form, defaults, fields that the server sets, and warnings are the recorded ones."""
     metadata = answer["object"]["metadata"]
     value, faults, warnings = created(sent, metadata["creationTimestamp"], metadata["uid"])
     assert not faults
@@ -73,13 +73,13 @@ def test_a_new_object_is_stored_as_the_real_server_stores_it(sent: Json, answer:
 
 @pytest.mark.parametrize("answer", ANSWERS, ids=[_title(each["object"]) for each in ANSWERS])
 def test_a_new_object_has_the_row_that_the_real_server_shows(answer: Json) -> None:
-    """The cells of `kubectl get -o wide`."""
+    """The cells are those of `kubectl get -o wide`."""
     assert cells(answer["object"]) == answer["cells"]
 
 
 @pytest.mark.parametrize("answer", ROWS, ids=[_title(each["object"]) for each in ROWS])
 def test_an_object_with_a_status_has_the_row_that_the_real_server_shows(answer: Json) -> None:
-    """The cells that depend on how an object does."""
+    """The cells that depend on the status are the recorded ones."""
     assert cells(answer["object"]) == answer["cells"]
 
 
@@ -87,7 +87,7 @@ def test_an_object_with_a_status_has_the_row_that_the_real_server_shows(answer: 
     ("case", "answer"), [*zip(cases(), REFUSALS, strict=True)], ids=[str(i) for i in range(len(REFUSALS))]
 )
 def test_an_object_is_refused_as_the_real_server_refuses_it(case: Json, answer: Json) -> None:
-    """Every cause with its field, reason and message; nothing is refused that the real server takes."""
+    """Every cause has the recorded field, reason and message; nothing is refused that the real server accepts."""
     if answer["code"] not in JUDGED:
         return
     sent = {name: part for name, part in case.items() if name != "update"}

@@ -10,7 +10,7 @@ CATALOG = Catalog(builtin_types())
 
 
 def test_every_resource_of_discovery_is_there() -> None:
-    """With its verbs and subresources."""
+    """The catalog has every published resource with its verbs and subresources."""
     listed = {
         (item["metadata"].get("name", ""), version["version"], resource["resource"])
         for root in ("api", "apis")
@@ -22,7 +22,7 @@ def test_every_resource_of_discovery_is_there() -> None:
 
 
 def test_objects_are_stored_under_kubernetes_own_keys() -> None:
-    """As etcd of a real cluster shows them."""
+    """The prefixes are those in the etcd of a real cluster."""
     keys = {
         (group, plural): CATALOG.find(group, "v1", plural)
         for group, plural in (
@@ -51,7 +51,7 @@ def test_objects_are_stored_under_kubernetes_own_keys() -> None:
 
 
 def test_a_pod_says_where_it_is_and_how_it_does_to_field_selectors() -> None:
-    """An object without anything in it has the same fields."""
+    """A pod has its selectable fields, and an empty object has the same ones."""
     pods = CATALOG.find("", "v1", "pods")
     assert pods is not None
     value = {
@@ -65,7 +65,7 @@ def test_a_pod_says_where_it_is_and_how_it_does_to_field_selectors() -> None:
 
 
 def test_a_pod_is_given_time_only_if_a_node_has_to_stop_it() -> None:
-    """As asked, else as it says, else thirty seconds."""
+    """The grace period is the requested one, else the pod's own, else thirty seconds; 0 if no node runs the pod."""
     pods = CATALOG.find("", "v1", "pods")
     assert pods is not None
     grace = pods.strategy.grace_seconds

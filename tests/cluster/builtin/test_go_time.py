@@ -6,13 +6,13 @@ from itertools import product
 
 import pytest
 
-from navarch.cluster.server.kinds.builtin.go_time import micro_time_fault, time_fault
+from navarch.cluster.server.kinds.builtin.generic.go_time import micro_time_fault, time_fault
 
 _LENGTHS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 
 def test_every_day_of_the_year_and_no_other_is_one() -> None:
-    """Whatever the month; the 29th of February is one in leap years, the year 0000 among them."""
+    """Every month accepts exactly its days; leap years, the year 0000 among them, have a 29th of February."""
     for month, day in product(range(14), range(33)):
         is_day = 1 <= month <= 12 and 1 <= day <= _LENGTHS[month - 1]
         assert (time_fault(f"2026-{month:02}-{day:02}T03:04:05Z") == "") is is_day, (month, day)
@@ -37,6 +37,6 @@ def test_every_day_of_the_year_and_no_other_is_one() -> None:
     ],
 )
 def test_a_text_is_a_time_or_it_is_not(clock: str, is_time: bool, is_micro_time: bool) -> None:
-    """Some have exactly six fractional digits, and only those are times of events and leases."""
+    """A time parses or has a fault; a MicroTime needs exactly six fractional digits."""
     text = f"2026-01-31T{clock}"
     assert ((time_fault(text) == ""), (micro_time_fault(text) == "")) == (is_time, is_micro_time)

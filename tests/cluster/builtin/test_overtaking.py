@@ -76,7 +76,7 @@ BUDGET_KEY, POD_KEY = "/registry/poddisruptionbudgets/default/b", "/registry/pod
 
 
 async def test_an_eviction_asks_a_budget_again_that_was_written_meanwhile(busy: Busy) -> None:
-    """It is counted down from what it says by then."""
+    """The eviction decrements the budget that was written meanwhile."""
     busy.overtaken[BUDGET_KEY] = (b'"disruptionsAllowed":1', b'"disruptionsAllowed":5')
     busy.overtaken[POD_KEY] = (b'"e":"f"', b'"e":"f","new":"label"')
     assert (await busy.ask("POST", f"{POD}/eviction", _eviction()))[0] == 201
@@ -88,7 +88,7 @@ async def test_an_eviction_asks_a_budget_again_that_was_written_meanwhile(busy: 
 
 
 async def test_an_eviction_is_refused_by_what_the_budget_says_by_then(busy: Busy) -> None:
-    """429, and the pod is left alone."""
+    """The eviction gets 429, and the pod stays."""
     busy.overtaken[BUDGET_KEY] = (b'"disruptionsAllowed":1', b'"disruptionsAllowed":0')
     code, refused = await busy.ask("POST", f"{POD}/eviction", _eviction())
     assert (code, refused["reason"]) == (429, "TooManyRequests")
@@ -96,7 +96,7 @@ async def test_an_eviction_is_refused_by_what_the_budget_says_by_then(busy: Busy
 
 
 async def test_an_eviction_means_the_version_that_it_names(busy: Busy) -> None:
-    """Another one is a conflict; its own note in the status of the pod is none."""
+    """Another resourceVersion is a conflict; the eviction's own write of the pod status is none."""
     _, pod = await busy.ask("GET", POD)
     code, refused = await busy.ask("POST", f"{POD}/eviction", _eviction(preconditions={"resourceVersion": "1"}))
     assert (code, refused["reason"]) == (409, "Conflict")
@@ -107,14 +107,14 @@ async def test_an_eviction_means_the_version_that_it_names(busy: Busy) -> None:
 
 @pytest.mark.parametrize(("path", "options"), [("?dryRun=All", {}), ("", {"dryRun": ["All"]})])
 async def test_an_eviction_for_show_changes_nothing(busy: Busy, path: str, options: Json) -> None:
-    """Wherever it says so."""
+    """A dry run in the query or in the body changes nothing."""
     before = await busy.ask("GET", POD), await busy.ask("GET", f"{BUDGETS}/b")
     assert (await busy.ask("POST", f"{POD}/eviction{path}", _eviction(**options)))[0] == 201
     assert before == (await busy.ask("GET", POD), await busy.ask("GET", f"{BUDGETS}/b"))
 
 
 async def test_a_deletion_takes_what_is_there(busy: Busy) -> None:
-    """Whoever names no version wants the object to go, whatever it has become."""
+    """A deletion without a resourceVersion deletes the object, even if it changed meanwhile."""
     busy.overtaken[BUDGET_KEY] = (b'"disruptionsAllowed":1', b'"disruptionsAllowed":5')
     assert (await busy.ask("DELETE", f"{BUDGETS}/b"))[0] == 200
     busy.overtaken[POD_KEY] = (b'"e":"f"', b'"e":"f","new":"label"')
@@ -123,7 +123,7 @@ async def test_a_deletion_takes_what_is_there(busy: Busy) -> None:
 
 
 async def test_a_replacement_that_names_no_version_replaces_what_is_there(busy: Busy) -> None:
-    """One that names the version it read is refused."""
+    """An update without a resourceVersion replaces the object; one with an old resourceVersion is refused."""
     data = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "m"}, "data": {"a": "1"}}
     _, made = await busy.ask("POST", f"{NAMESPACE}/configmaps", data)
     busy.overtaken["/registry/configmaps/default/m"] = (b'"a":"1"', b'"a":"2"')

@@ -35,7 +35,7 @@ def _causes(entry: Json) -> Json:
 
 @pytest.mark.real
 def test_the_real_server_answers_as_recorded() -> None:
-    """Objects, warnings and causes, but for what is random and for times. On a cluster of its own: it fills it."""
+    """The real server returns the recorded objects, warnings and causes, random values and times aside; it needs its own cluster."""
     with rig.running() as cluster:
         now = record(Server(cluster))
     assert [_shape(each) for each in now["answers"]] == [_shape(each) for each in _recorded("answers")]

@@ -41,13 +41,13 @@ def _run(resource: ResourceType, value: Json) -> None:
 
 @pytest.mark.parametrize("resource", STORED, ids=[f"{each.api_version}-{each.plural}" for each in STORED])
 def test_an_empty_object_is_judged(resource: ResourceType) -> None:
-    """Nothing is taken for granted but the metadata."""
+    """The checks need nothing but the metadata."""
     _run(resource, {})
 
 
 @pytest.mark.parametrize("resource", STORED, ids=[f"{each.api_version}-{each.plural}" for each in STORED])
 def test_an_object_with_every_field_is_judged(resource: ResourceType) -> None:
-    """All fields at once, most of them wrong together."""
+    """The checks handle all fields at once, most of them invalid together."""
     name = _schema_names()[resource.group, resource.version, resource.kind]
     _run(resource, full(name))
 
@@ -76,5 +76,5 @@ def _part_of(draw: st.DrawFn, resource: ResourceType) -> Json:
 @settings(max_examples=30)
 @given(data=st.data())
 def test_an_object_with_some_fields_is_judged(resource: ResourceType, data: st.DataObject) -> None:
-    """Fields missing, lists empty and doubled, nulls here and there."""
+    """The checks handle missing fields, empty and repeated lists, and nulls."""
     _run(resource, data.draw(_part_of(resource)))

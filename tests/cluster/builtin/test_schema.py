@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from navarch.cluster.server.kinds.builtin.schema import schema_of
+from navarch.cluster.server.kinds.builtin.generic.schema import schema_of
 
 Json = dict[str, Any]
 
@@ -83,7 +83,7 @@ def _container(**fields: Any) -> Json:
     ],
 )
 def test_a_value_of_the_wrong_type_is_named_as_go_names_it(value: Json, said: str) -> None:
-    """The texts were recorded from the real server."""
+    """The decode errors are those recorded from the real server."""
     assert [cause.message for cause in DEPLOYMENT.faults(value)] == [said]
 
 
@@ -98,12 +98,12 @@ def test_a_value_of_the_wrong_type_is_named_as_go_names_it(value: Json, said: st
     ],
 )
 def test_bytes_are_checked_as_go_checks_them(value: Json, said: str) -> None:
-    """Base64 with its place, and the names of Go's types."""
+    """Faults of base64 name the position, and Go's types."""
     assert [cause.message for cause in SECRET.faults(value)] == [said]
 
 
 def test_a_micro_time_needs_its_six_digits() -> None:
-    """The times of leases have microseconds."""
+    """A MicroTime without six fractional digits is refused."""
     faults = LEASE.faults({"spec": {"renewTime": "2020-01-01T00:00:00Z"}})
     layout = "2006-01-02T15:04:05.000000Z07:00"
     assert [cause.message for cause in faults] == [
@@ -112,7 +112,7 @@ def test_a_micro_time_needs_its_six_digits() -> None:
 
 
 def test_unknown_fields_are_dropped_and_named_in_their_order() -> None:
-    """The paths are those of field validation."""
+    """Unknown fields are dropped and returned as the paths of field validation."""
     value: Json = {
         "spec": {
             "template": {"foo": 1, "spec": {"containers": [{"name": "a", "zz": 1}, {"yy": 1}]}},
@@ -132,7 +132,7 @@ def test_unknown_fields_are_dropped_and_named_in_their_order() -> None:
 
 
 def test_null_fits_everywhere_and_is_not_written() -> None:
-    """Go takes null for nothing."""
+    """Null is accepted for every type and never written."""
     value: Json = {"metadata": {"labels": None}, "spec": {"replicas": None, "selector": None, "template": None}}
     assert not DEPLOYMENT.faults(value)
     DEPLOYMENT.normalize(value)
@@ -141,7 +141,7 @@ def test_null_fits_everywhere_and_is_not_written() -> None:
 
 
 def test_the_document_resolves_references_and_keeps_merge_keys() -> None:
-    """Patches and managed fields read it."""
+    """The document has resolved references and merge keys, for patches and managed fields."""
     containers = DEPLOYMENT.document["properties"]["spec"]["properties"]["template"]["properties"]["spec"][
         "properties"
     ]["containers"]

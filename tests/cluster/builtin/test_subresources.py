@@ -50,7 +50,7 @@ def _eviction(name: str = "p") -> Json:
 
 
 async def test_a_pod_is_bound_once(ask: Asking) -> None:
-    """The node, the labels of the binding and a condition; then a conflict."""
+    """A binding sets the node, its labels and a condition; a second one is a conflict."""
     await ask("POST", PODS, _pod())
     assert await ask("POST", f"{PODS}/p/binding", _binding(kind="Node", name="n1")) == (
         201,
@@ -79,14 +79,14 @@ async def test_a_pod_is_bound_once(ask: Asking) -> None:
     ],
 )
 async def test_a_binding_needs_a_node(ask: Asking, target: Json, code: int, said: str) -> None:
-    """The real server calls it its own fault."""
+    """A binding without a node gets 500, as from the real server."""
     await ask("POST", PODS, _pod())
     status, refused = await ask("POST", f"{PODS}/p/binding", _binding(**target))
     assert (status, refused["message"]) == (code, said)
 
 
 async def test_bindings_name_their_pod(ask: Asking) -> None:
-    """The old path binds too."""
+    """The path `bindings` binds the pod that the body names."""
     await ask("POST", PODS, _pod())
     code, _ = await ask("POST", "/api/v1/namespaces/default/bindings", _binding(name="n2"))
     _, pod = await ask("GET", f"{PODS}/p")
@@ -94,7 +94,7 @@ async def test_bindings_name_their_pod(ask: Asking) -> None:
 
 
 async def test_a_pending_pod_is_evicted_at_once(ask: Asking) -> None:
-    """No budget is asked for a pod that does not run yet."""
+    """The eviction of a pending pod ignores its budget."""
     await ask("POST", PODS, _pod())
     code, _ = await ask("POST", f"{PODS}/p/eviction", _eviction())
     assert code == 201
@@ -102,7 +102,7 @@ async def test_a_pending_pod_is_evicted_at_once(ask: Asking) -> None:
 
 
 async def test_a_pod_on_a_node_gets_its_grace(ask: Asking) -> None:
-    """It is marked, and its condition says why."""
+    """The pod is marked for deletion with its grace period, and has the condition DisruptionTarget."""
     await ask("POST", PODS, _pod(nodeName="n1"))
     await ask("POST", f"{PODS}/p/eviction", _eviction())
     _, pod = await ask("GET", f"{PODS}/p")
@@ -111,7 +111,7 @@ async def test_a_pod_on_a_node_gets_its_grace(ask: Asking) -> None:
 
 
 async def test_a_budget_that_allows_nothing_keeps_its_pods(ask: Asking) -> None:
-    """429 with the reason; and once it allows one, it counts that down and says that it was the last."""
+    """The eviction gets 429 with the reason; once the budget allows one, it is decremented and reports InsufficientPods."""
     await ask("POST", PODS, _pod(nodeName="n1"))
     ready = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
     await ask("PATCH", f"{PODS}/p/status", {"status": ready}, MERGE)
@@ -137,14 +137,14 @@ async def test_a_budget_that_allows_nothing_keeps_its_pods(ask: Asking) -> None:
 
 
 async def test_an_eviction_is_of_the_pod_of_its_path(ask: Asking) -> None:
-    """Names must agree."""
+    """An eviction of another name than that in the path is refused."""
     await ask("POST", PODS, _pod())
     code, refused = await ask("POST", f"{PODS}/p/eviction", _eviction("q"))
     assert (code, refused["message"]) == (400, "name in URL does not match name in Eviction object")
 
 
 async def test_ephemeral_containers_are_added_and_stay(ask: Asking) -> None:
-    """Only they are taken; those that are there do not change."""
+    """The subresource accepts only new ephemeral containers; existing ones cannot change."""
     await ask("POST", PODS, _pod())
     patch = {"spec": {"ephemeralContainers": [{"name": "e", "image": "i"}], "restartPolicy": "Never"}}
     code, pod = await ask("PATCH", f"{PODS}/p/ephemeralcontainers", patch, STRATEGIC)
@@ -159,7 +159,7 @@ async def test_ephemeral_containers_are_added_and_stay(ask: Asking) -> None:
 
 
 async def test_a_pod_stays_in_its_class_when_it_is_resized(ask: Asking) -> None:
-    """A pod without requests cannot get some."""
+    """A resize that changes the QoS class is refused."""
     await ask("POST", PODS, _pod())
     patch = {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}]}}
     code, refused = await ask("PATCH", f"{PODS}/p/resize", patch, STRATEGIC)
@@ -168,7 +168,7 @@ async def test_a_pod_stays_in_its_class_when_it_is_resized(ask: Asking) -> None:
 
 
 async def test_a_namespace_loses_what_it_waits_for_by_finalize(ask: Asking) -> None:
-    """And not by a plain update."""
+    """`finalize` removes the finalizer of a namespace; a plain update does not."""
     namespace: Json = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "n"}}
     await ask("POST", NAMESPACES, namespace)
     _, kept = await ask("PUT", f"{NAMESPACES}/n", {**namespace, "spec": {"finalizers": ["x.y/w"]}})
@@ -179,7 +179,7 @@ async def test_a_namespace_loses_what_it_waits_for_by_finalize(ask: Asking) -> N
 
 
 async def test_replicas_are_read_and_written_through_scale(ask: Asking) -> None:
-    """As an autoscaling/v1 Scale, with the selector as text."""
+    """Scale shows and sets the replicas as an autoscaling/v1 Scale, with the selector as text."""
     template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": CONTAINERS}}
     spec = {"replicas": 2, "selector": {"matchLabels": {"a": "b"}}, "template": template}
     await ask(
@@ -201,7 +201,7 @@ async def test_replicas_are_read_and_written_through_scale(ask: Asking) -> None:
 
 
 async def test_negative_replicas_are_refused_in_the_name_of_scale(ask: Asking) -> None:
-    """The fault is the Scale's, not the Deployment's."""
+    """The error names the Scale, not the Deployment."""
     template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": CONTAINERS}}
     spec = {"selector": {"matchLabels": {"a": "b"}}, "template": template}
     await ask(
@@ -214,7 +214,7 @@ async def test_negative_replicas_are_refused_in_the_name_of_scale(ask: Asking) -
 
 
 async def test_an_address_and_a_node_port_belong_to_one_service(ask: Asking) -> None:
-    """Taken ones are refused until their service is gone."""
+    """A taken address or port is refused until its Service is deleted."""
     _, first = await ask("POST", SERVICES, _service("a", type="NodePort", ports=[{"port": 80, "nodePort": 30500}]))
     address = first["spec"]["clusterIP"]
     assert address.startswith("10.0.0.")
@@ -227,7 +227,7 @@ async def test_an_address_and_a_node_port_belong_to_one_service(ask: Asking) -> 
 
 
 async def test_a_service_changes_its_type_as_on_the_real_server(ask: Asking) -> None:
-    """What the new type has no use for goes, what it needs is given out."""
+    """A changed type drops the fields that it does not use, and allocates those that it needs."""
     await ask("POST", SERVICES, _service("a", type="NodePort"))
     _, inside = await ask("PATCH", f"{SERVICES}/a", {"spec": {"type": "ClusterIP"}}, MERGE)
     assert inside["spec"]["ports"] == [{"port": 80, "protocol": "TCP", "targetPort": 80}]
@@ -240,7 +240,7 @@ async def test_a_service_changes_its_type_as_on_the_real_server(ask: Asking) -> 
 
 
 async def test_an_event_is_seen_in_both_groups(ask: Asking) -> None:
-    """Each calls its fields by other names."""
+    """Each group shows the event with its own field names."""
     path = "/apis/events.k8s.io/v1/namespaces/default/events"
     about = {"kind": "Pod", "namespace": "default", "name": "x"}
     event = {
@@ -278,7 +278,7 @@ async def test_an_event_is_seen_in_both_groups(ask: Asking) -> None:
 
 
 async def test_an_autoscaler_is_seen_in_both_versions(ask: Asking) -> None:
-    """The target of the first version is a metric of the second."""
+    """The CPU target of v1 is a metric of v2."""
     first, second = (
         f"/apis/autoscaling/{version}/namespaces/default/horizontalpodautoscalers" for version in ("v1", "v2")
     )
@@ -297,7 +297,7 @@ async def test_an_autoscaler_is_seen_in_both_versions(ask: Asking) -> None:
 
 @pytest.mark.parametrize(("made", "asked"), [("events.k8s.io", ""), ("", "events.k8s.io")])
 async def test_an_event_is_selected_by_what_it_is_about_in_both_groups(ask: Asking, made: str, asked: str) -> None:
-    """Whichever group it was made in: `kubectl describe` asks the old one for what others made in the new one."""
+    """Field selectors of both groups find the event, whichever group it was created in."""
     paths = {
         "": "/api/v1/namespaces/default/events",
         "events.k8s.io": "/apis/events.k8s.io/v1/namespaces/default/events",

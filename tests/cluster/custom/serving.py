@@ -71,6 +71,7 @@ async def serving(storage: MemoryStorage | None = None, conversion: Conversion |
     parts = ServerParts(
         kernel=kernel,
         authenticator=anybody,
+        impersonator=anybody,
         audit=anybody,
         endpoints={("*", "*", "scale"): scale_custom},
         pages=pages,

@@ -172,7 +172,7 @@ async def test_service_that_is_not_there_is_named() -> None:
 
 
 async def test_objects_are_selected_by_the_fields_of_the_version_asked_for(server: HookServer) -> None:
-    """Not by those of the version in which they are stored."""
+    """Field selectors see the requested version, not the stored one."""
     async with _converting(_at(server, "rename")) as ask:
         red = {"apiVersion": "ex.dev/v1", "kind": "Hook", "metadata": {"name": "red"}, "color": "red"}
         assert (await ask("POST", OLD, red))[0] == 201

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from navarch._base.background import Background
 from navarch._base.clock import ManualClock
-from navarch.cluster.server.kinds.builtin.event_expiry import EventExpiry
+from navarch.cluster.server.kinds.builtin.core.events import EventExpiry
 from navarch.cluster.storage import Storage
 from navarch.cluster.storage.memory import MemoryStorage
 

@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 
 from cluster.fields import widgets
+from navarch.cluster.server.kinds.builtin.generic.schema import struct_of
 from navarch.cluster.server.kinds.builtin.reset_fields import field_resets
-from navarch.cluster.server.kinds.builtin.schema import struct_of
 from navarch.cluster.server.objects import fields
 from navarch.cluster.server.objects.fields.kinds import KindShape
 from navarch.cluster.server.objects.types import Catalog, ResourceType

@@ -80,7 +80,7 @@ def _refuse_depth(data: bytes, loader: Any, where: str) -> None:
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
         if depth > _DEEPEST:
-            line = event.start_mark.line + 1
+            line = getattr(event.start_mark, "line", 0) + 1  # stubs differ in whether an event has a mark
             raise ConfigError(f"{where}: expected a kubeconfig, got more than {_DEEPEST} nested levels at line {line}")
 
 

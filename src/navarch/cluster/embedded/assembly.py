@@ -12,25 +12,23 @@ from navarch._base.clock import Clock
 from navarch._base.supervisor import SupervisedTask, Supervisor
 from navarch.cluster.embedded.storage_probe import StorageProbe
 from navarch.cluster.server.kinds.builtin import builtin_types
-from navarch.cluster.server.kinds.builtin.addresses import ServiceAddresses
-from navarch.cluster.server.kinds.builtin.event_expiry import EventExpiry
+from navarch.cluster.server.kinds.builtin.core.events import EventExpiry
+from navarch.cluster.server.kinds.builtin.networking.allocator import ServiceAllocator
 from navarch.cluster.server.kinds.custom import Conversion, ConversionWebhooks
 from navarch.cluster.server.objects.registry import Registry
 from navarch.cluster.server.objects.storage_reflector import StorageReflector
 from navarch.cluster.server.objects.types import Catalog
 from navarch.cluster.server.objects.watches import Watches
-from navarch.cluster.server.pipeline.access import (
-    Authenticator,
-    Authorizer,
-    Impersonation,
-    Reviews,
-    ServiceAccountTokens,
-    SigningKey,
-)
-from navarch.cluster.server.pipeline.admission.objects import Objects
-from navarch.cluster.server.pipeline.admission.standard import StandardAdmission, Surroundings
-from navarch.cluster.server.pipeline.admission.webhooks.places import service_addresses
+from navarch.cluster.server.pipeline.admission.chain import AdmissionChain, AdmissionDeps
+from navarch.cluster.server.pipeline.admission.listers import ObjectReader
+from navarch.cluster.server.pipeline.admission.webhooks.webhook import service_addresses
 from navarch.cluster.server.pipeline.audit_log import AuditLog
+from navarch.cluster.server.pipeline.authentication.authenticator import RequestAuthenticator
+from navarch.cluster.server.pipeline.authentication.signing import SigningKey
+from navarch.cluster.server.pipeline.authentication.tokens import ServiceAccountTokens
+from navarch.cluster.server.pipeline.authorization.authorizer import RbacAuthorizer
+from navarch.cluster.server.pipeline.authorization.impersonation import Impersonator
+from navarch.cluster.server.pipeline.authorization.reviews import Reviews
 from navarch.cluster.server.pipeline.crd_controller import CrdController
 from navarch.cluster.server.pipeline.endpoints.call import Kernel
 from navarch.cluster.server.pipeline.node_endpoints import stream_endpoints
@@ -86,7 +84,7 @@ class Assembled:
 
     def __init__(self, materials: Materials) -> None:
         storage, clock, rng = materials.storage, materials.clock, materials.rng
-        self.service_addresses = addresses = ServiceAddresses(clock, rng)
+        self.service_addresses = addresses = ServiceAllocator(clock, rng)
         self._catalog = Catalog(builtin_types(clock, addresses))
         self._registry = Registry(storage)
         self._watches = Watches(storage, clock)
@@ -97,11 +95,11 @@ class Assembled:
         self._nodes = materials.nodes
         self._namespaces: dict[str, Json] = {}
         self._failure: str | None = None
-        self.authorizer = Authorizer()
+        self.authorizer = RbacAuthorizer()
         self.tokens = ServiceAccountTokens(materials.key, self, clock, rng)
-        self.authenticator = Authenticator(clock, self.tokens, Impersonation(self.authorizer), materials.tokens)
-        self._admission = StandardAdmission(
-            Surroundings(
+        self.authenticator = RequestAuthenticator(clock, self.tokens, materials.tokens)
+        self._admission = AdmissionChain(
+            AdmissionDeps(
                 registry=self._registry,
                 catalog=self._catalog,
                 authorizer=self.authorizer,
@@ -114,7 +112,7 @@ class Assembled:
         own = {"/registry/namespaces/": self._namespace_changed, "/registry/services/specs/": addresses.changed}
         self._reflector = StorageReflector(storage, {**roles, **own, **self._admission.followed})
         kernel = Kernel(self._registry, self._catalog, self._watches, self._admission, self.authorizer, clock, rng)
-        self._converters = WebhookClient(clock, service_addresses(Objects(self._registry, self._catalog)))
+        self._converters = WebhookClient(clock, service_addresses(ObjectReader(self._registry, self._catalog)))
         self._custom = CrdController(kernel, Conversion(ConversionWebhooks(self._converters, rng)))
         self.server = ApiServer(self._parts(kernel))
 
@@ -130,6 +128,7 @@ class Assembled:
         return ServerParts(
             kernel=kernel,
             authenticator=self.authenticator,
+            impersonator=Impersonator(self.authorizer),
             audit=counts,
             endpoints={
                 **access_endpoints(reviews, self.tokens),

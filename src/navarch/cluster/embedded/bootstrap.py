@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from navarch.cluster.server.pipeline.access import bootstrap_roles
+from navarch.cluster.server.pipeline.authorization.rbac import bootstrap_roles
 from navarch.cluster.server.wire.request import Json
 
 __all__ = ["CLUSTER_IP", "SERVICES", "bootstrap_objects", "own_endpoints"]

@@ -23,10 +23,10 @@ from navarch.cluster.embedded.equipment import Equipment
 from navarch.cluster.embedded.reaching import ReachableNodes
 from navarch.cluster.embedded.snapshot import fill
 from navarch.cluster.embedded.transport import InProcessTransport
-from navarch.cluster.server.pipeline.access import SigningKey
-from navarch.cluster.server.pipeline.access.users import service_account_groups, service_account_of
 from navarch.cluster.server.pipeline.audit_log import AuditLog
 from navarch.cluster.server.pipeline.audit_records import RotatingFile
+from navarch.cluster.server.pipeline.authentication.signing import SigningKey
+from navarch.cluster.server.pipeline.authentication.users import service_account_groups, service_account_of
 from navarch.cluster.server.server import ApiServer
 from navarch.cluster.server.wire.request import ApiRequest, User
 from navarch.cluster.storage import Storage

@@ -26,7 +26,7 @@ from navarch.cluster.embedded.kubeconfig import Access
 from navarch.cluster.embedded.served import new_loop, serving
 from navarch.cluster.embedded.state import ClusterFolder, Identity, Running
 from navarch.cluster.embedded.stores import opened
-from navarch.cluster.server.pipeline.access import SigningKey
+from navarch.cluster.server.pipeline.authentication.signing import SigningKey
 from navarch.cluster.storage import StorageError
 from navarch.errors import NavarchError
 from navarch.observe import logs

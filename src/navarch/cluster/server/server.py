@@ -13,7 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from navarch._base.clock import Clock
-from navarch.cluster.server.pipeline.access.attributes import attributes_of
+from navarch.cluster.server.pipeline.authorization.authorizer import attributes_of
 from navarch.cluster.server.pipeline.endpoints import read, removal, write
 from navarch.cluster.server.pipeline.endpoints.call import Call, Kernel, random_uuid
 from navarch.cluster.server.pipeline.endpoints.options import refuse_malformed_timeout
@@ -57,14 +57,18 @@ _VERBS: dict[str, Endpoint] = {
 
 
 class RequestAuthenticator(Protocol):
-    """Who asks."""
+    """Finds the user of a request."""
 
     async def authenticate(self, request: ApiRequest) -> User | None:
         """The user; None if a credential was given that nobody knows."""
         ...
 
-    async def impersonated(self, request: ApiRequest, user: User) -> User:
-        """The user as whom the request is to be taken; refuses with 403 whoever may not."""
+
+class RequestImpersonator(Protocol):
+    """Finds the user that a request acts as."""
+
+    def acting_user(self, request: ApiRequest, user: User) -> User:
+        """Returns `user`, or the user that the request impersonates; raises a 403 StatusError if it may not."""
         ...
 
 
@@ -112,6 +116,7 @@ class ServerParts(msgspec.Struct, frozen=True, kw_only=True):
 
     kernel: Kernel
     authenticator: RequestAuthenticator
+    impersonator: RequestImpersonator
     audit: Audit
     endpoints: Mapping[tuple[str, str, str], Endpoint]
     pages: Page
@@ -171,7 +176,7 @@ class ApiServer:
         asker = exchange.asker = await authenticator.authenticate(request)
         if asker is None:
             raise unauthorized()
-        user = exchange.user = await authenticator.impersonated(request, asker)
+        user = exchange.user = self._parts.impersonator.acting_user(request, asker)
         why_not = self._parts.kernel.authorizer.why_not(user, attributes_of(request, info))
         if why_not is not None:
             raise _forbidden(info, why_not)

@@ -12,7 +12,7 @@ from urllib.parse import quote, urlencode
 
 import msgspec
 
-from navarch.cluster.server.pipeline.access.users import user_info
+from navarch.cluster.server.pipeline.authentication.users import user_info
 from navarch.cluster.server.wire.request import Json, RequestInfo, User
 
 _MOST_BYTES: Final = 20 * 2**20

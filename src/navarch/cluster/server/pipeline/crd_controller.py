@@ -9,20 +9,19 @@ from typing import Final
 from navarch._base.background import Background
 from navarch._base.supervisor import cause_of
 from navarch.api import format_time, truncate_to_seconds
-from navarch.cluster.server.kinds.builtin.cells.age import Ages
-from navarch.cluster.server.kinds.custom.building import custom_types
-from navarch.cluster.server.kinds.custom.conditions import (
+from navarch.cluster.server.kinds.builtin.generic.columns import Ages
+from navarch.cluster.server.kinds.custom.definitions import FINALIZER, GROUP, PLURAL, definition_type
+from navarch.cluster.server.kinds.custom.openapi import document_of
+from navarch.cluster.server.kinds.custom.status import (
     ESTABLISHED,
     NAMES_ACCEPTED,
     condition,
     is_true,
+    named_status,
     with_condition,
 )
-from navarch.cluster.server.kinds.custom.conversion import Conversion
-from navarch.cluster.server.kinds.custom.definitions import FINALIZER, GROUP, PLURAL, definition_type
-from navarch.cluster.server.kinds.custom.documents import document_of
-from navarch.cluster.server.kinds.custom.naming import named_status
 from navarch.cluster.server.kinds.custom.strategy import CustomStrategy
+from navarch.cluster.server.kinds.custom.types import Conversion, custom_types
 from navarch.cluster.server.objects.registry import decoded
 from navarch.cluster.server.objects.types import ResourceType
 from navarch.cluster.server.pipeline.crd_finalizer import Cleanup, Statuses

@@ -8,8 +8,8 @@ from typing import Final
 import msgspec
 
 from navarch.api import format_time, truncate_to_seconds
-from navarch.cluster.server.kinds.custom.conditions import TERMINATING, condition, with_condition
 from navarch.cluster.server.kinds.custom.definitions import FINALIZER
+from navarch.cluster.server.kinds.custom.status import TERMINATING, condition, with_condition
 from navarch.cluster.server.objects.registry import decoded
 from navarch.cluster.server.objects.types import ResourceType
 from navarch.cluster.server.pipeline.endpoints.call import Call, Kernel

@@ -8,77 +8,56 @@ from functools import cache
 from typing import Final, NamedTuple
 
 from navarch._base.clock import Clock, SystemClock
-from navarch.cluster.server.kinds.builtin.addresses import ServiceAddresses
-from navarch.cluster.server.kinds.builtin.cells.age import Ages
-from navarch.cluster.server.kinds.builtin.cells.rows import Rows
-from navarch.cluster.server.kinds.builtin.conversions import converter_of
-from navarch.cluster.server.kinds.builtin.creating import mark_namespace_deleted
-from navarch.cluster.server.kinds.builtin.kinds import rules_of
-from navarch.cluster.server.kinds.builtin.parts import PARTS
-from navarch.cluster.server.kinds.builtin.prefixes import storage_prefix
+from navarch.cluster.server.kinds.builtin import autoscaling, certificates, nodes, policy, rbac
+from navarch.cluster.server.kinds.builtin.apiserver import rules as apiserver
+from navarch.cluster.server.kinds.builtin.apps import rules as apps
+from navarch.cluster.server.kinds.builtin.batch import rules as batch
+from navarch.cluster.server.kinds.builtin.core import rules as core
+from navarch.cluster.server.kinds.builtin.generic.columns import Ages, Rows
+from navarch.cluster.server.kinds.builtin.generic.schema import schema_of
+from navarch.cluster.server.kinds.builtin.generic.strategy import BuiltinStatusStrategy, BuiltinStrategy, Rules
+from navarch.cluster.server.kinds.builtin.networking import rules as networking
+from navarch.cluster.server.kinds.builtin.networking.allocator import ServiceAllocator
+from navarch.cluster.server.kinds.builtin.pods import rules as pods
 from navarch.cluster.server.kinds.builtin.reset_fields import RESET_FIELDS, ResetFields, field_resets
-from navarch.cluster.server.kinds.builtin.schema import schema_of
-from navarch.cluster.server.kinds.builtin.strategy import BuiltinStrategy, StatusStrategy
+from navarch.cluster.server.kinds.builtin.storage import rules as storage
 from navarch.cluster.server.objects.types import Column, ResourceType, Subresource
 from navarch.cluster.server.wire.request import Json
 from navarch.k8s.published import published
 
-__all__ = ["builtin_types"]
-
-
-_CREATED_BY_UPDATES: Final = frozenset(
-    {
-        "leases",
-        "endpoints",
-        "events",
-        "limitranges",
-        "services",
-        "runtimeclasses",
-        "clusterroles",
-        "clusterrolebindings",
-        "roles",
-        "rolebindings",
-    }
+_GROUPS: Final = (
+    apiserver,
+    apps,
+    autoscaling,
+    batch,
+    certificates,
+    core,
+    networking,
+    nodes,
+    pods,
+    policy,
+    rbac,
+    storage,
 )
-"""What a replacement makes if it is not there."""
-_RETURNED: Final = frozenset(
-    {
-        "resourceclaimtemplates",
-        "resourceslices",
-        "resourceclaims",
-        "deviceclasses",
-        "csidrivers",
-        "storageclasses",
-        "volumeattachments",
-        "csinodes",
-        "volumeattributesclasses",
-        "resourcequotas",
-        "persistentvolumes",
-        "serviceaccounts",
-        "persistentvolumeclaims",
-        "namespaces",
-        "pods",
-        "services",
-        "podtemplates",
-    }
-)
-"""What a deletion answers with."""
+_RULES: Final = {key: rules for group in _GROUPS for key, rules in group.RULES.items()}
+_PLAIN: Final = Rules()
 
 
-def builtin_types(clock: Clock | None = None, addresses: ServiceAddresses | None = None) -> list[ResourceType]:
+def builtin_types(clock: Clock | None = None, addresses: ServiceAllocator | None = None) -> list[ResourceType]:
     """Every built-in resource in every version.
 
     `clock` (the system's by default) tells the ages in tables; `addresses` (by default, a range of its own that nobody
     tells what is stored) gives Services theirs.
     """
     clock = clock or SystemClock()
-    addresses = addresses or ServiceAddresses(clock, random.Random())  # noqa: S311 - addresses are no secret
+    addresses = addresses or ServiceAllocator(clock, random.Random())  # noqa: S311 - addresses are no secret
     ages = Ages(clock)
-    return [_resource_type(found, ages, addresses) for found in _found()]
+    rules = {**_RULES, **addresses.bound_to(_RULES)}
+    return [_resource_type(found, ages, rules.get((found.api_version, found.plural), _PLAIN)) for found in _found()]
 
 
-class _Found(NamedTuple):
-    """A resource as discovery tells it."""
+class _Discovered(NamedTuple):
+    """A resource of the published discovery."""
 
     group: str
     version: str
@@ -86,13 +65,22 @@ class _Found(NamedTuple):
     schema_name: str
     columns: tuple[Column, ...]
 
+    @property
+    def api_version(self) -> str:
+        return f"{self.group}/{self.version}".removeprefix("/")
+
+    @property
+    def plural(self) -> str:
+        name: str = self.resource["resource"]
+        return name
+
 
 @cache
-def _found() -> tuple[_Found, ...]:
+def _found() -> tuple[_Discovered, ...]:
     names = _schema_names()
     columns = published().columns()
     return tuple(
-        _Found(group, version, resource, names[group, version, resource["responseKind"]["kind"]], _columns(listed))
+        _Discovered(group, version, resource, names[group, version, resource["responseKind"]["kind"]], _columns(listed))
         for group, version, resource in _resources()
         for listed in (columns.get(f"{group}/{version}/{resource['resource']}".removeprefix("/"), []),)
     )
@@ -120,15 +108,11 @@ def _columns(listed: list[Json]) -> tuple[Column, ...]:
     return tuple(Column(each["name"], each["type"], each["format"], priority=each["priority"]) for each in listed)
 
 
-def _resource_type(found: _Found, ages: Ages, addresses: ServiceAddresses) -> ResourceType:
+def _resource_type(found: _Discovered, ages: Ages, rules: Rules) -> ResourceType:
     group, version, resource, schema_name, columns = found
-    kind, plural = resource["responseKind"]["kind"], resource["resource"]
-    api_version = f"{group}/{version}".removeprefix("/")
-    schema, rules = schema_of(schema_name), rules_of(api_version, plural)
+    kind, schema = resource["responseKind"]["kind"], schema_of(schema_name)
     namespaced = resource["scope"] == "Namespaced"
-    rows = Rows(api_version, plural, columns, ages)
-    if (group, plural) == ("", "services"):
-        rules = addresses.bound_to(rules)
+    rows = Rows(rules.cells, columns, ages)
     reset_fields = RESET_FIELDS.get((group, kind), ResetFields())
 
     def make(part: type[BuiltinStrategy], subresource: str = "") -> BuiltinStrategy:
@@ -138,7 +122,7 @@ def _resource_type(found: _Found, ages: Ages, addresses: ServiceAddresses) -> Re
         group=group,
         version=version,
         kind=kind,
-        plural=plural,
+        plural=found.plural,
         singular=resource["singularResource"],
         namespaced=namespaced,
         verbs=tuple(resource["verbs"]),
@@ -149,24 +133,24 @@ def _resource_type(found: _Found, ages: Ages, addresses: ServiceAddresses) -> Re
         categories=tuple(resource.get("categories", ())),
         columns=columns,
         subresources={
-            each["subresource"]: _subresource(each, found, make) for each in resource.get("subresources", ())
+            each["subresource"]: _subresource(each, found, rules, make) for each in resource.get("subresources", ())
         },
-        storage_version="v2" if group == "autoscaling" else version,
-        storage_prefix=storage_prefix(group, plural),
+        storage_version=rules.storage_version or version,
+        storage_prefix=f"/registry/{rules.storage_prefix or found.plural}/",
         unconditional_update=rules.allows_unconditional_update,
-        create_on_update=plural in _CREATED_BY_UPDATES,
-        returns_deleted=plural in _RETURNED,
-        convert=converter_of(group, plural),
+        create_on_update=rules.creates_on_update,
+        returns_deleted=rules.returns_deleted,
+        convert=rules.convert,
+        mark_deleted=rules.mark_deleted,
         reset_fields=field_resets(group, kind),
-        mark_deleted=mark_namespace_deleted if plural == "namespaces" else None,
     )
 
 
 def _subresource(
-    listed: Json, found: _Found, make: Callable[[type[BuiltinStrategy], str], BuiltinStrategy]
+    listed: Json, found: _Discovered, rules: Rules, make: Callable[[type[BuiltinStrategy], str], BuiltinStrategy]
 ) -> Subresource:
     kind, name = listed["responseKind"], listed["subresource"]
-    part = PARTS.get((found.resource["resource"], name), StatusStrategy if name == "status" else None)
+    part = rules.subresources.get(name, BuiltinStatusStrategy if name == "status" else None)
     return Subresource(
         name=name,
         kind=kind["kind"],

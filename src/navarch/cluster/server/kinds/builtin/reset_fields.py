@@ -1,4 +1,4 @@
-"""What a write may change: for each built-in kind and each path that takes writes, the fields that stay as they are
+"""Reset fields: for each built-in kind and each path that accepts writes, the fields that stay as they are
 stored, whatever the client sends.
 
 Kubernetes' strategies call these reset fields. The table holds for every way to write (update, every sort of patch, apply);
@@ -25,14 +25,14 @@ _SERVED: Final = (
     "metadata.labels",
     "metadata.ownerReferences",
 )
-"""What clients say of an object beside its spec and status."""
+"""The metadata that clients set."""
 _METADATA: Final = ("metadata.deletionTimestamp", *_SERVED)
 """The same, where a deletion that is sent is passed over; what else there is in the metadata may not differ in any write."""
 _ALL_METADATA: Final = ("metadata.deletionGracePeriodSeconds", "metadata.generateName", "metadata.uid", *_METADATA)
 
 
-class Written(msgspec.Struct, frozen=True):
-    """What one path takes: everything but what it `keeps`, or, if it is not None, `only` some fields.
+class WritableFields(msgspec.Struct, frozen=True):
+    """The fields that one path accepts: all but those that it `keeps`, or, if it is not None, `only` some.
 
     The metadata that the server itself writes (`resourceVersion`, `generation`, …) is none of its business.
     """
@@ -63,10 +63,10 @@ class ResetFields(msgspec.Struct, frozen=True):
 
     create: Paths = ()
     immutable: Paths = ()
-    paths: Mapping[str, Written] = msgspec.field(default_factory=dict)
+    paths: Mapping[str, WritableFields] = msgspec.field(default_factory=dict)
 
-    def of(self, subresource: str) -> Written:
-        """What the path of a subresource takes; "" is the object's own."""
+    def of(self, subresource: str) -> WritableFields:
+        """Returns the fields that the path of a subresource accepts; "" is the object's own path."""
         return self.paths.get(subresource, _EVERYTHING)
 
     def fixed(self, value: Json, old: Json) -> list[tuple[str, Any, Any]]:
@@ -92,12 +92,12 @@ def _copy(source: Json, target: Json, path: str) -> None:
         target.pop(name, None)
 
 
-_EVERYTHING: Final = Written()
+_EVERYTHING: Final = WritableFields()
 
 
-def _with_status(*status_keeps: str, **others: Written) -> ResetFields:
+def _with_status(*status_keeps: str, **others: WritableFields) -> ResetFields:
     """A kind with a `status`: neither a creation nor an update of the object changes it, and it changes nothing else."""
-    own = {"": Written(keeps=("status",)), "status": Written(keeps=("spec", *status_keeps))}
+    own = {"": WritableFields(keeps=("status",)), "status": WritableFields(keeps=("spec", *status_keeps))}
     return ResetFields(create=("status",), paths={**own, **others})
 
 
@@ -120,15 +120,15 @@ RESET_FIELDS: Final[Mapping[tuple[str, str], ResetFields]] = {
     ("", "Namespace"): ResetFields(
         create=("status",),
         paths={
-            "": Written(keeps=("spec.finalizers", "status")),
-            "status": Written(keeps=("spec",)),
-            "finalize": Written(keeps=("status",)),
+            "": WritableFields(keeps=("spec.finalizers", "status")),
+            "status": WritableFields(keeps=("spec",)),
+            "finalize": WritableFields(keeps=("status",)),
         },
     ),
     ("", "Node"): ResetFields(
         paths={
-            "": Written(keeps=("status",)),
-            "status": Written(keeps=("spec",)),
+            "": WritableFields(keeps=("status",)),
+            "status": WritableFields(keeps=("spec",)),
         }  # a kubelet registers with its status
     ),
     ("", "PersistentVolume"): _STATUS,
@@ -136,8 +136,8 @@ RESET_FIELDS: Final[Mapping[tuple[str, str], ResetFields]] = {
     ("", "Pod"): _with_status(
         "metadata.deletionTimestamp",
         "metadata.ownerReferences",
-        ephemeralcontainers=Written(only=("spec.ephemeralContainers",)),
-        resize=Written(only=("spec.containers", "spec.initContainers")),
+        ephemeralcontainers=WritableFields(only=("spec.ephemeralContainers",)),
+        resize=WritableFields(only=("spec.containers", "spec.initContainers")),
     ),
     ("", "PodTemplate"): _PLAIN,
     ("", "ReplicationController"): _STATUS,
@@ -164,9 +164,9 @@ RESET_FIELDS: Final[Mapping[tuple[str, str], ResetFields]] = {
     ("certificates.k8s.io", "CertificateSigningRequest"): ResetFields(
         create=("status",),
         paths={
-            "": Written(keeps=("spec", "status")),
-            "status": Written(keeps=("spec",)),
-            "approval": Written(keeps=("spec", "status.certificate")),
+            "": WritableFields(keeps=("spec", "status")),
+            "status": WritableFields(keeps=("spec",)),
+            "approval": WritableFields(keeps=("spec", "status.certificate")),
         },
     ),
     ("coordination.k8s.io", "Lease"): _PLAIN,
@@ -225,7 +225,7 @@ _DECLARED: Final[Mapping[tuple[str, str, str], Mapping[str, Any]]] = {
     (*_SIGNING_REQUEST, "status"): {_SPEC_TREE: _LEAF, _STATUS_TREE: {"f:conditions": _LEAF}},
     ("networking.k8s.io", "ServiceCIDR", ""): {},
 }
-"""What some kinds declare otherwise than they do it."""
+"""Kinds whose declared reset fields differ from the fields that their writes keep."""
 _RESIZED: Final[Mapping[str, Any]] = {"*": {"f:resizePolicy": _LEAF, "f:resources": _LEAF}}
 _ONLY: Final[Mapping[tuple[str, str, str], Mapping[str, Any]]] = {
     ("", "Pod", "ephemeralcontainers"): {"f:spec": {"f:ephemeralContainers": _LEAF}},

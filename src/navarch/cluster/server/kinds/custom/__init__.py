@@ -1,6 +1,6 @@
-"""Custom kinds: CustomResourceDefinitions, the objects they define, and what the server publishes of them."""
+"""Custom kinds: CustomResourceDefinitions, and the resource types, conversions and documents that they define."""
 
-from navarch.cluster.server.kinds.custom.conversion import AskWebhook, Conversion
-from navarch.cluster.server.kinds.custom.reviews import ConversionWebhooks
+from navarch.cluster.server.kinds.custom.conversion import ConversionWebhooks
+from navarch.cluster.server.kinds.custom.types import CallWebhook, Conversion
 
-__all__ = ["AskWebhook", "Conversion", "ConversionWebhooks"]
+__all__ = ["CallWebhook", "Conversion", "ConversionWebhooks"]

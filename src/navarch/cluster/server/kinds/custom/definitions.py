@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec.structs import replace
 
-from navarch.cluster.server.kinds.custom.conditions import ESTABLISHED, TERMINATING, condition, is_true, with_condition
+from navarch.cluster.server.kinds.custom.status import ESTABLISHED, TERMINATING, condition, is_true, with_condition
 from navarch.cluster.server.objects.metadata import immutable_faults, metadata_faults, metadata_update_faults
 from navarch.cluster.server.objects.types import Operation, ResourceType, Strategy
 from navarch.cluster.server.wire.budget import current_budget
@@ -19,7 +19,6 @@ from navarch.errors import Cause
 if TYPE_CHECKING:
     from navarch.schema import DefinitionFault
 
-__all__ = ["FINALIZER", "GROUP", "PLURAL", "definition_type"]
 
 GROUP: Final = "apiextensions.k8s.io"
 PLURAL: Final = "customresourcedefinitions"
@@ -57,7 +56,7 @@ def _mark_deleted(value: Json) -> None:
 
 
 class DefinitionStrategy:
-    """What depends on CRDs, around what all built-in kinds do."""
+    """The strategy of CRDs, around the strategy of built-in kinds."""
 
     def __init__(self, builtin: Strategy) -> None:
         self._builtin = builtin
@@ -113,7 +112,7 @@ class DefinitionStrategy:
         return self._builtin.grace_seconds(value, asked)
 
     def selectable_fields(self, value: Json) -> Mapping[str, str]:
-        """Nothing beside the name."""
+        """Returns no fields besides the name."""
         return self._builtin.selectable_fields(value)
 
     def cells(self, value: Json) -> list[Any]:
@@ -165,7 +164,7 @@ _SCHEMA: Final = "spec.versions[0].schema."
 
 
 def _cel_size(value: Any) -> int:
-    """How many characters of CEL are in a CRD."""
+    """Returns the number of characters of CEL in a CRD."""
     size, pending = 0, [value]
     while pending:
         each = pending.pop()
@@ -184,7 +183,7 @@ _SHARED: Final = {name: name for name in ("subresources", "additionalPrinterColu
 
 
 def _place(field: str, versions: list[Json]) -> str:
-    """Where a fault is told: once for all versions, if they have the same there; nothing for those that are told already."""
+    """Returns the field of a fault: one for all versions with the same content; empty if it is already reported."""
     found = _OF_A_VERSION.fullmatch(field)
     if found is None or found[2] not in _SHARED:
         return field
@@ -220,7 +219,7 @@ def _unknown_formats(schema: Any) -> Iterator[str]:
 
 
 def _old_faults(spec: Json) -> Iterator[Cause]:
-    """What was right in the first version of definitions, and is no more."""
+    """Reports fields that only `apiextensions.k8s.io/v1beta1` accepted."""
     if spec.get("preserveUnknownFields"):
         instead = "set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
         yield invalid("spec.preserveUnknownFields", True, f"cannot set to true, {instead}")

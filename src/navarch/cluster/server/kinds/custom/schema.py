@@ -1,15 +1,15 @@
-"""The structural schema of one version of a custom kind, as the server uses it."""
+"""Structural schemas of custom kinds: defaults, pruning and validation, compiled once."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from navarch.cluster.server.kinds.builtin.schema import struct_of
-from navarch.cluster.server.kinds.builtin.shapes import Where
-from navarch.cluster.server.kinds.custom.shaping import compile_filling, compile_knowing
-from navarch.cluster.server.wire.budget import RequestBudget, cel_budget, opened
+from navarch.api.json_patch import copy_json
+from navarch.cluster.server.kinds.builtin.generic.go_types import DecodePath
+from navarch.cluster.server.kinds.builtin.generic.schema import struct_of
+from navarch.cluster.server.wire.budget import RequestBudget, cel_budget, current_budget, opened
 from navarch.cluster.server.wire.go_text import go_kind
 from navarch.cluster.server.wire.request import Json
 from navarch.cluster.server.wire.status_errors import StatusError
@@ -24,7 +24,135 @@ from navarch.schema.values.shaping import prune_unknown
 from navarch.schema.values.uniqueness import compile_uniqueness
 from navarch.schema.values.violations import Violation, causes
 
-__all__ = ["CustomSchema"]
+Fill = Callable[[Any], None]
+Knows = Callable[[Any], bool]
+
+
+class _SchemaChild(NamedTuple):
+    """The treatment of a null value and of nested values."""
+
+    keeps_null: bool
+    default: Any
+    size: int
+    """The number of values in the default."""
+    fill: Fill | None
+
+    def copied_default(self) -> Any:
+        """A copy, charged to the request."""
+        current_budget().charge_nodes(self.size)
+        return copy_json(self.default)
+
+
+_NO_CHILD: Final = _SchemaChild(keeps_null=True, default=None, size=0, fill=None)
+
+
+def compile_filling(schema: Json) -> Fill | None:
+    """A function that fills in defaults, in place, and drops nulls that mean nothing; None if there is nothing to do."""
+    fields = {name: _child(below) for name, below in (schema.get("properties") or {}).items()}
+    values, items = schema.get("additionalProperties"), schema.get("items")
+    others = _child(values) if isinstance(values, dict) else _NO_CHILD
+    item = _child(items) if isinstance(items, dict) else _NO_CHILD
+    if not fields and others is _NO_CHILD and item is _NO_CHILD:
+        return None
+    defaults = {name: child for name, child in fields.items() if child.default is not None}
+
+    def fill(value: Any) -> None:
+        if isinstance(value, dict):
+            for name, child in defaults.items():
+                if name not in value:
+                    value[name] = child.copied_default()
+            _fill_object(value, fields, others)
+        elif isinstance(value, list) and item is not _NO_CHILD:
+            _fill_list(value, item)
+
+    return fill
+
+
+def _child(schema: Json) -> _SchemaChild:
+    default = schema.get("default")
+    return _SchemaChild(bool(schema.get("nullable")), default, _size(default), compile_filling(schema))
+
+
+def _size(value: Any) -> int:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return 1 + sum(map(_size, inner))
+
+
+def _fill_object(value: Json, fields: dict[str, _SchemaChild], others: _SchemaChild) -> None:
+    dropped: list[str] = []
+    for name, inner in value.items():
+        kind = type(inner)
+        if kind is dict or kind is list:
+            below = fields.get(name, others).fill
+            if below is not None:
+                below(inner)
+        elif inner is None:
+            child = fields.get(name, others)
+            if child.keeps_null:
+                continue
+            if child.default is None:
+                dropped.append(name)
+            else:
+                value[name] = _filled(child)
+    for name in dropped:
+        del value[name]
+
+
+def _fill_list(value: list[Any], item: _SchemaChild) -> None:
+    for index, inner in enumerate(value):
+        if inner is None and not item.keeps_null and item.default is not None:
+            value[index] = _filled(item)
+        elif item.fill is not None:
+            item.fill(inner)
+
+
+def _filled(child: _SchemaChild) -> Any:
+    value = child.copied_default()
+    if child.fill is not None:
+        child.fill(value)
+    return value
+
+
+def compile_knowing(schema: Json, *, own: frozenset[str] = frozenset()) -> Knows | None:
+    """A function that says whether a schema knows every field of an object or list; None where all are known.
+
+    `own` are fields that need not be in the schema. It may say no where it would take more than a look: of objects
+    inside of objects, and of what keeps some unknown fields.
+    """
+    if schema.get("x-kubernetes-preserve-unknown-fields") or schema.get("x-kubernetes-embedded-resource"):
+        return _is_empty
+    fields = {name: compile_knowing(below) for name, below in (schema.get("properties") or {}).items()}
+    names = frozenset(fields) | own
+    checked = [(name, knows) for name, knows in fields.items() if knows is not None and name not in own]
+    values, items = schema.get("additionalProperties"), schema.get("items")
+    is_map = isinstance(values, dict)
+    each_value = compile_knowing(values) if isinstance(values, dict) else None
+    each_item = compile_knowing(items) if isinstance(items, dict) else _is_empty
+
+    def knows(value: Any) -> bool:
+        if type(value) is list:
+            return each_item is None or _all_known(each_item, value)
+        if is_map:
+            return each_value is None or _all_known(each_value, value.values())
+        if not names >= value.keys():
+            return False
+        for name, inner in checked:
+            found = value.get(name)
+            if (type(found) is dict or type(found) is list) and not inner(found):
+                return False
+        return True
+
+    return knows
+
+
+def _all_known(knows: Knows, values: Iterable[Any]) -> bool:
+    """Only objects and lists have fields: the rest is not asked about."""
+    return all(knows(value) for value in values if type(value) is dict or type(value) is list)
+
+
+def _is_empty(value: Any) -> bool:
+    return not value
+
 
 _OBJECT_META: Final = f"{META}.ObjectMeta"
 _ITS_OWN: Final = frozenset({"apiVersion", "kind", "metadata"})
@@ -75,14 +203,14 @@ class CustomSchema:
         return not isinstance(metadata, dict) or self._metadata.fields.keys() >= metadata.keys()
 
     def faults(self, value: Json) -> list[Cause]:
-        """What a Go server could not decode: of a custom object that is the metadata alone."""
+        """Returns the decode errors of a Go server: in a custom object, those of the metadata."""
         metadata = value.get("metadata")
         if metadata is None or self._metadata.fits(metadata):
             return []
         if not isinstance(metadata, dict):
             said = f"json: cannot unmarshal {go_kind(metadata)} into Go value of type v1.ObjectMeta"
         else:
-            said = self._metadata.fault(_in_order(metadata), Where("ObjectMeta", ""))
+            said = self._metadata.fault(_in_order(metadata), DecodePath("ObjectMeta", ""))
         return [Cause("metadata", "BadRequest", said)]
 
     def default(self, value: Json) -> None:
@@ -109,7 +237,7 @@ class CustomSchema:
         return [_placed(each) for each in causes(self._check(value, MISSING if old is None else old))]
 
     def status_shape_faults(self, value: Json, old: Json) -> list[Cause]:
-        """The same for the status alone, which is checked on its own: messages name paths inside of it."""
+        """Returns the faults of the status alone, with paths relative to it."""
         if self._check_status is None or "status" not in value:
             return []
         found = causes(self._check_status(value["status"], old.get("status", MISSING)))
@@ -150,7 +278,7 @@ def _order(path: str) -> int:
 
 
 def _is_plain(metadata: Json) -> bool:
-    """Whether Go would write the metadata as it read it: nothing null or empty, and nothing with a form of its own."""
+    """Tells whether Go writes the metadata as it reads it: no nulls, no empty values, no canonical forms."""
     if not all(metadata.values()) or "ownerReferences" in metadata or "managedFields" in metadata:
         return False
     return all(None not in metadata[name].values() for name in ("labels", "annotations") if name in metadata)

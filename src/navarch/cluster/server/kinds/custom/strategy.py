@@ -1,28 +1,110 @@
-"""The strategies of custom kinds: of the object, and of its status."""
+"""Strategies of custom kinds, for the object and for its status, and the columns that a definition declares."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from navarch.cluster.server.kinds.custom.columns import Cells
-from navarch.cluster.server.kinds.custom.scale_paths import ScalePaths
+import msgspec
+
+from navarch.cluster.server.kinds.builtin.generic.columns import Ages
+from navarch.cluster.server.kinds.custom.paths import ScalePaths, Visits, compile_path
 from navarch.cluster.server.kinds.custom.schema import CustomSchema
 from navarch.cluster.server.objects.metadata import metadata_faults, metadata_update_faults
-from navarch.cluster.server.objects.types import Operation
+from navarch.cluster.server.objects.types import Column, Operation
 from navarch.cluster.server.wire.request import Json
 from navarch.cluster.server.wire.status_errors import forbidden
-from navarch.errors import Cause
+from navarch.errors import Cause, InvalidValueError
+from navarch.schema.values.violations import go_number
 
-__all__ = ["CustomStrategy", "Form", "StatusStrategy"]
+Cells = Callable[[Json], list[Any]]
+_LEAST, _MOST = -(2**63), 2**63 - 1
+_NAME: Final = Column("Name", "string", "name")
+_AGE: Final[Json] = {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}
+
+
+def columns_of(version: Json) -> tuple[Column, ...]:
+    """The columns of a version: always the name, then what it declares, or the age."""
+    declared = version.get("additionalPrinterColumns")
+    if not declared:
+        return (_NAME, Column("Age", "date"))
+    return (_NAME, *map(_column, declared))
+
+
+def _column(declared: Json) -> Column:
+    described = f"Custom resource definition column (in JSONPath format): {declared.get('jsonPath', '')}"
+    return Column(
+        declared["name"],
+        declared["type"],
+        declared.get("format", ""),
+        declared.get("description") or described,
+        declared.get("priority", 0),
+    )
+
+
+def cells_of(version: Json, ages: Ages) -> Cells:
+    """A function from an object to the cells of its row. What too much would have to be looked at for is left empty."""
+    cells = [_cell(column, ages) for column in version.get("additionalPrinterColumns") or [_AGE]]
+
+    def row(value: Json) -> list[Any]:
+        visits = Visits()
+        return [value["metadata"].get("name", ""), *(cell(value, visits) for cell in cells)]
+
+    return row
+
+
+def _cell(column: Json, ages: Ages) -> Callable[[Json, Visits], Any]:
+    try:
+        find = compile_path(column.get("jsonPath", ""))
+    except InvalidValueError:
+        return lambda _value, _visits: None
+    show = _shown_by(column["type"], ages)
+
+    def cell(value: Json, visits: Visits) -> Any:
+        found = find(value, visits)
+        return show(found[0]) if found else None
+
+    return cell
+
+
+def _shown_by(kind: str, ages: Ages) -> Callable[[Any], Any]:
+    match kind:
+        case "integer":
+            return lambda value: max(_LEAST, min(_MOST, int(value))) if _is_number(value) else None
+        case "number":
+            return lambda value: value if _is_number(value) else None
+        case "boolean":
+            return lambda value: value if isinstance(value, bool) else None
+        case "date":
+            return lambda value: _age(value, ages) if isinstance(value, str) else None
+        case _:
+            return _text
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _age(moment: str, ages: Ages) -> str:
+    shown = ages.since(moment)
+    return "<invalid>" if moment and shown == "<unknown>" else shown
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    if _is_number(value):
+        return go_number(value)
+    return msgspec.json.encode(value, order="sorted").decode()
+
 
 _TERMINATING: Final = "create not allowed while custom resource definition is terminating"
 _NOTHING: Final = object()
 _KNOWN_FINALIZERS: Final = frozenset({"orphan", "foregroundDeletion", "kubernetes"})
 
 
-class Form:
-    """What the strategies of one version share. `is_terminating` is set when the CRD is being deleted."""
+class CustomForm:
+    """The parts that the strategies of one version share. `is_terminating` is set when the CRD is being deleted."""
 
     def __init__(
         self,
@@ -49,9 +131,9 @@ class Form:
 
 
 class CustomStrategy:
-    """What depends on a custom kind."""
+    """The strategy of a custom kind."""
 
-    def __init__(self, form: Form) -> None:
+    def __init__(self, form: CustomForm) -> None:
         self.form = form
         self._schema = form.schema
 
@@ -84,7 +166,7 @@ class CustomStrategy:
         return self._checked(value, None, faults)
 
     def validate_update(self, value: Json, old: Json) -> list[Cause]:
-        """The same, with what was there before: unchanged faults are forgiven, transition rules asked."""
+        """Checks an update: unchanged faults are tolerated, transition rules evaluated."""
         return self._checked(value, old, metadata_update_faults(value, old))
 
     def _checked(self, value: Json, old: Json | None, faults: list[Cause]) -> list[Cause]:
@@ -111,16 +193,16 @@ class CustomStrategy:
         return 0
 
     def selectable_fields(self, value: Json) -> Mapping[str, str]:
-        """What the CRD says can be selected by."""
+        """Returns the selectable fields that the CRD declares."""
         return {name: _selected(find(value)) for name, find in self.form.selectable.items()}
 
     def cells(self, value: Json) -> list[Any]:
-        """The cells of its row."""
+        """Returns the cells of the object's row."""
         return self.form.cells(value)
 
 
-class StatusStrategy(CustomStrategy):
-    """The same kind through its `status`: takes the status and nothing else."""
+class CustomStatusStrategy(CustomStrategy):
+    """The strategy of `status` of a custom kind: takes the status and nothing else."""
 
     def prepare_update(self, value: Json, old: Json, operation: Operation) -> None:  # noqa: ARG002 - the contract's
         """Everything but the status stays as it was; managed fields are those of this write."""

@@ -1,4 +1,4 @@
-"""What admission is asked about, and what it can say."""
+"""The attributes of a request that admission decides about."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ import msgspec
 
 from navarch.cluster.server.objects.types import ResourceType
 from navarch.cluster.server.wire.request import Json, User
-
-__all__ = ["Admission", "Attributes", "Warnings"]
 
 Warnings = list[str]
 

@@ -1,27 +1,85 @@
-"""CEL about requests: what expressions of webhooks and policies can speak of, and conditions made of them."""
+"""CEL expressions of webhooks and policies, and the AdmissionRequest that they read."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from navarch.cluster.server.pipeline.access.authorization import Authorizer
-from navarch.cluster.server.pipeline.access.users import service_account_groups, service_account_name
+from navarch.cluster.server.objects.types import ResourceType
 from navarch.cluster.server.pipeline.admission.attributes import Attributes
 from navarch.cluster.server.pipeline.admission.matching import Shown
-from navarch.cluster.server.pipeline.admission.reviewing import described
+from navarch.cluster.server.pipeline.authentication.users import service_account_groups, service_account_name, user_info
+from navarch.cluster.server.pipeline.authorization.authorizer import RbacAuthorizer
 from navarch.cluster.server.wire.budget import cel_budget
 from navarch.cluster.server.wire.request import Json, RequestInfo, User
 from navarch.schema import cel
-from navarch.schema.cel.admission_types import REQUEST_VARIABLES
 
 if TYPE_CHECKING:
     from navarch.schema.cel.library.authorization import Question
 
-__all__ = ["REQUEST_VARIABLES", "Condition", "Conditions", "Expression", "Verdict", "judged", "variables_of"]
+_OPTIONS: Final = {"CREATE": "CreateOptions", "UPDATE": "UpdateOptions", "DELETE": "DeleteOptions"}
 
 
-def variables_of(attributes: Attributes, shown: Shown, authorizer: Authorizer) -> dict[str, object]:
+def review_of(attributes: Attributes, shown: Shown, uid: str) -> Json:
+    """The AdmissionReview that a webhook gets."""
+    request = described(attributes, shown.resource)
+    request = {"uid": uid, **request, "object": shown.value, "oldObject": shown.old}
+    request["dryRun"] = request.pop("dryRun")
+    request["options"] = request.pop("options")
+    return {"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request": request}
+
+
+def described(attributes: Attributes, resource: ResourceType) -> Json:
+    """Returns the AdmissionRequest without its objects, for a request converted to `resource`."""
+    subresource = attributes.subresource
+    said: Json = {
+        "kind": _kind(attributes, resource),
+        "resource": _resource(resource),
+        "subResource": subresource,
+        "requestKind": _kind(attributes, attributes.resource),
+        "requestResource": _resource(attributes.resource),
+        "requestSubResource": subresource,
+        "name": attributes.name,
+        "namespace": _namespace(attributes),
+        "operation": attributes.operation,
+    }
+    said = {key: value for key, value in said.items() if value}
+    said["userInfo"] = user_info(attributes.user)
+    said["dryRun"] = attributes.dry_run
+    said["options"] = _options(attributes)
+    return said
+
+
+def _kind(attributes: Attributes, resource: ResourceType) -> Json:
+    """Returns the kind of the request's object: a subresource has its own kind."""
+    value = attributes.value or attributes.old
+    if attributes.subresource and value and value.get("kind") not in {None, resource.kind}:
+        group, _, version = str(value.get("apiVersion", "")).rpartition("/")
+        return {"group": group, "version": version, "kind": value["kind"]}
+    return {"group": resource.group, "version": resource.version, "kind": resource.kind}
+
+
+def _resource(resource: ResourceType) -> Json:
+    return {"group": resource.group, "version": resource.version, "resource": resource.plural}
+
+
+def _namespace(attributes: Attributes) -> str:
+    """A namespace is said to be in itself."""
+    if attributes.resource.plural == "namespaces" and not attributes.resource.group:
+        return attributes.name
+    return attributes.namespace
+
+
+def _options(attributes: Attributes) -> Json | None:
+    """A patch is an update, or a creation, by then; that it was forced is nobody's business."""
+    kind = _OPTIONS.get(attributes.operation)
+    if kind is None:
+        return None
+    rest = {key: value for key, value in attributes.options.items() if key not in {"kind", "apiVersion", "force"}}
+    return {"kind": kind, "apiVersion": "meta.k8s.io/v1", **rest}
+
+
+def variables_of(attributes: Attributes, shown: Shown, authorizer: RbacAuthorizer) -> dict[str, object]:
     """The values of `REQUEST_VARIABLES`."""
     return {
         "object": shown.value,
@@ -31,8 +89,8 @@ def variables_of(attributes: Attributes, shown: Shown, authorizer: Authorizer) -
     }
 
 
-def _authorizer(attributes: Attributes, authorizer: Authorizer) -> object:
-    """What may be asked is about who makes the request, unless an expression names a ServiceAccount."""
+def _authorizer(attributes: Attributes, authorizer: RbacAuthorizer) -> object:
+    """Returns CEL's `authorizer`, for the user of the request or for a ServiceAccount that the expression names."""
     from navarch.schema.cel.library import authorization  # noqa: PLC0415 - most servers have no expressions
 
     def ask(question: Question) -> authorization.Answer:
@@ -104,30 +162,30 @@ class Expression:
         return budget.evaluate(self._program, variables)
 
     def error_text(self, error: cel.CelEvaluationError) -> str:
-        """What is said of its failure."""
+        """Returns the text of its failure."""
         return f"expression '{self.text}' resulted in error: {error}"
 
 
-class Condition(NamedTuple):
+class ConditionResult(NamedTuple):
     """Something that must be true: whether it is, or why nobody knows."""
 
     holds: bool
     error: str = ""
 
 
-def judged(expression: Expression, variables: Mapping[str, object], budget: cel.CostBudget) -> Condition:
-    """Whether the expression is true. Raises `CelBudgetError`."""
+def judged(expression: Expression, variables: Mapping[str, object], budget: cel.CostBudget) -> ConditionResult:
+    """Evaluates the expression to a boolean. Raises `CelBudgetError`."""
     try:
         value = expression.evaluate(variables, budget)
     except cel.CelEvaluationError as error:
-        return Condition(holds=False, error=expression.error_text(error))
+        return ConditionResult(holds=False, error=expression.error_text(error))
     if not isinstance(value, bool):
-        return Condition(holds=False, error=f"expression '{expression.text}' did not give a boolean")
-    return Condition(holds=value)
+        return ConditionResult(holds=False, error=f"expression '{expression.text}' did not give a boolean")
+    return ConditionResult(holds=value)
 
 
-class Verdict(NamedTuple):
-    """Whether all conditions hold; with an error if that is not known."""
+class ConditionsVerdict(NamedTuple):
+    """The result of all conditions, with an error if one failed."""
 
     holds: bool
     error: str = ""
@@ -142,27 +200,27 @@ class Conditions:
         self._expressions = tuple(Expression(each["expression"], environment, cel.BOOL) for each in documents)
 
     def __bool__(self) -> bool:
-        """Whether there are any."""
+        """Tells whether there are any conditions."""
         return bool(self._expressions)
 
-    def verdict(self, variables: Mapping[str, object]) -> Verdict:
-        """Whether they hold for a request."""
+    def verdict(self, variables: Mapping[str, object]) -> ConditionsVerdict:
+        """Evaluates the conditions for a request."""
         if not self._expressions:
-            return Verdict(holds=True)
+            return ConditionsVerdict(holds=True)
         try:
             with cel_budget(cel.MATCH_CONDITIONS_COST_BUDGET) as budget:
                 return self._verdict(variables, budget)
         except cel.CelBudgetError as error:
-            return Verdict(holds=False, error=str(error))
+            return ConditionsVerdict(holds=False, error=str(error))
 
-    def _verdict(self, variables: Mapping[str, object], budget: cel.CostBudget) -> Verdict:
+    def _verdict(self, variables: Mapping[str, object], budget: cel.CostBudget) -> ConditionsVerdict:
         errors: list[str] = []
         for expression in self._expressions:
             condition = judged(expression, variables, budget)
             if condition.error:
                 errors.append(condition.error)
             elif not condition.holds:
-                return Verdict(holds=False)
+                return ConditionsVerdict(holds=False)
         if not errors:
-            return Verdict(holds=True)
-        return Verdict(holds=False, error=errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]")
+            return ConditionsVerdict(holds=True)
+        return ConditionsVerdict(holds=False, error=errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]")

@@ -1,4 +1,4 @@
-"""Which requests a webhook or a policy wants to hear of, and in which version."""
+"""Matching of requests with the rules and selectors of webhooks and policies."""
 
 from __future__ import annotations
 
@@ -14,11 +14,8 @@ from navarch.cluster.server.wire.request import Json
 from navarch.cluster.server.wire.status_errors import StatusError
 from navarch.errors import InvalidValueError
 
-__all__ = ["Equivalents", "FindNamespace", "Matcher", "Shown", "internal_error", "is_exempt", "shown_as"]
-
 FindNamespace = Callable[[str], Awaitable[Json | None]]
 """The namespace of that name; None if there is none."""
-
 _EXEMPT: Final = frozenset(
     {
         "validatingwebhookconfigurations",
@@ -33,7 +30,7 @@ _WRITES: Final = frozenset({"CREATE", "UPDATE"})
 
 
 def is_exempt(attributes: Attributes) -> bool:
-    """Whether nobody is asked, since whoever locked themselves out could never mend it."""
+    """Tells whether a request bypasses webhooks and policies, so that a bad one can always be removed."""
     return attributes.resource.group == "admissionregistration.k8s.io" and attributes.resource.plural in _EXEMPT
 
 
@@ -64,7 +61,7 @@ def _is_equivalent(one: ResourceType, other: ResourceType) -> bool:
     return one.storage_prefix == other.storage_prefix and (one.group, one.version) != (other.group, other.version)
 
 
-class _Rule(msgspec.Struct, frozen=True):
+class _MatchRule(msgspec.Struct, frozen=True):
     """One rule; an asterisk stands for everything."""
 
     operations: frozenset[str]
@@ -75,7 +72,7 @@ class _Rule(msgspec.Struct, frozen=True):
     names: frozenset[str]
 
     def covers(self, attributes: Attributes, resource: ResourceType) -> bool:
-        """Whether the request, taken to be for `resource`, is one of these."""
+        """Tells whether the rule covers the request, converted to `resource`."""
         return (
             _among(resource.group, self.groups)
             and _among(resource.version, self.versions)
@@ -94,8 +91,8 @@ def _fits(wanted: tuple[str, str], plural: str, subresource: str) -> bool:
     return wanted[0] in {"*", plural} and wanted[1] in {"*", subresource}
 
 
-def _rule(document: Json) -> _Rule:
-    return _Rule(
+def _rule(document: Json) -> _MatchRule:
+    return _MatchRule(
         operations=frozenset(document.get("operations") or ()),
         groups=frozenset(document.get("apiGroups") or ()),
         versions=frozenset(document.get("apiVersions") or ()),

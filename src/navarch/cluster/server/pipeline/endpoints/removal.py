@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from navarch.api import format_time, truncate_to_seconds
-from navarch.cluster.server.kinds.builtin.schema import schema_of
+from navarch.cluster.server.kinds.builtin.generic.schema import schema_of
 from navarch.cluster.server.objects.list_pages import asked_limit, list_page, parsed_integer
 from navarch.cluster.server.objects.registry import (
     Found,

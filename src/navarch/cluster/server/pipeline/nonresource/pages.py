@@ -12,7 +12,8 @@ import msgspec
 from msgspec.structs import replace
 
 from navarch._base.supervisor import TaskStatus
-from navarch.cluster.server.pipeline.access import ISSUER, SigningKey
+from navarch.cluster.server.pipeline.authentication.signing import SigningKey
+from navarch.cluster.server.pipeline.authentication.tokens import ISSUER
 from navarch.cluster.server.pipeline.nonresource.discovery import DiscoveryDocuments
 from navarch.cluster.server.pipeline.nonresource.openapi import OpenApi
 from navarch.cluster.server.pipeline.routing import no_such_resource

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Final
 
 from navarch.api import parse_time
-from navarch.cluster.server.kinds.builtin.go_time import time_fault
+from navarch.cluster.server.kinds.builtin.generic.go_time import time_fault
 from navarch.cluster.server.objects.list_pages import parsed_integer
 from navarch.cluster.server.pipeline.endpoints.call import Call
 from navarch.cluster.server.pipeline.streams.node_access import ReachableNodes, container_of, host_of, pod_of

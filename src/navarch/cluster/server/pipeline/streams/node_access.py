@@ -7,7 +7,7 @@ from typing import Final, Protocol
 import msgspec
 from msgspec.structs import replace
 
-from navarch.cluster.server.pipeline.access.attributes import attributes_of
+from navarch.cluster.server.pipeline.authorization.authorizer import attributes_of
 from navarch.cluster.server.pipeline.endpoints.call import Call, RequestAuthorizer
 from navarch.cluster.server.pipeline.streams.upgrades import is_upgrade
 from navarch.cluster.server.wire.request import Json

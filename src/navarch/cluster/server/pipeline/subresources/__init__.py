@@ -12,7 +12,6 @@ from navarch.cluster.server.pipeline.subresources.scale import scale
 from navarch.cluster.server.wire.request import Reply
 
 __all__ = ["BUILTIN_ENDPOINTS"]
-
 BUILTIN_ENDPOINTS: Final[dict[tuple[str, str, str], Callable[[Call], Awaitable[Reply]]]] = {
     ("apps", "deployments", "scale"): scale,
     ("apps", "replicasets", "scale"): scale,

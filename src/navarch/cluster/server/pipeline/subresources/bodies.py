@@ -6,7 +6,7 @@ from functools import partial
 
 import msgspec
 
-from navarch.cluster.server.kinds.builtin.schema import schema_of
+from navarch.cluster.server.kinds.builtin.generic.schema import schema_of
 from navarch.cluster.server.objects.request_bodies import duplicate_faults, strict_faults
 from navarch.cluster.server.pipeline.endpoints.call import Call
 from navarch.cluster.server.pipeline.endpoints.write import metadata_of

@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from navarch.cluster.server.kinds.builtin.checks.common import selects
+from navarch.cluster.server.kinds.builtin.generic.checks import selects
 from navarch.cluster.server.objects.fields import shape_of, updated
 from navarch.cluster.server.objects.registry import Found, decoded, retry_on_conflict, stored_form
 from navarch.cluster.server.objects.types import ResourceType

@@ -9,7 +9,9 @@ from msgspec.structs import replace
 
 from navarch.cluster.server.objects.fields import builtin_shape, updated
 from navarch.cluster.server.objects.request_bodies import decode_object
-from navarch.cluster.server.pipeline.access import REVIEWS, Reviews, ServiceAccountTokens, request_token
+from navarch.cluster.server.pipeline.authentication.token_requests import request_token
+from navarch.cluster.server.pipeline.authentication.tokens import ServiceAccountTokens
+from navarch.cluster.server.pipeline.authorization.reviews import REVIEWS, Reviews
 from navarch.cluster.server.pipeline.endpoints.call import Call
 from navarch.cluster.server.pipeline.endpoints.options import write_options
 from navarch.cluster.server.pipeline.endpoints.write import metadata_of, own

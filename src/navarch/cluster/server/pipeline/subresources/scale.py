@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from navarch.cluster.server.kinds.builtin.cells.texts import selector as selector_text
-from navarch.cluster.server.kinds.custom.scale_paths import AccessError, ScalePaths, integer_at, put_at, text_at
+from navarch.cluster.server.kinds.builtin.generic.columns import selector as selector_text
+from navarch.cluster.server.kinds.custom.paths import AccessError, ScalePaths, integer_at, put_at, text_at
 from navarch.cluster.server.kinds.custom.strategy import CustomStrategy
 from navarch.cluster.server.objects.registry import CHANGED
 from navarch.cluster.server.pipeline.endpoints.call import Call

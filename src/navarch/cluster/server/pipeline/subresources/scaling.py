@@ -9,8 +9,8 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
-from navarch.cluster.server.kinds.builtin.cells.age import Ages
-from navarch.cluster.server.kinds.builtin.schema import schema_of
+from navarch.cluster.server.kinds.builtin.generic.columns import Ages
+from navarch.cluster.server.kinds.builtin.generic.schema import schema_of
 from navarch.cluster.server.objects.fields.applying import applied
 from navarch.cluster.server.objects.fields.entries import Holders, Holding, encoded, held
 from navarch.cluster.server.objects.fields.kinds import KindShape, builtin_shape

@@ -1,4 +1,4 @@
-"""LimitRanger: what containers get if they ask for nothing, and the most and least that they may ask for."""
+"""LimitRanger: defaults and bounds of resources, from the LimitRanges of a namespace."""
 
 from __future__ import annotations
 
@@ -9,14 +9,11 @@ from typing import Any, Final
 
 from navarch.api import Quantity
 from navarch.cluster.server.pipeline.admission.attributes import Attributes
-from navarch.cluster.server.pipeline.admission.objects import Objects
-from navarch.cluster.server.pipeline.admission.plugins.pods import PODS, forbid
-from navarch.cluster.server.pipeline.admission.plugins.table import Informed
+from navarch.cluster.server.pipeline.admission.listers import ObjectReader
+from navarch.cluster.server.pipeline.admission.plugins.plugin import PODS, ObjectReadingPlugin, forbid
 from navarch.cluster.server.wire.budget import current_budget
 from navarch.cluster.server.wire.request import Json
 from navarch.errors import InvalidValueError
-
-__all__ = ["DefaultLimits", "Limits"]
 
 _ANNOTATION: Final = "kubernetes.io/limit-ranger"
 _CLAIM: Final = "PersistentVolumeClaim"
@@ -26,14 +23,14 @@ _MOST_SAID: Final = 256 * 1024
 _MOST_FAULTS: Final = 100
 
 
-async def _ranges(attributes: Attributes, objects: Objects) -> list[list[Json]]:
+async def _ranges(attributes: Attributes, objects: ObjectReader) -> list[list[Json]]:
     """The limits of each LimitRange of the namespace."""
     resource = objects.resource("", "v1", "limitranges")
     found = await objects.list(resource, attributes.namespace)
     return [each["spec"].get("limits") or [] for each in found]
 
 
-class DefaultLimits(Informed):
+class LimitRangerDefaults(ObjectReadingPlugin):
     """Fills in requests and limits of a new pod's containers, and says so in an annotation."""
 
     resources = PODS
@@ -91,7 +88,7 @@ def _filled(spec: Json, field: str, defaults: dict[str, Json]) -> list[str]:
     return said
 
 
-class Limits(Informed):
+class LimitRanger(ObjectReadingPlugin):
     """Refuses pods and claims that ask for more or less than they may."""
 
     resources = PODS | {("", "persistentvolumeclaims")}
@@ -125,7 +122,7 @@ def _pod_faults(limits: list[Json], pod: Json) -> Iterator[str]:
     for limit in limits:
         if limit.get("type") not in {"Container", "Pod"}:
             continue
-        bounds = _Bounds(limit)
+        bounds = _LimitBounds(limit)
         if limit["type"] == "Container":
             current_budget().charge_nodes(bounds.count * _container_count(pod))
             for container in (*containers, *initial):
@@ -152,13 +149,13 @@ def _claim_faults(limits: list[Json], claim: Json) -> Iterator[str]:
     requests = _amounts((claim["spec"].get("resources") or {}).get("requests"))
     for limit in limits:
         if limit.get("type") == _CLAIM:
-            bounds = _Bounds(limit)
+            bounds = _LimitBounds(limit)
             yield from bounds.each("min", partial(_too_little, requests, {}))
             yield from bounds.each("max", partial(_claims_too_much, requests))
 
 
-class _Bounds:
-    """What one limit says, read once for all containers."""
+class _LimitBounds:
+    """The bounds of one limit, parsed once for all containers."""
 
     def __init__(self, limit: Json) -> None:
         self._kind = limit["type"]
@@ -177,7 +174,7 @@ class _Bounds:
                 yield said
 
 
-def _faults(bounds: _Bounds, requests: _Amounts, limits: _Amounts) -> Iterator[str]:
+def _faults(bounds: _LimitBounds, requests: _Amounts, limits: _Amounts) -> Iterator[str]:
     yield from bounds.each("min", partial(_too_little, requests, limits))
     yield from bounds.each("max", partial(_too_much, requests, limits))
     yield from bounds.each("maxLimitRequestRatio", partial(_too_far_apart, requests, limits))

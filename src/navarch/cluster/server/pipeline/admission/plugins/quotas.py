@@ -1,4 +1,4 @@
-"""ResourceQuota: what comes is charged to the quotas of its namespace, or refused if they do not have that much left."""
+"""ResourceQuota: charges new objects to the quotas of a namespace."""
 
 from __future__ import annotations
 
@@ -8,21 +8,19 @@ from navarch.api import Quantity
 from navarch.cluster.server.objects.registry import Found, Registry, stored_form
 from navarch.cluster.server.objects.types import Catalog
 from navarch.cluster.server.pipeline.admission.attributes import Attributes
-from navarch.cluster.server.pipeline.admission.plugins.pods import forbid
+from navarch.cluster.server.pipeline.admission.plugins.plugin import forbid
 from navarch.cluster.server.wire.request import Json
 from navarch.cluster.server.wire.status_errors import StatusError
 from navarch.cluster.usage import Amounts, in_scope, unspecified, usage
 from navarch.errors import InvalidValueError
 
-__all__ = ["Quotas"]
-
 _PODS: Final = ("", "pods")
 _GROWING: Final = frozenset({("", "services"), ("", "persistentvolumeclaims")})
-"""What can come to use more while it is there."""
+"""Resources whose updates can use more."""
 _ATTEMPTS: Final = 20
 
 
-class Quotas:
+class ResourceQuotas:
     """Checks and charges quotas in one step: whoever comes at the same time finds less left. `changed` tells of quotas."""
 
     def __init__(self, registry: Registry, catalog: Catalog) -> None:
@@ -79,7 +77,7 @@ class Quotas:
 
 
 def _wanted(attributes: Attributes) -> Amounts:
-    """What the object uses more than it did."""
+    """Returns the additional usage of the object."""
     resource, value = attributes.resource, attributes.value or {}
     kind = (resource.group, resource.plural)
     if attributes.operation == "CREATE":
@@ -96,12 +94,12 @@ def _wanted(attributes: Attributes) -> Amounts:
 
 
 def _is_limited(pod: Json) -> bool:
-    """Whether it is to end some day: that decides to which scope it belongs."""
+    """Tells whether the pod has a deadline, which puts it into the scope Terminating."""
     return (pod.get("spec") or {}).get("activeDeadlineSeconds") is not None
 
 
 def _charged(attributes: Attributes, quota: Found, wanted: Amounts) -> dict[str, str]:
-    """What the quota says is used afterwards; refuses what is more than it has."""
+    """Returns the new `status.used`; refuses usage over the hard limit."""
     spec, status = quota.value.get("spec") or {}, quota.value.get("status") or {}
     resource, value = attributes.resource, attributes.value or {}
     name, hard = quota.value["metadata"]["name"], spec.get("hard") or {}

@@ -1,34 +1,117 @@
-"""PodSecurity as a part of admission: refuses pods, and warns of workloads and of labels of namespaces."""
+"""PodSecurity: checks pods, pod templates, and the existing pods of a relabelled namespace."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final
 
+import msgspec
+
+from navarch._base.clock import Clock
+from navarch.cluster.server.objects.registry import Registry, value_of
+from navarch.cluster.server.objects.types import Catalog
 from navarch.cluster.server.pipeline.admission.attributes import Attributes, Warnings
 from navarch.cluster.server.pipeline.admission.matching import internal_error
-from navarch.cluster.server.pipeline.admission.namespaces import FindNamespace
-from navarch.cluster.server.pipeline.admission.pod_security.controls import violations
-from navarch.cluster.server.pipeline.admission.pod_security.existing_pods import ExistingPods
-from navarch.cluster.server.pipeline.admission.pod_security.levels import (
+from navarch.cluster.server.pipeline.admission.plugins.guards import FindNamespace
+from navarch.cluster.server.pipeline.admission.pod_security.baseline import told
+from navarch.cluster.server.pipeline.admission.pod_security.controls import (
     LABEL_PREFIX,
     PRIVILEGED,
     Level,
+    LevelPolicy,
     LevelVersion,
-    Policy,
     policy_of,
+    violations,
 )
-from navarch.cluster.server.pipeline.admission.pod_security.violations import told
 from navarch.cluster.server.wire.request import Json
 from navarch.cluster.server.wire.status_errors import forbidden, invalid
+from navarch.cluster.storage import Stored
 from navarch.errors import Cause
 
-__all__ = ["PodSecurity"]
+_MOST_PODS: Final = 3000
+_MOST_SECONDS: Final = 1.0
+_AT_ONCE: Final = 50
+"""So many pods are checked before other requests get their turn."""
+
+
+class _PodOwner(msgspec.Struct):
+    uid: str = ""
+    controller: bool | None = None
+
+
+class _OwnedMetadata(msgspec.Struct):
+    ownerReferences: list[_PodOwner] | None = None  # noqa: N815 - as it is stored
+
+
+class _OwnedPod(msgspec.Struct):
+    """The part of a pod that names its controller."""
+
+    metadata: _OwnedMetadata
+
+
+_OWNED: Final = msgspec.json.Decoder(_OwnedPod)
+
+
+class ExistingPods:
+    """Checks the pods of a namespace: one of each controller first, at most 3000 of them, and for at most a second."""
+
+    def __init__(self, registry: Registry, catalog: Catalog, clock: Clock) -> None:
+        self._registry = registry
+        self._catalog = catalog
+        self._clock = clock
+
+    async def warnings(self, namespace: str, enforced: LevelVersion) -> list[str]:
+        """Returns the warnings for a newly enforced level; pods with the same violations share one line."""
+        pods = self._catalog.find("", "v1", "pods")
+        assert pods is not None, "expected the server to serve pods"
+        stored = _prioritized((await self._registry.storage.page(pods.prefix(namespace))).items)
+        found: dict[str, list[str]] = {}
+        deadline = self._clock.monotonic() + _MOST_SECONDS
+        checked = 0
+        for each in stored[:_MOST_PODS]:
+            pod = await value_of(pods, each)
+            if reasons := [violated.reason for violated in violations(enforced, pod)]:
+                found.setdefault(", ".join(reasons), []).append(pod["metadata"]["name"])
+            checked += 1
+            if self._clock.monotonic() > deadline:
+                break
+            if checked % _AT_ONCE == 0:
+                await self._clock.sleep(0)
+        return [*_summary(namespace, enforced, found, checked, len(stored)), *sorted(map(_line, found.values(), found))]
+
+
+def _summary(
+    namespace: str, enforced: LevelVersion, found: dict[str, list[str]], checked: int, total: int
+) -> Iterable[str]:
+    if checked < total:
+        yield f"new PodSecurity enforce level only checked against the first {checked} of {total} existing pods"
+    if found:
+        yield f'existing pods in namespace "{namespace}" violate the new PodSecurity enforce level "{enforced}"'
+
+
+def _line(names: list[str], reasons: str) -> str:
+    others = len(names) - 1
+    more = f" (and {others} other pod{'' if others == 1 else 's'})" if others else ""
+    return f"{min(names)}{more}: {reasons}"
+
+
+def _prioritized(pods: list[Stored]) -> list[Stored]:
+    """Pods of controllers that have had one already come last: they are most likely the same."""
+    first: list[Stored] = []
+    again: list[Stored] = []
+    seen: set[str] = set()
+    for pod in pods:
+        owners = _OWNED.decode(pod.value).metadata.ownerReferences or ()
+        controller = next((each.uid for each in owners if each.controller), "")
+        (again if controller in seen else first).append(pod)
+        if controller:
+            seen.add(controller)
+    return [*first, *again]
+
 
 _OPERATIONS: Final = frozenset({"CREATE", "UPDATE"})
-_IGNORED_PARTS: Final = frozenset(
-    {"exec", "attach", "binding", "eviction", "log", "portforward", "proxy", "status"}
-)  # subresources of pods that cannot change what a container may do
+_IGNORED_PARTS: Final = frozenset({"exec", "attach", "binding", "eviction", "log", "portforward", "proxy", "status"})
+"""Subresources of pods whose writes cannot change what a container may do."""
 _LONGEST_ANNOTATION: Final = 4096
 _PODS: Final = ("", "pods")
 _NAMESPACES: Final = ("", "namespaces")
@@ -48,7 +131,7 @@ _TEMPLATES: Final[dict[tuple[str, str], Callable[[Json], Json | None]]] = {
     ("batch", "jobs"): _spec_template,
     ("batch", "cronjobs"): lambda value: _spec_template((value.get("spec") or {}).get("jobTemplate") or {}),
 }
-"""Where workloads have the template of their pods."""
+"""The pod template of each workload kind."""
 
 
 class PodSecurity:
@@ -114,14 +197,14 @@ class PodSecurity:
 
 
 def _is_stricter(wanted: LevelVersion, before: LevelVersion) -> bool:
-    """Whether pods that were admitted may violate what is enforced from now on."""
+    """Tells whether admitted pods may violate the newly enforced level."""
     if wanted.level == Level.PRIVILEGED or wanted == before:
         return False
     return wanted.minor != before.minor or wanted.level > before.level
 
 
 def _is_significant(spec: Json, old: Json) -> bool:
-    """Whether an update of a pod runs something that was not checked before: another image, or another container."""
+    """Tells whether an update of a pod adds an image or a container that was not checked."""
     for field in ("containers", "initContainers"):
         images, before = ([each.get("image") for each in pod.get(field) or ()] for pod in (spec, old))
         if images != before:
@@ -133,7 +216,7 @@ def _is_significant(spec: Json, old: Json) -> bool:
     )
 
 
-def _inform(attributes: Attributes, policy: Policy, pod: Json, warnings: Warnings) -> None:
+def _inform(attributes: Attributes, policy: LevelPolicy, pod: Json, warnings: Warnings) -> None:
     """Records and warns of what a pod that is admitted, or a template, violates."""
     _audit(attributes, policy.audit, pod)
     if found := violations(policy.warn, pod):

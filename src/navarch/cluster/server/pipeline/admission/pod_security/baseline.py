@@ -2,43 +2,92 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Final
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final, NamedTuple
 
-from navarch.cluster.server.pipeline.admission.pod_security.violations import (
-    Setters,
-    Violation,
-    annotations_of,
-    containers_of,
-    listed,
-    named,
-    security_contexts,
-    security_of,
-)
 from navarch.cluster.server.wire.request import Json
 from navarch.schema.values.violations import go_quoted
 
-__all__ = [
-    "PROFILE_TYPES",
-    "Check",
-    "app_armor_profile",
-    "bad_profile_types",
-    "capabilities",
-    "host_namespaces",
-    "host_path_volumes",
-    "host_ports",
-    "host_probes_and_lifecycle",
-    "privileged",
-    "proc_mount",
-    "se_linux_options",
-    "seccomp_annotations",
-    "seccomp_profile",
-    "sysctls",
-    "unless_in_user_namespace",
-    "windows_host_process",
-]
+_FIELDS = ("initContainers", "containers", "ephemeralContainers")
 
-Check = Callable[[Json], Violation | None]
+
+class ControlViolation(NamedTuple):
+    """A control that a pod does not meet: `reason` names the control, `detail` the fields and who has set them."""
+
+    reason: str
+    detail: str
+
+    def __str__(self) -> str:
+        return f"{self.reason} ({self.detail})"
+
+
+def told(violations: Iterable[ControlViolation]) -> str:
+    """All violations of a pod in one line."""
+    return ", ".join(map(str, violations))
+
+
+def annotations_of(pod: Json) -> dict[str, str]:
+    """The annotations; a pod template may even have no metadata."""
+    return (pod.get("metadata") or {}).get("annotations") or {}
+
+
+def containers_of(pod: Json) -> Iterator[Json]:
+    """All containers of a pod, of every kind."""
+    for field in _FIELDS:
+        yield from pod["spec"].get(field) or ()
+
+
+def security_of(spec: Json) -> Json:
+    """The security context of the spec of a pod, or of a container; empty if there is none."""
+    return spec.get("securityContext") or {}
+
+
+def security_contexts(pod: Json) -> Iterator[tuple[Json | None, Json]]:
+    """The security context of the pod itself, with None, and those of its containers."""
+    yield None, security_of(pod["spec"])
+    for container in containers_of(pod):
+        yield container, security_of(container)
+
+
+def listed(values: Iterable[str]) -> str:
+    """Values in quotes; control characters in them are escaped."""
+    return ", ".join(map(go_quoted, values))
+
+
+def named(what: str, names: list[str]) -> str:
+    """Things of one kind by their names.
+
+    >>> print(named("container", ["a", "b"]))
+    containers "a", "b"
+    """
+    return f"{what}{'' if len(names) == 1 else 's'} {listed(names)}"
+
+
+class Setters:
+    """Collects the security contexts with a forbidden value: the pod's and its containers', with the values."""
+
+    def __init__(self) -> None:
+        self.has_pod = False
+        self.containers: list[str] = []
+        self.values: set[str] = set()
+
+    def __bool__(self) -> bool:
+        return self.has_pod or bool(self.containers)
+
+    def __str__(self) -> str:
+        pod = ["pod"] if self.has_pod else []
+        return " and ".join([*pod, *([named("container", self.containers)] if self.containers else [])])
+
+    def add(self, container: Json | None, *values: str) -> None:
+        """A container, or the pod itself for None."""
+        if container is None:
+            self.has_pod = True
+        else:
+            self.containers.append(container["name"])
+        self.values.update(values)
+
+
+Check = Callable[[Json], ControlViolation | None]
 """Of a pod or a pod template."""
 
 _CAPABILITIES: Final = frozenset(
@@ -73,7 +122,7 @@ def unless_in_user_namespace(check: Check) -> Check:
 
 
 def bad_profile_types(pod: Json, field: str) -> Setters:
-    """Who has a seccomp or AppArmor profile of another type than `PROFILE_TYPES`."""
+    """Collects the security contexts whose seccomp or AppArmor profile has a type outside `PROFILE_TYPES`."""
     found = Setters()
     for container, context in security_contexts(pod):
         profile = context.get(field)
@@ -82,7 +131,7 @@ def bad_profile_types(pod: Json, field: str) -> Setters:
     return found
 
 
-def app_armor_profile(pod: Json) -> Violation | None:
+def app_armor_profile(pod: Json) -> ControlViolation | None:
     """AppArmor profiles are not turned off, neither by fields nor by annotations."""
     setters = bad_profile_types(pod, "appArmorProfile")
     annotations = [
@@ -95,14 +144,14 @@ def app_armor_profile(pod: Json) -> Violation | None:
     values = [*sorted(setters.values), *annotations]
     who = [*([str(setters)] if setters else []), *(["annotations"] if annotations else [])]
     reason = "forbidden AppArmor profile" if len(values) == 1 else "forbidden AppArmor profiles"
-    return Violation(reason, f"{' and '.join(who)}: AppArmor profile must not be {listed(values)}")
+    return ControlViolation(reason, f"{' and '.join(who)}: AppArmor profile must not be {listed(values)}")
 
 
 def _is_app_armor_annotation(profile: str) -> bool:
     return profile in {"", "runtime/default"} or profile.startswith("localhost/")
 
 
-def capabilities(pod: Json) -> Violation | None:
+def capabilities(pod: Json) -> ControlViolation | None:
     """No capabilities are added beyond those that containers commonly have."""
     setters = Setters()
     for container in containers_of(pod):
@@ -112,22 +161,22 @@ def capabilities(pod: Json) -> Violation | None:
     if not setters:
         return None
     detail = f"{setters}: securityContext.capabilities.add must not have {listed(sorted(setters.values))}"
-    return Violation("non-default capabilities", detail)
+    return ControlViolation("non-default capabilities", detail)
 
 
-def host_namespaces(pod: Json) -> Violation | None:
+def host_namespaces(pod: Json) -> ControlViolation | None:
     """A pod shares neither network, nor processes, nor IPC with its node."""
     shared = [f"{field}=true" for field in _HOST_NAMESPACES if pod["spec"].get(field)]
-    return Violation("host namespaces", ", ".join(shared)) if shared else None
+    return ControlViolation("host namespaces", ", ".join(shared)) if shared else None
 
 
-def host_path_volumes(pod: Json) -> Violation | None:
+def host_path_volumes(pod: Json) -> ControlViolation | None:
     """No volume is a directory of the node."""
     volumes = [each["name"] for each in pod["spec"].get("volumes") or () if each.get("hostPath") is not None]
-    return Violation("hostPath volumes", named("volume", volumes)) if volumes else None
+    return ControlViolation("hostPath volumes", named("volume", volumes)) if volumes else None
 
 
-def host_ports(pod: Json) -> Violation | None:
+def host_ports(pod: Json) -> ControlViolation | None:
     """No container has a port of the node."""
     setters = Setters()
     for container in containers_of(pod):
@@ -136,10 +185,10 @@ def host_ports(pod: Json) -> Violation | None:
             setters.add(container, *ports)
     if not setters:
         return None
-    return Violation("hostPort", f"{setters}: ports.hostPort must not be {', '.join(sorted(setters.values))}")
+    return ControlViolation("hostPort", f"{setters}: ports.hostPort must not be {', '.join(sorted(setters.values))}")
 
 
-def host_probes_and_lifecycle(pod: Json) -> Violation | None:
+def host_probes_and_lifecycle(pod: Json) -> ControlViolation | None:
     """Probes and hooks do not let the node call other hosts."""
     setters = Setters()
     for container in containers_of(pod):
@@ -148,7 +197,7 @@ def host_probes_and_lifecycle(pod: Json) -> Violation | None:
     if not setters:
         return None
     detail = f"{setters}: host of probes and lifecycle hooks must not be {listed(sorted(setters.values))}"
-    return Violation("probe or lifecycle host", detail)
+    return ControlViolation("probe or lifecycle host", detail)
 
 
 def _handlers(container: Json) -> Iterator[Json]:
@@ -163,15 +212,15 @@ def _hosts(handler: Json) -> Iterator[str]:
             yield host
 
 
-def privileged(pod: Json) -> Violation | None:
+def privileged(pod: Json) -> ControlViolation | None:
     """No container is privileged."""
     names = [each["name"] for each in containers_of(pod) if security_of(each).get("privileged")]
     if not names:
         return None
-    return Violation("privileged", f"{named('container', names)}: securityContext.privileged must not be true")
+    return ControlViolation("privileged", f"{named('container', names)}: securityContext.privileged must not be true")
 
 
-def proc_mount(pod: Json) -> Violation | None:
+def proc_mount(pod: Json) -> ControlViolation | None:
     """/proc is masked."""
     setters = Setters()
     for container in containers_of(pod):
@@ -180,13 +229,15 @@ def proc_mount(pod: Json) -> Violation | None:
             setters.add(container, mount)
     if not setters:
         return None
-    return Violation("procMount", f"{setters}: securityContext.procMount must not be {listed(sorted(setters.values))}")
+    return ControlViolation(
+        "procMount", f"{setters}: securityContext.procMount must not be {listed(sorted(setters.values))}"
+    )
 
 
 def se_linux_options(*types: str) -> Check:
     """SELinux types are among `types`, or empty; users and roles are not set."""
 
-    def check(pod: Json) -> Violation | None:
+    def check(pod: Json) -> ControlViolation | None:
         setters = Setters()
         for container, context in security_contexts(pod):
             if bad := [*_bad_se_linux(context.get("seLinuxOptions") or {}, types)]:
@@ -194,7 +245,9 @@ def se_linux_options(*types: str) -> Check:
         if not setters:
             return None
         bad_options = ", ".join(sorted(setters.values))
-        return Violation("seLinuxOptions", f"{setters}: securityContext.seLinuxOptions must not have {bad_options}")
+        return ControlViolation(
+            "seLinuxOptions", f"{setters}: securityContext.seLinuxOptions must not have {bad_options}"
+        )
 
     return check
 
@@ -205,7 +258,7 @@ def _bad_se_linux(options: Json, types: tuple[str, ...]) -> Iterator[str]:
     yield from (field for field in ("user", "role") if options.get(field))
 
 
-def seccomp_annotations(pod: Json) -> Violation | None:
+def seccomp_annotations(pod: Json) -> ControlViolation | None:
     """Seccomp profiles are not turned off by annotations, which were how to choose them before 1.19."""
     annotations = annotations_of(pod)
     keys = [_SECCOMP_POD_ANNOTATION, *(_SECCOMP_ANNOTATION + each["name"] for each in containers_of(pod))]
@@ -214,33 +267,33 @@ def seccomp_annotations(pod: Json) -> Violation | None:
         for key in set(keys)
         if key in annotations and not _is_seccomp_annotation(annotations[key])
     )
-    return Violation("seccompProfile", f"annotations must not be {', '.join(bad)}") if bad else None
+    return ControlViolation("seccompProfile", f"annotations must not be {', '.join(bad)}") if bad else None
 
 
 def _is_seccomp_annotation(profile: str) -> bool:
     return profile in {"runtime/default", "docker/default"} or profile.startswith("localhost/")
 
 
-def seccomp_profile(pod: Json) -> Violation | None:
+def seccomp_profile(pod: Json) -> ControlViolation | None:
     """Seccomp profiles are not turned off."""
     setters = bad_profile_types(pod, "seccompProfile")
     if not setters:
         return None
     types = listed(sorted(setters.values))
-    return Violation("seccompProfile", f"{setters}: securityContext.seccompProfile.type must not be {types}")
+    return ControlViolation("seccompProfile", f"{setters}: securityContext.seccompProfile.type must not be {types}")
 
 
 def sysctls(*allowed: str) -> Check:
     """Kernel parameters that are set are among `allowed`."""
 
-    def check(pod: Json) -> Violation | None:
+    def check(pod: Json) -> ControlViolation | None:
         names = [each["name"] for each in security_of(pod["spec"]).get("sysctls") or () if each["name"] not in allowed]
-        return Violation("forbidden sysctls", ", ".join(names)) if names else None
+        return ControlViolation("forbidden sysctls", ", ".join(names)) if names else None
 
     return check
 
 
-def windows_host_process(pod: Json) -> Violation | None:
+def windows_host_process(pod: Json) -> ControlViolation | None:
     """No container of a Windows pod runs on the node itself."""
     setters = Setters()
     for container, context in security_contexts(pod):
@@ -248,4 +301,4 @@ def windows_host_process(pod: Json) -> Violation | None:
             setters.add(container)
     if not setters:
         return None
-    return Violation("hostProcess", f"{setters}: securityContext.windowsOptions.hostProcess must not be true")
+    return ControlViolation("hostProcess", f"{setters}: securityContext.windowsOptions.hostProcess must not be true")

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from navarch.cluster.server.pipeline.admission.pod_security.baseline import PROFILE_TYPES, Check, bad_profile_types
-from navarch.cluster.server.pipeline.admission.pod_security.violations import (
+from navarch.cluster.server.pipeline.admission.pod_security.baseline import (
+    PROFILE_TYPES,
+    Check,
+    ControlViolation,
     Setters,
-    Violation,
+    bad_profile_types,
     containers_of,
     listed,
     named,
@@ -15,16 +17,6 @@ from navarch.cluster.server.pipeline.admission.pod_security.violations import (
     security_of,
 )
 from navarch.cluster.server.wire.request import Json
-
-__all__ = [
-    "allow_privilege_escalation",
-    "capabilities",
-    "run_as_non_root",
-    "run_as_user",
-    "seccomp_profile",
-    "unless_for_windows",
-    "volume_types",
-]
 
 _VOLUMES: Final = (
     "configMap",
@@ -44,7 +36,7 @@ def unless_for_windows(check: Check) -> Check:
     return lambda pod: None if (pod["spec"].get("os") or {}).get("name") == "windows" else check(pod)
 
 
-def allow_privilege_escalation(pod: Json) -> Violation | None:
+def allow_privilege_escalation(pod: Json) -> ControlViolation | None:
     """No process gains more privileges than its parent, and every container says so."""
     names = [
         each["name"] for each in containers_of(pod) if security_of(each).get("allowPrivilegeEscalation") is not False
@@ -52,10 +44,10 @@ def allow_privilege_escalation(pod: Json) -> Violation | None:
     if not names:
         return None
     detail = f"{named('container', names)}: securityContext.allowPrivilegeEscalation must be false"
-    return Violation("allowPrivilegeEscalation != false", detail)
+    return ControlViolation("allowPrivilegeEscalation != false", detail)
 
 
-def capabilities(pod: Json) -> Violation | None:
+def capabilities(pod: Json) -> ControlViolation | None:
     """Every container drops all capabilities; it may keep NET_BIND_SERVICE."""
     keeping, adding = Setters(), Setters()
     for container in containers_of(pod):
@@ -67,10 +59,10 @@ def capabilities(pod: Json) -> Violation | None:
     details = [f'{keeping}: securityContext.capabilities.drop must have "ALL"'] if keeping else []
     if adding:
         details.append(f"{adding}: securityContext.capabilities.add must not have {listed(sorted(adding.values))}")
-    return Violation("unrestricted capabilities", "; ".join(details)) if details else None
+    return ControlViolation("unrestricted capabilities", "; ".join(details)) if details else None
 
 
-def volume_types(pod: Json) -> Violation | None:
+def volume_types(pod: Json) -> ControlViolation | None:
     """Volumes are of types that do not reach the node, or a server, past their claims."""
     types: dict[str, list[str]] = {}
     for volume in pod["spec"].get("volumes") or ():
@@ -80,10 +72,10 @@ def volume_types(pod: Json) -> Violation | None:
     if not types:
         return None
     told = "; ".join(f"{named('volume', types[each])}: {each}" for each in sorted(types))
-    return Violation("restricted volume types", told)
+    return ControlViolation("restricted volume types", told)
 
 
-def run_as_non_root(pod: Json) -> Violation | None:
+def run_as_non_root(pod: Json) -> ControlViolation | None:
     """No container runs as root: the pod or every container says so, and none says otherwise."""
     of_pod = security_of(pod["spec"]).get("runAsNonRoot")
     false, unset = Setters(), Setters()
@@ -98,25 +90,25 @@ def run_as_non_root(pod: Json) -> Violation | None:
     if not false and not unset:
         return None
     who = str(false) if false else f"pod or {unset}"
-    return Violation("runAsNonRoot != true", f"{who}: securityContext.runAsNonRoot must be true")
+    return ControlViolation("runAsNonRoot != true", f"{who}: securityContext.runAsNonRoot must be true")
 
 
-def run_as_user(pod: Json) -> Violation | None:
+def run_as_user(pod: Json) -> ControlViolation | None:
     """No container has the user 0."""
     setters = Setters()
     for container, context in security_contexts(pod):
         if context.get("runAsUser") == 0:
             setters.add(container)
-    return Violation("runAsUser=0", f"{setters}: securityContext.runAsUser must not be 0") if setters else None
+    return ControlViolation("runAsUser=0", f"{setters}: securityContext.runAsUser must not be 0") if setters else None
 
 
-def seccomp_profile(pod: Json) -> Violation | None:
+def seccomp_profile(pod: Json) -> ControlViolation | None:
     """Every container has a seccomp profile, its own or the pod's, and none turns it off."""
     setters = bad_profile_types(pod, "seccompProfile")
     must = f"securityContext.seccompProfile.type must be {' or '.join(sorted(PROFILE_TYPES, reverse=True))}"
     if setters:
-        return Violation("seccompProfile", f"{setters}: {must}, not {listed(sorted(setters.values))}")
+        return ControlViolation("seccompProfile", f"{setters}: {must}, not {listed(sorted(setters.values))}")
     if security_of(pod["spec"]).get("seccompProfile") is not None:
         return None
     names = [each["name"] for each in containers_of(pod) if security_of(each).get("seccompProfile") is None]
-    return Violation("seccompProfile", f"pod or {named('container', names)}: {must}") if names else None
+    return ControlViolation("seccompProfile", f"pod or {named('container', names)}: {must}") if names else None

@@ -1,35 +1,206 @@
-"""MutatingAdmissionPolicies and their bindings as a part of admission."""
+"""MutatingAdmissionPolicies: their mutations, and the plug-in that applies them."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from typing import Final
+from collections.abc import AsyncIterator, Iterator, Mapping
+from typing import Any, Final
 
 from msgspec.structs import replace
 
+from navarch.api import apply_json_patch
+from navarch.api.json_patch import copy_json
+from navarch.cluster.server.objects.fields import shape_of
+from navarch.cluster.server.objects.fields.merging import merged
+from navarch.cluster.server.objects.fields.shapes import FieldShape
 from navarch.cluster.server.objects.types import ResourceType
 from navarch.cluster.server.pipeline.admission.attributes import Attributes
-from navarch.cluster.server.pipeline.admission.expressions import variables_of
-from navarch.cluster.server.pipeline.admission.kept import Compiled, Kept, Made
+from navarch.cluster.server.pipeline.admission.expressions import Conditions, Expression, variables_of
+from navarch.cluster.server.pipeline.admission.listers import CompiledObjects, LatestCompiled, ObjectLister
 from navarch.cluster.server.pipeline.admission.matching import converted, is_exempt, shown_as
-from navarch.cluster.server.pipeline.admission.policies.bound import Binding, Judging, bound, params_for
-from navarch.cluster.server.pipeline.admission.policies.mutation import MutatingPolicy, MutationError
-from navarch.cluster.server.pipeline.admission.policies.params import NoParamsError, UnknownParamKindError
+from navarch.cluster.server.pipeline.admission.policies.policy import (
+    NoParamsError,
+    PolicyBinding,
+    PolicyDeps,
+    UnknownParamKindError,
+    Variables,
+    bound_policies,
+    matcher_of,
+    params_for,
+)
 from navarch.cluster.server.pipeline.admission.policies.validating import is_never_judged
+from navarch.cluster.server.wire.budget import cel_budget, current_budget
 from navarch.cluster.server.wire.request import Json
 from navarch.cluster.server.wire.status_errors import StatusError, forbidden
+from navarch.errors import PatchError
+from navarch.schema import cel
+from navarch.schema.cel.admission_types import policy_environment, with_variables
+from navarch.schema.cel.containers import nodes_of
+from navarch.schema.cel.types import list_of, opaque
 
-__all__ = ["MutatingPolicies"]
+_OBJECT: Final = opaque("Object")
+_PATCHES: Final = list_of(opaque("JSONPatch"))
+
+
+class MutationError(Exception):
+    """A policy could not do what it says; the text is what Kubernetes says of it."""
+
+
+class MutatingPolicy:
+    """A policy. `fails`: whether a request is refused if the policy cannot be carried out; `is_asked_again`: whether it
+    looks once more at an object that others have changed after it.
+    """
+
+    def __init__(self, document: Json) -> None:
+        spec = document["spec"]
+        self.name: str = document["metadata"]["name"]
+        self.matcher = matcher_of(spec.get("matchConstraints") or {}, is_required=True)
+        self.fails = spec.get("failurePolicy") != "Ignore"
+        self.is_asked_again = spec.get("reinvocationPolicy") == "IfNeeded"
+        self.param_kind: Json | None = spec.get("paramKind")
+        environment = policy_environment(has_params=self.param_kind is not None)
+        self.conditions = Conditions(spec.get("matchConditions") or (), environment)
+        self._variables: dict[str, Expression] = {}
+        known: dict[str, cel.CelType] = {}
+        for each in spec.get("variables") or ():
+            expression = Expression(each["expression"], with_variables(environment, known), builds=True)
+            self._variables[each["name"]] = expression
+            known[each["name"]] = expression.result_type
+        self._mutations = [_mutation(each, with_variables(environment, known)) for each in spec.get("mutations") or ()]
+
+    def mutated(self, value: Json, resource: ResourceType, variables: Mapping[str, object]) -> Json:
+        """The object after all mutations: each sees what those before it made. Raises `MutationError`."""
+        for mutation in self._mutations:
+            with cel_budget(cel.RUNTIME_COST_BUDGET) as budget:
+                known = {**variables, "object": value}
+                known["variables"] = Variables(self._variables, known, budget)
+                value = mutation.mutated(value, resource, known, budget)
+        return value
+
+
+class _Application:
+    """Merges an object that the expression builds, as server-side apply would; nobody owns its fields."""
+
+    def __init__(self, expression: Expression) -> None:
+        self._expression = expression
+
+    def mutated(
+        self, value: Json, resource: ResourceType, variables: Mapping[str, object], budget: cel.CostBudget
+    ) -> Json:
+        built = _evaluated(self._expression, variables, budget)
+        assert isinstance(built, cel.Built)
+        _refuse_misnamed(built)
+        patch = {**_plain(built), "apiVersion": value["apiVersion"], "kind": value["kind"]}
+        shape = shape_of(resource).root
+        if atomics := [*_atomics(patch, shape, "")]:
+            said = f"may not mutate atomic arrays, maps or structs: {', '.join(atomics)}"
+            raise MutationError(f"error applying patch: invalid ApplyConfiguration: {said}")
+        result: Json = merged(value, patch, shape)
+        return result
+
+
+class _Operations:
+    """Carries out the JSON patch that the expression builds; one whose test fails changes nothing."""
+
+    def __init__(self, expression: Expression) -> None:
+        self._expression = expression
+
+    def mutated(self, value: Json, _: ResourceType, variables: Mapping[str, object], budget: cel.CostBudget) -> Json:
+        built = _evaluated(self._expression, variables, budget)
+        assert isinstance(built, list)
+        operations = [_operation(each) for each in built]
+        try:
+            request = current_budget()
+            result = apply_json_patch(operations, copy_json(value), charge_copy=request.charge_copy)
+            request.charge_value(result)
+        except RecursionError:
+            raise MutationError("JSON Patch: exceeded max depth") from None
+        except PatchError as error:
+            if "test" in {each.get("op") for each in operations} and "test" in str(error):
+                return value
+            raise MutationError(f"JSON Patch: {error}") from None
+        if not isinstance(result, dict):
+            raise MutationError("JSON Patch: the patch leaves no object")
+        return result
+
+
+def _mutation(document: Json, environment: Mapping[str, cel.CelType]) -> _Application | _Operations:
+    if document.get("patchType") == "JSONPatch":
+        text = (document.get("jsonPatch") or {}).get("expression") or ""
+        return _Operations(Expression(text, environment, _PATCHES, builds=True))
+    text = (document.get("applyConfiguration") or {}).get("expression") or ""
+    return _Application(Expression(text, environment, _OBJECT, builds=True))
+
+
+def _evaluated(expression: Expression, variables: Mapping[str, object], budget: cel.CostBudget) -> object:
+    """Returns the value that the expression builds; each repeated value is charged, since it is copied."""
+    try:
+        built = expression.evaluate(variables, budget)
+        budget.charge(nodes_of(built))
+    except cel.CelEvaluationError as error:
+        raise MutationError(expression.error_text(error)) from None
+    except cel.CelBudgetError as error:
+        raise MutationError(str(error)) from None
+    return built
+
+
+def _operation(built: object) -> Json:
+    assert isinstance(built, cel.Built)
+    for value in built.values():
+        if isinstance(value, cel.Built):
+            _refuse_misnamed(value)
+    return {name: _plain(value) for name, value in built.items() if name == "value" or value != ""}
+
+
+def _plain(value: Any) -> Any:
+    """Returns the built value as JSON."""
+    if isinstance(value, dict):
+        return {str(name): _plain(each) for name, each in value.items()}
+    return [_plain(each) for each in value] if isinstance(value, list) else value
+
+
+def _refuse_misnamed(built: cel.Built) -> None:
+    """An object must be of the type that its place has: `Object.spec.template` where the field `template` is."""
+    if faults := [*_misnamed(built, built.type_name)]:
+        raise MutationError(f"type mismatch: {'; '.join(faults)}")
+
+
+def _misnamed(value: object, expected: str) -> Iterator[str]:
+    if isinstance(value, cel.Built):
+        if value.type_name != expected:
+            why = "which matches field name path from root Object type"
+            yield f'unexpected type name "{value.type_name}", expected "{expected}", {why}'
+        for name, each in value.items():
+            yield from _misnamed(each, f"{expected}.{name}")
+    elif isinstance(value, list | dict):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _misnamed(each, expected)
+
+
+def _atomics(value: Any, shape: FieldShape, path: str) -> Iterator[str]:
+    """Finds atomic lists and maps, which an apply would replace as a whole."""
+    if isinstance(value, dict):
+        if not shape.by_member:
+            yield path
+            return
+        for name, each in value.items():
+            yield from _atomics(each, shape.member(name)[1], f"{path}.{name}")
+    elif isinstance(value, list):
+        if not shape.by_item or shape.items is None:
+            yield path
+            return
+        for place, each in enumerate(value):
+            yield from _atomics(each, shape.items, f"{path}[{place}]")
+
 
 _CONFIGURATION: Final = "failed to configure"
 
 
 class MutatingPolicies:
-    """All policies that are bound; `policies` and `bindings` are kept."""
+    """Applies all bound MutatingAdmissionPolicies."""
 
-    def __init__(self, policies: Kept, bindings: Kept, judging: Judging) -> None:
-        made = Made(MutatingPolicy)
-        self._bound = Compiled(lambda: bound(policies, bindings, made), policies, bindings)
+    def __init__(self, policies: ObjectLister, bindings: ObjectLister, judging: PolicyDeps) -> None:
+        made = CompiledObjects(MutatingPolicy)
+        self._bound = LatestCompiled(lambda: bound_policies(policies, bindings, made), policies, bindings)
         self._judging = judging
 
     async def mutate(self, attributes: Attributes, *, is_again: bool) -> Attributes:
@@ -52,7 +223,11 @@ class MutatingPolicies:
         return attributes
 
     async def _after(
-        self, policy: MutatingPolicy, bindings: list[Binding], attributes: Attributes, faults: list[tuple[str, str]]
+        self,
+        policy: MutatingPolicy,
+        bindings: list[PolicyBinding],
+        attributes: Attributes,
+        faults: list[tuple[str, str]],
     ) -> Attributes:
         judging = self._judging
         resource = await policy.matcher.match(attributes, judging.equivalents, judging.find_namespace)
@@ -66,8 +241,12 @@ class MutatingPolicies:
         return attributes
 
     async def _met(
-        self, policy: MutatingPolicy, bindings: list[Binding], attributes: Attributes, faults: list[tuple[str, str]]
-    ) -> AsyncIterator[tuple[Binding, Json | None]]:
+        self,
+        policy: MutatingPolicy,
+        bindings: list[PolicyBinding],
+        attributes: Attributes,
+        faults: list[tuple[str, str]],
+    ) -> AsyncIterator[tuple[PolicyBinding, Json | None]]:
         """Each binding that is about the request, with each of its parameters."""
         judging = self._judging
         for binding in bindings:
@@ -105,7 +284,7 @@ class MutatingPolicies:
 
 
 def _fit(value: Json, resource: ResourceType) -> None:
-    """What a policy made is taken as what a client sends: its types must fit, and it gets its defaults."""
+    """Checks and defaults the object of a policy like one from a client."""
     faults = resource.schema.faults(value)
     if faults:
         raise MutationError(f"error applying patch: {faults[0].message}")

@@ -7,15 +7,20 @@ from typing import Final, NamedTuple
 
 from navarch.cluster.server.pipeline.admission.attributes import Attributes, Warnings
 from navarch.cluster.server.pipeline.admission.expressions import variables_of
-from navarch.cluster.server.pipeline.admission.kept import Compiled, Kept, Made
+from navarch.cluster.server.pipeline.admission.listers import CompiledObjects, LatestCompiled, ObjectLister
 from navarch.cluster.server.pipeline.admission.matching import is_exempt, shown_as
-from navarch.cluster.server.pipeline.admission.policies.bound import Binding, Judging, bound, params_for
-from navarch.cluster.server.pipeline.admission.policies.params import NoParamsError, UnknownParamKindError
-from navarch.cluster.server.pipeline.admission.policies.policy import Fault, Policy
+from navarch.cluster.server.pipeline.admission.policies.policy import (
+    NoParamsError,
+    PolicyBinding,
+    PolicyDeps,
+    PolicyFailure,
+    UnknownParamKindError,
+    ValidatingPolicy,
+    bound_policies,
+    params_for,
+)
 from navarch.cluster.server.wire.budget import current_budget
 from navarch.cluster.server.wire.status_errors import StatusError, forbidden
-
-__all__ = ["ValidatingPolicies", "is_never_judged"]
 
 _CODES: Final = {"Unauthorized": 401, "Forbidden": 403, "Invalid": 422, "RequestEntityTooLarge": 413}
 _NEVER_JUDGED: Final = frozenset(
@@ -30,21 +35,21 @@ _NEVER_JUDGED: Final = frozenset(
 )
 
 
-class _Judgement(NamedTuple):
+class _PolicyVerdict(NamedTuple):
     """A fault, and what is to follow from it. `binding` is empty if the policy itself cannot be used."""
 
     policy: str
     binding: str
-    fault: Fault
+    fault: PolicyFailure
     actions: tuple[str, ...] = ("Deny",)
 
 
 class ValidatingPolicies:
     """All policies that are bound; `policies` and `bindings` are kept."""
 
-    def __init__(self, policies: Kept, bindings: Kept, judging: Judging) -> None:
-        made = Made(Policy)
-        self._bound = Compiled(lambda: bound(policies, bindings, made), policies, bindings)
+    def __init__(self, policies: ObjectLister, bindings: ObjectLister, judging: PolicyDeps) -> None:
+        made = CompiledObjects(ValidatingPolicy)
+        self._bound = LatestCompiled(lambda: bound_policies(policies, bindings, made), policies, bindings)
         self._judging = judging
 
     async def validate(self, attributes: Attributes, warnings: Warnings) -> None:
@@ -63,8 +68,8 @@ class ValidatingPolicies:
             raise refusal
 
     async def _judgements(
-        self, policy: Policy, bindings: list[Binding], attributes: Attributes
-    ) -> AsyncIterator[_Judgement]:
+        self, policy: ValidatingPolicy, bindings: list[PolicyBinding], attributes: Attributes
+    ) -> AsyncIterator[_PolicyVerdict]:
         judging = self._judging
         resource = await policy.matcher.match(attributes, judging.equivalents, judging.find_namespace)
         if resource is None:
@@ -79,30 +84,32 @@ class ValidatingPolicies:
                     yield judgement
             except UnknownParamKindError as error:
                 if policy.fails:
-                    yield _Judgement(policy.name, "", Fault(f"failed to configure policy: {error}"))
+                    yield _PolicyVerdict(policy.name, "", PolicyFailure(f"failed to configure policy: {error}"))
                 return
             except NoParamsError as error:
                 if policy.fails:
-                    yield _Judgement(policy.name, binding.name, Fault(f"failed to configure binding: {error}"))
+                    yield _PolicyVerdict(
+                        policy.name, binding.name, PolicyFailure(f"failed to configure binding: {error}")
+                    )
 
     async def _bound_judgements(
-        self, policy: Policy, binding: Binding, attributes: Attributes, variables: dict[str, object]
-    ) -> AsyncIterator[_Judgement]:
+        self, policy: ValidatingPolicy, binding: PolicyBinding, attributes: Attributes, variables: dict[str, object]
+    ) -> AsyncIterator[_PolicyVerdict]:
         for param in await params_for(policy.param_kind, binding, attributes, self._judging):
             known = variables if policy.param_kind is None else {**variables, "params": param}
             for fault in policy.faults(known):
-                yield _Judgement(policy.name, binding.name, fault, binding.actions)
+                yield _PolicyVerdict(policy.name, binding.name, fault, binding.actions)
             for fault in policy.annotation_faults(known):
-                yield _Judgement(policy.name, binding.name, fault)
+                yield _PolicyVerdict(policy.name, binding.name, fault)
             await current_budget().yield_loop()
 
 
 def is_never_judged(attributes: Attributes) -> bool:
-    """Whether policies have nothing to say, since judging would ask the same question again."""
+    """Tells whether policies skip the resource, because a CEL authorizer check would recurse."""
     return (attributes.resource.group, attributes.resource.plural) in _NEVER_JUDGED
 
 
-def _refused(attributes: Attributes, judgement: _Judgement) -> StatusError:
+def _refused(attributes: Attributes, judgement: _PolicyVerdict) -> StatusError:
     bound = f" with binding '{judgement.binding}'" if judgement.binding else ""
     said = f"ValidatingAdmissionPolicy '{judgement.policy}'{bound} denied request: {judgement.fault.message}"
     refusal = forbidden(attributes.resource.group, attributes.resource.plural, attributes.told_name, said)
@@ -112,6 +119,6 @@ def _refused(attributes: Attributes, judgement: _Judgement) -> StatusError:
     return refusal
 
 
-def _warning(judgement: _Judgement) -> str:
+def _warning(judgement: _PolicyVerdict) -> str:
     said = f"ValidatingAdmissionPolicy '{judgement.policy}' with binding '{judgement.binding}'"
     return f"Validation failed for {said}: {judgement.fault.message}"

@@ -1,0 +1,1 @@
+"""Kinds that configure the API server: webhooks, admission policies, flow control and APIServices."""

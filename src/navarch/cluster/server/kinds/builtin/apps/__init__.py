@@ -1,0 +1,1 @@
+"""Deployments, ReplicaSets, StatefulSets, DaemonSets, ControllerRevisions and ReplicationControllers."""

@@ -1,1 +1,0 @@
-"""The cells of tables, as `kubectl get` shows objects."""

@@ -1,1 +1,0 @@
-"""What Kubernetes refuses, in its own words. Objects have been normalized and defaulted."""

@@ -1,0 +1,1 @@
+"""ConfigMaps, Secrets, Namespaces, ServiceAccounts, Events, ResourceQuotas and LimitRanges."""

@@ -1,0 +1,1 @@
+"""Volumes, claims and the kinds of `storage.k8s.io`."""

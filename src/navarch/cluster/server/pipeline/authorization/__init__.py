@@ -1,0 +1,1 @@
+"""Authorization: RBAC, impersonation, escalation checks and access reviews."""
