@@ -13,7 +13,7 @@ import time
 import uuid
 from http.client import HTTPConnection
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import rig
 from measuring import console
@@ -24,6 +24,7 @@ _PREFIX = f"/registry/{GROUP}/{PLURAL}/{NAMESPACE}/"
 _AT_ONCE = 100
 _LIMIT_SECONDS = 300
 _NOW = b"(now)"
+_SLOW_PAGES = 3
 
 
 class Stock:
@@ -44,6 +45,18 @@ class Stock:
                 written = dict(_stored(self._pattern, number, note="x" * note_bytes) for number in numbers)
                 self._etcd.put(written)
             return _await_served(self._cluster, max(written))
+
+    def rest(self) -> None:
+        """Waits until the API server is at rest: a second page comes from etcd, which takes more than twice as long."""
+        deadline, slow = time.monotonic() + _LIMIT_SECONDS, 0
+        with console.status("waiting until a second page is slow"):
+            while slow < _SLOW_PAGES:
+                first, second = _page_seconds(self._cluster)
+                slow = slow + 1 if second > 2 * first else 0
+                if time.monotonic() > deadline:
+                    raise TimeoutError(f"expected a second page to be slow within {_LIMIT_SECONDS} s")
+                time.sleep(1)
+        console.print(f"at rest: the first page takes {first * 1000:.0f} ms, the second {second * 1000:.0f} ms")
 
     def update(self, count: int, rate: float, seconds: float) -> int:
         """Updates the widgets in turns, so many a second, each with the time at which it was stored in its note.
@@ -85,6 +98,16 @@ def _await_served(cluster: rig.Cluster, key: str) -> int:
             raise TimeoutError(f"expected the API server to serve {name} within {_LIMIT_SECONDS} s")
         time.sleep(0.2)
     return len(stored)
+
+
+def _page_seconds(cluster: rig.Cluster) -> tuple[float, float]:
+    """How long the first page of 500 and the second one take."""
+    path = f"/apis/{GROUP}/{VERSION}/namespaces/{NAMESPACE}/{PLURAL}?limit=500"
+    began = time.perf_counter()
+    first = json.loads(cluster.get(path) or b"{}")
+    between = time.perf_counter()
+    cluster.get(f"{path}&continue={quote(first['metadata']['continue'])}")
+    return between - began, time.perf_counter() - between
 
 
 class _Etcd:

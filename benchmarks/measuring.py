@@ -153,6 +153,8 @@ class Row:
     ratio: float
     target: str
     met: bool
+    as_of: str = ""
+    """The day and the commit of the measurement, if it is older than the rest of its file."""
 
 
 def row(
@@ -197,18 +199,30 @@ class Report:
     name: str
     rows: list[Row] = field(default_factory=list)
 
-    def publish(self) -> None:
-        """A table for people, a file for programs."""
+    def publish(self, *, in_part: bool = False) -> None:
+        """A table for people, a file for programs; `in_part` keeps the file's rows about other claims, with their date."""
         console.print(self._table())
         RESULTS.mkdir(exist_ok=True)
+        if in_part:
+            self.rows += self._earlier()
         found = {
             "name": self.name,
             "commit": _commit(),
             "when": datetime.now(UTC).isoformat(timespec="seconds"),
             "machine": _machine(),
-            "rows": [asdict(row) for row in self.rows],
+            "rows": [
+                {name: value for name, value in asdict(row).items() if name != "as_of" or value} for row in self.rows
+            ],
         }
         (RESULTS / f"{self.name}.json").write_text(json.dumps(found, indent=2) + "\n")
+
+    def _earlier(self) -> list[Row]:
+        file = RESULTS / f"{self.name}.json"
+        if not file.exists():
+            return []
+        found, measured = json.loads(file.read_text()), {row.claim for row in self.rows}
+        date = {"as_of": f"{found['when'][:10]}, {found['commit']}"}
+        return [Row(**{**date, **row}) for row in found["rows"] if row["claim"] not in measured]
 
     def _table(self) -> Table:
         table = Table(title=f"{self.name} ({_machine()})", title_justify="left")

@@ -45,7 +45,8 @@ def _line(row: dict[str, Any]) -> str:
     verdict = f"{target}, {'met' if row['met'] else 'missed'}"
     unit = row["unit"]
     peer = f"{name} {_figure(row['peers'][name], unit)}" if name else "-"
-    return f"| {row['claim']} | {_figure(row['ours'], unit)} | {peer} | {row['ratio']:.2f} | {verdict} |"
+    claim = row["claim"] + (f" (as of {row['as_of']})" if row.get("as_of") else "")
+    return f"| {claim} | {_figure(row['ours'], unit)} | {peer} | {row['ratio']:.2f} | {verdict} |"
 
 
 def _figure(value: float, unit: str) -> str:

@@ -69,8 +69,6 @@ class ModelServer:
         """How many versions behind the newest a read may be that does not ask for the newest (resourceVersion "0")."""
         self.streams_lists = True
         """Whether a watch may begin with everything that is there (`sendInitialEvents`); older servers do not know it."""
-        self.version = "v1.33.4"
-        """As Kubernetes it is; from 1.34 on lists are better had in pages."""
         self._clock = clock
         self._kinds: list[Kind] = []
         self._kept_since: dict[Kind, int] = {}
@@ -139,7 +137,7 @@ class ModelServer:
     def _answered(self, request: Request) -> Response:
         base, rest = _split(request.path)
         if request.path == "/version":
-            return _Answer(200, {"major": "1", "minor": "33", "gitVersion": self.version, "platform": "a model"})
+            return _Answer(200, {"major": "1", "minor": "33", "gitVersion": "v1.33.4", "platform": "a model"})
         served = [kind for kind in self._kinds if _base(kind) == base]
         if served and not rest:
             return _Answer(200, _discovered(served))

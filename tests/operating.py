@@ -82,8 +82,9 @@ class World:
 
     @property
     def watches(self) -> list[str]:
-        """The paths of all watches that were begun; each goes on over other connections."""
-        return [request.path for request in self.server.requests if request.query.get("sendInitialEvents") == "true"]
+        """The paths of all lists with which a watch began."""
+        lists = (request for request in self.server.requests if request.query.get("watch") != "true")
+        return [request.path for request in lists if request.long_lived]
 
     @asynccontextmanager
     async def run(self, *operators: Operator, client: Client | None = None) -> AsyncIterator[asyncio.Task[None]]:

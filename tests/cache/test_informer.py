@@ -16,6 +16,28 @@ from navarch.cache import Cached, Collection, Informer
 from navarch.cache.informer import State
 
 
+async def test_first_list_is_one_request() -> None:
+    """Whatever the server's version, which is not asked for; the watch goes on where the list ends."""
+    clock = ManualClock()
+    server = ModelServer(Gadget, clock=clock)
+    client = server.client()
+    for number in range(3):
+        await client.create(Gadget(name=f"g{number}"))
+    server.requests.clear()
+    collection: Collection[Gadget] = Collection(Cached(Gadget))
+    informer = Informer(client, collection, None, clock, random.Random(1))
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(informer.run())
+        await informer.wait_synced()
+        await clock.advance(1)
+        await cancel_and_wait(task)
+    listed, watched = server.requests
+    assert listed.query == {}
+    assert watched.query["resourceVersion"] == str(server.store.version)
+    assert "sendInitialEvents" not in watched.query
+    assert len(collection.store) == 3
+
+
 async def warnings_after_withdrawal(caplog: pytest.LogCaptureFixture, *, may_go: bool) -> list[str]:
     """What is warned of when a kind is not served any more, for five minutes."""
     clock = ManualClock()

@@ -162,19 +162,14 @@ def watches(request: Request) -> bool:
     return request.query.get("watch") == "true"
 
 
-def streamed_lists(request: Request) -> bool:
-    """Those that begin with everything that is there."""
-    return request.query.get("sendInitialEvents") == "true"
-
-
-def versions(request: Request) -> bool:
-    """Questions for the server's version, by which the cache decides how to list: without an answer it streams."""
-    return request.path == "/version"
-
-
 def lists(request: Request) -> bool:
     """Requests for a list of a namespace or of all; every page counts."""
     return request.method == "GET" and not watches(request)
+
+
+def whole_lists(request: Request) -> bool:
+    """Those that ask for everything in one answer."""
+    return lists(request) and "limit" not in request.query
 
 
 class FaultyTransport:
@@ -241,7 +236,7 @@ class FaultyTransport:
 
 
 class _FaultyStream:
-    """A stream line by line; a fault takes the place of the line whose turn it is."""
+    """A stream line by line, or a list object by object; a fault takes the place of the part whose turn it is."""
 
     def __init__(self, transport: FaultyTransport, request: Request, response: Response, clock: Clock) -> None:
         self.status = response.status
@@ -253,6 +248,7 @@ class _FaultyStream:
         self._request = request
         self._chunks = response.chunks()
         self._clock = clock
+        self._end = b"\n" if watches(request) else b"}},"
         self._begun = b""
         self._ready: deque[bytes] = deque()
         self._fault: deque[Step] | None = None
@@ -267,7 +263,7 @@ class _FaultyStream:
     async def __anext__(self) -> bytes:
         while self._fault is None:
             if not self._ready:
-                self._take(await anext(self._chunks))
+                self._take(await self._next_chunk())
             elif self._transport.pace and not self._paced:
                 self._paced = True
                 await self._clock.sleep(self._transport.pace)
@@ -278,9 +274,19 @@ class _FaultyStream:
                 return self._ready.popleft()
         return await self._next_step(self._fault)
 
+    async def _next_chunk(self) -> bytes:
+        """The last object of a list has nothing behind it that would show its end."""
+        chunk = await anext(self._chunks, b"")
+        if not chunk and (not self._begun or watches(self._request)):
+            raise StopAsyncIteration
+        return chunk
+
     def _take(self, chunk: bytes) -> None:
-        *lines, self._begun = (self._begun + chunk).split(b"\n")
-        self._ready.extend(line + b"\n" for line in lines)
+        *parts, self._begun = (self._begun + chunk).split(self._end)
+        self._ready.extend(part + self._end for part in parts)
+        if not chunk:
+            self._ready.append(self._begun)
+            self._begun = b""
 
     async def _next_step(self, steps: deque[Step]) -> bytes:
         if not steps:

@@ -198,7 +198,7 @@ async def inject(fault: Fault, on: Matcher, times: int, world: World) -> None:
 
 
 async def slow_streams(pace: float, world: World) -> None:
-    """From now on a streamed list takes its time, so that something happens meanwhile."""
+    """From now on a list in one answer takes its time, so that something happens meanwhile."""
     world.wire.pace = pace
 
 
@@ -240,13 +240,15 @@ trouble = st.one_of(
 steps = st.integers(0, 9).flatmap(lambda chance: trouble if chance < 3 else traffic)
 
 
-def new_world(namespaces: Namespaces | None = None) -> tuple[World, Cache]:
-    """Everything there is, at rest; `namespaces` are those to keep."""
+def new_world(namespaces: Namespaces | None = None, *, in_pages: bool = False) -> tuple[World, Cache]:
+    """Everything there is, at rest; `namespaces` are those to keep. Lists come in one answer or in pages."""
     clock = ManualClock()
     server = ModelServer(CONFIG_MAP, NAMESPACE, clock=clock)
     wire = FaultyTransport(server, clock)
     cache = Cache(
-        Client(wire, Options(page_size=PAGE_SIZE), clock=clock, rng=random.Random(1)), clock, random.Random(2)
+        Client(wire, Options(page_size=PAGE_SIZE if in_pages else None), clock=clock, rng=random.Random(1)),
+        clock,
+        random.Random(2),
     )
     kept = namespaces or Namespaces()
     world = World(clock, server, wire, server.client(), cache.collection(CONFIG_MAP, kept), namespaces=kept)

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 
-from chaos.faults import CutInMidObject, GoneEvent, streamed_lists, watches
+from chaos.faults import CutInMidObject, GoneEvent, watches, whole_lists
 from chaos.histories import (
     NAMESPACES,
     Step,
@@ -45,10 +45,8 @@ OURS = ("navarch.cache", "navarch.client", "navarch.errors")
 thorough = settings(max_examples=max(settings().max_examples, 200), phases=[Phase.explicit, Phase.generate])
 
 
-async def play(history: list[Step], *, streams_lists: bool) -> None:
-    world, cache = new_world()
-    world.server.streams_lists = streams_lists
-    world.server.version = "v1.33.4" if streams_lists else "v1.36.4"
+async def play(history: list[Step], *, in_pages: bool) -> None:
+    world, cache = new_world(in_pages=in_pages)
     async with running(cache.run()):
         for step in history:
             await step(world)
@@ -82,20 +80,20 @@ async def still_alive(world: World, cache: Cache) -> None:
     assert world.server.open_watches == 1
 
 
-@given(history=st.lists(steps, max_size=60), streams_lists=st.booleans())
+@given(history=st.lists(steps, max_size=60), in_pages=st.booleans())
 @thorough
 @example(  # an own write that somebody deleted before the list that was on its way
     history=[
         partial(let_run, 60.0),
         partial(inject, GoneEvent(), watches, 1),
         partial(write, Key("x", "b")),
-        partial(inject, CutInMidObject(), streamed_lists, 1),
+        partial(inject, CutInMidObject(), whole_lists, 1),
         partial(let_run, 0.101),
         partial(write_of_our_own, A),
         learn_of_own_writes,
         partial(withdraw, 0.0),
     ],
-    streams_lists=True,
+    in_pages=False,
 )
 @example(  # somebody who subscribes between an own write and its echo, which never comes
     history=[
@@ -106,7 +104,7 @@ async def still_alive(world: World, cache: Cache) -> None:
         subscribe_late,
         partial(withdraw, 5.0),
     ],
-    streams_lists=False,
+    in_pages=True,
 )
 @example(  # an own write whose answer comes when the watch has already shown the end of the object
     history=[
@@ -117,11 +115,11 @@ async def still_alive(world: World, cache: Cache) -> None:
         partial(let_run, 1.0),
         learn_of_own_writes,
     ],
-    streams_lists=True,
+    in_pages=False,
 )
 @example(  # an own write that a list shows together with somebody else's before it
     history=[partial(write, A), partial(write_of_our_own, A), partial(let_run, 60.0), learn_of_own_writes],
-    streams_lists=True,
+    in_pages=False,
 )
 @example(  # an own write that somebody deletes before any watch shows it: we must hear of its end
     history=[
@@ -131,14 +129,14 @@ async def still_alive(world: World, cache: Cache) -> None:
         learn_of_own_writes,
         partial(delete, 0),
     ],
-    streams_lists=True,
+    in_pages=False,
 )
-def test_cache_agrees_with_the_server_after_any_history(history: list[Step], streams_lists: bool) -> None:
+def test_cache_agrees_with_the_server_after_any_history(history: list[Step], in_pages: bool) -> None:
     """Objects, versions and deletions, in the collection and for whoever is told.
 
     Reads are never older than own writes, and no change of somebody else is taken for one of ours.
     """
-    asyncio.run(play(history, streams_lists=streams_lists))
+    asyncio.run(play(history, in_pages=in_pages))
 
 
 async def keep_other_namespaces(patterns: tuple[str, ...], world: World) -> None:
@@ -202,6 +200,7 @@ async def test_memory_is_back_after_many_lists(caplog: pytest.LogCaptureFixture)
     for number in range(100):
         await write(Key("x", f"object-{number}"), world)
     async with running(cache.run()):
+        await world.clock.advance(1.0)
         await list_anew(world, times=3)
         before = alive(world)
         await list_anew(world, times=30)

@@ -19,9 +19,8 @@ from chaos.faults import (
     Refused,
     anything,
     lists,
-    streamed_lists,
-    versions,
     watches,
+    whole_lists,
 )
 from chaos.proxy import FaultyProxy
 from chaos.waiting import until
@@ -106,13 +105,13 @@ async def test_garbage_in_a_stream_is_outlived(client: Client, faulty: Client, w
 async def test_list_that_breaks_in_the_middle_is_begun_anew(
     client: Client, faulty: Client, wire: FaultyTransport
 ) -> None:
-    """Half of a streamed list deletes nothing."""
-    wire.inject(Answered(404), on=versions, times=None)
+    """Half of a list deletes nothing; the next one comes in pages."""
     async with campaign(client, faulty, CONFIG_MAP) as world:
         wire.inject(GoneEvent(), on=watches)
-        cut = wire.inject(CutInMidObject(), on=streamed_lists, times=3)
+        cut = wire.inject(CutInMidObject(), on=whole_lists)
         await world.until_told(20)
-        assert cut.struck == 3
+        assert cut.struck == 1
+        assert any("limit" in request.query for request in wire.requests)
         await world.survived()
 
 
@@ -140,11 +139,9 @@ async def test_storm_of_refusals_hits_lists_too(client: Client, faulty: Client, 
         await world.survived()
 
 
-async def test_pages_are_listed_where_lists_cannot_be_streamed(client: Client, wire: FaultyTransport) -> None:
-    """From an older server, slowly, with refusals between the pages."""
+async def test_pages_are_listed_where_they_are_asked_for(client: Client, wire: FaultyTransport) -> None:
+    """Slowly, with refusals between the pages."""
     faulty = Client(wire, Options(namespace=client.options.namespace, page_size=3))
-    wire.inject(Answered(404), on=versions, times=None)
-    wire.inject(Answered(422), on=streamed_lists, times=None)
     async with campaign(client, faulty, CONFIG_MAP) as world:
         wire.inject(GoneEvent(), on=watches)
         wire.inject(Delayed(request=0.2), on=lists, times=3)

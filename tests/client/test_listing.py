@@ -1,5 +1,6 @@
 """Lists page by page, and what happens when the server forgets where it was."""
 
+import json
 from typing import Any
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 from navarch import errors
 from navarch.api import Kind
 from navarch.client import ALL, MetadataOnly
-from scripted import answer, config_map, page, refusal, scripted
+from scripted import Scripted, answer, config_map, page, refusal, scripted
 
 KIND = Kind("", "v1", "ConfigMap", plural="configmaps")
 
@@ -23,7 +24,9 @@ def expired(token: str = "") -> Any:
 async def test_pages_are_followed_to_the_end() -> None:
     """Each with the token of the one before, and without the parameters that chose the revision."""
     client, transport = scripted(page(*items("a", "b"), version=5, token="t1"), page(*items("c"), version=5))
-    found = await client.list(KIND, labels={"x": "y"}, resource_version="3", resource_version_match="NotOlderThan")
+    found = await client.list(
+        KIND, labels={"x": "y"}, resource_version="3", resource_version_match="NotOlderThan", page_size=500
+    )
     assert [item.name for item in found] == ["a", "b", "c"]
     assert found.resource_version == "5"
     assert transport.requests[0].query == {
@@ -33,6 +36,26 @@ async def test_pages_are_followed_to_the_end() -> None:
         "limit": "500",
     }
     assert transport.requests[1].query == {"labelSelector": "x=y", "limit": "500", "continue": "t1"}
+
+
+async def test_awaited_list_is_one_answer() -> None:
+    """A page after the first comes from etcd where the server keeps no snapshot of its revision, and is slow."""
+    client, transport = scripted(page(*items("a", "b", "c"), version=5))
+    found = await client.list(KIND)
+    assert ([item.name for item in found], found.resource_version) == (["a", "b", "c"], "5")
+    assert [request.query for request in transport.requests] == [{}]
+
+
+@pytest.mark.parametrize("fault", [errors.ConnectionLostError("cut"), b"<html>504</html>"])
+async def test_answer_that_is_cut_short_is_read_page_by_page(fault: Any) -> None:
+    """From the beginning: what has arrived may be of another revision."""
+    half = json.dumps({"metadata": {}, "items": items("a", "b", "c")}).encode()[:150]
+    client, transport = scripted(
+        Scripted(200, [half, fault]), page(*items("a", "b"), version=5, token="t1"), page(*items("c"), version=5)
+    )
+    found = await client.list(KIND)
+    assert ([item.name for item in found], found.resource_version) == (["a", "b", "c"], "5")
+    assert [request.query.get("limit") for request in transport.requests] == [None, "500", "500"]
 
 
 async def test_going_through_a_list_asks_for_a_page_only_when_it_is_needed() -> None:
@@ -55,7 +78,7 @@ async def test_expired_token_is_replaced_by_the_one_the_server_offers() -> None:
     client, transport = scripted(
         page(*items("a", "b"), version=5, token="t1"), expired("t2"), page(*items("c"), version=9)
     )
-    found = await client.list(KIND)
+    found = await client.list(KIND, page_size=2)
     assert [item.name for item in found] == ["a", "b", "c"]
     assert found.resource_version == "5"
     assert transport.requests[2].query["continue"] == "t2"
@@ -80,7 +103,7 @@ async def test_list_in_all_namespaces_goes_on_by_namespace_and_name() -> None:
     """In the order of the server's store, where a-b comes before a."""
     places = [config_map("x", metadata={"namespace": space}) for space in ("a-b", "a", "b")]
     client, transport = scripted(page(*places[:2], token="t"), expired(), page(*places))
-    found = await client.list(KIND, namespace=ALL)
+    found = await client.list(KIND, namespace=ALL, page_size=2)
     assert [item.namespace for item in found] == ["a-b", "a", "b"]
     assert transport.requests[0].path == "/api/v1/configmaps"
 
@@ -90,7 +113,7 @@ async def test_server_that_forgets_every_page_is_given_up(ending: Any) -> None:
     """Twice without a page in between is an error, not a loop."""
     client, _ = scripted(page(*items("a"), token="t1"), ending, ending)
     with pytest.raises(errors.Gone):
-        await client.list(KIND)
+        await client.list(KIND, page_size=1)
 
 
 async def test_first_page_that_is_gone_is_an_error() -> None:

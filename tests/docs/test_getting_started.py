@@ -40,7 +40,7 @@ def website_operator(tmp_path: Path) -> Iterator[ModuleType]:
 @pytest.mark.cluster(nodes=1)
 async def test_website_of_the_page_answers(cluster: Cluster, website_operator: ModuleType) -> None:
     """At the address in its status, with the page that was asked for; and it goes when it is deleted."""
-    (manifest,) = map(yaml.safe_load, blocks(PAGE, "yaml"))
+    manifest = yaml.safe_load(blocks(PAGE, "yaml")[0])
     kind = website_operator.Website
     async with cluster.run(website_operator.operator):
         await cluster.apply(from_builtins(kind, manifest))
@@ -60,7 +60,7 @@ def test_test_of_the_page_passes(pytester: pytest.Pytester) -> None:
 
 def test_manifests_of_the_page_are_whole(website_operator: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
     """The CRD, and what the operator may do in the cluster and in its own namespace, with the bindings."""
-    exec(blocks(PAGE, "python")[4], {})
+    exec(blocks(PAGE, "python")[5], {})
     kinds = [each["kind"] for each in yaml.safe_load_all(capsys.readouterr().out)]
     assert kinds == ["CustomResourceDefinition", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"]
 

@@ -112,12 +112,10 @@ def answers(*, allowed: bool = True) -> Play:
             writer.write(http(json.dumps({**body, "metadata": {}, "spec": {}}).encode(), "201 Created"))
         elif "watch=true" in request.target:
             writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n")
-            if "sendInitialEvents" in request.target:
-                for event in _initial():
-                    line = json.dumps(event).encode() + b"\n"
-                    writer.write(f"{len(line):x}\r\n".encode() + line + b"\r\n")
             await writer.drain()
             await request.more.read()
+        elif path.endswith("/configmaps"):
+            writer.write(http(json.dumps(_config_maps()).encode()))
         else:
             status = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 404, "reason": "NotFound"}
             writer.write(http(json.dumps(status).encode(), "404 Not Found"))
@@ -126,14 +124,9 @@ def answers(*, allowed: bool = True) -> Play:
     return play
 
 
-def _initial() -> list[dict[str, Any]]:
-    kind = {"apiVersion": "v1", "kind": "ConfigMap"}
-    end = {"resourceVersion": "5", "annotations": {"k8s.io/initial-events-end": "true"}}
-    found = {"name": "a", "namespace": "default", "uid": "u", "resourceVersion": "3"}
-    return [
-        {"type": "ADDED", "object": {**kind, "metadata": found}},
-        {"type": "BOOKMARK", "object": {**kind, "metadata": end}},
-    ]
+def _config_maps() -> dict[str, Any]:
+    found = {"metadata": {"name": "a", "namespace": "default", "uid": "u", "resourceVersion": "3"}}
+    return {"apiVersion": "v1", "kind": "ConfigMapList", "metadata": {"resourceVersion": "5"}, "items": [found]}
 
 
 async def test_missing_permissions_are_told_without_a_traceback(tmp_path: Path) -> None:

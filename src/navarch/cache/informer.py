@@ -16,7 +16,7 @@ import logging
 import random
 from collections.abc import Iterator
 from enum import Enum
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from navarch._base.backoff import Backoff, Delays
 from navarch._base.clock import Clock
@@ -25,9 +25,12 @@ from navarch.api import Fields, Key, Kind, Labels
 from navarch.cache.collection import Collection
 from navarch.client import ALL, Client, Listing, Watch, WatchEvent, WatchOptions
 from navarch.client.heads import Head
-from navarch.errors import ApiError, BadRequest, ConfigError, Gone, Invalid, NavarchError, NotFound, TransportError
+from navarch.client.listing import may_come_in_pages
+from navarch.errors import ApiError, ConfigError, Gone, NavarchError, NotFound, TransportError
 
 __all__ = ["Informer", "State"]
+
+T = TypeVar("T")
 
 _log = logging.getLogger("navarch.cache")
 _BACKOFF = Backoff(initial=0.1, maximum=30.0, jitter=0.5)
@@ -65,7 +68,7 @@ class Informer:
         self._clock = clock.liveness
         self._delays = Delays(_BACKOFF, rng)
         self._may_go = may_go
-        self._can_stream = True
+        self._in_pages = False
         self._resume_from = ""
         self._watch: Watch[Any] | None = None
         self._synced = asyncio.Event()
@@ -117,10 +120,6 @@ class Informer:
 
     def _note(self, error: Exception) -> None:
         """Remembers why it ended, and whether it can go on from there."""
-        if self.state is State.LISTING and self._can_stream and isinstance(error, (Invalid, BadRequest)):
-            _log.info("watch of %s: the server does not stream lists; they come page by page", self.name)
-            self._can_stream = False
-            return
         if isinstance(error, (Gone, NotFound)) or not isinstance(error, (ApiError, TransportError, ConfigError)):
             self._resume_from = ""
         is_known = str(error) == self.error or (self._may_go and isinstance(error, NotFound))
@@ -133,20 +132,27 @@ class Informer:
             watch = self._open(self._resume_from)
         else:
             self.state = State.LISTING
-            streamed = self._can_stream and await self._is_stream_better()
-            watch = self._open("", initial=True) if streamed else self._open(await self._list_pages())
+            watch = self._open(await self._list())
         async with watch:
             self._watch = watch
-            if watch.in_initial:
-                await self._take_initial(watch)
             await self._follow(watch)
 
-    async def _is_stream_better(self) -> bool:
-        """Kubernetes has pages of one revision in its own cache since 1.34; before that it reads each from etcd."""
+    async def _list(self) -> str:
+        """Lists everything and returns the revision of the list.
+
+        One answer comes from the server's cache, always; pages come from etcd where it keeps no snapshot of the first one's
+        revision, which takes ten times as long. An answer that is cut short is asked for in pages the next time.
+        """
+        listing = self._listing()
+        if self._in_pages or listing.page_size is not None:
+            version = await self._list_pages(listing)
+            self._in_pages = False
+            return version
         try:
-            return not (await self._client.discovery.version()).reaches(1, 34)
-        except ApiError:
-            return True
+            return await self._list_whole(listing)
+        except NavarchError as error:
+            self._in_pages = may_come_in_pages(error)
+            raise
 
     async def _follow(self, watch: Watch[Any]) -> None:
         self.state, self.error = State.WATCHING, ""
@@ -164,45 +170,47 @@ class Informer:
         else:
             self._collection.saw(entry)
 
-    async def _take_initial(self, watch: Watch[Any]) -> None:
-        """The list as a stream: each object is taken as it comes, so that no second copy of all of them is held."""
+    async def _list_whole(self, listing: Listing[Any]) -> str:
+        """Each object is taken as it arrives, so that no second copy of all of them is held."""
         missing = self._collection.keys(self._namespace)
-        while watch.in_initial:
-            event = await anext(watch)
-            if event.type != "BOOKMARK":
-                missing.discard(self._take_listed(event.data, event.head))
-        self._list_is_complete(missing, watch.resource_version)
+        async with listing.body(long_lived=True) as body:
+            while (listed := await body.next()) is not None:
+                for each in _handed_over(listed):
+                    missing.discard(self._take_listed(each.data, each.head))
+                await self._clock.sleep(0)  # others run between two parts, also if all of them have arrived
+            assert body.metadata is not None
+        return self._list_is_complete(missing, body.metadata.resource_version)
 
-    async def _list_pages(self) -> str:
-        missing, pages = self._collection.keys(self._namespace), self._listing().pages()
+    async def _list_pages(self, listing: Listing[Any]) -> str:
+        missing, pages = self._collection.keys(self._namespace), listing.pages()
         async with one_ahead(pages.next) as next_page:
             while (page := await next_page()) is not None:
                 for data in _handed_over(page):
                     missing.discard(self._take_listed(data))
-        self._list_is_complete(missing, pages.resource_version)
-        return pages.resource_version
+        return self._list_is_complete(missing, pages.resource_version)
 
     def _take_listed(self, data: bytes, head: Head | None = None) -> Key:
         entry = self._collection.cached.entry(data, head)
         self._collection.saw(entry, initial=not self.synced, listed=True)
         return entry.key
 
-    def _list_is_complete(self, missing: set[Key], version: str) -> None:
+    def _list_is_complete(self, missing: set[Key], version: str) -> str:
         # What was written while the list came is in it, or newer than it, or was deleted by somebody else before it.
         self._collection.missed(missing | self._collection.unshown(self._namespace), int(version))
         self._collection.listed(self._namespace, int(version))
         self._resume_from = version
         self._synced.set()
+        return version
 
-    def _open(self, version: str, *, initial: bool = False) -> Watch[Any]:
+    def _open(self, version: str) -> Watch[Any]:
         cached = self._collection.cached
         return self._client.watch(
             cached.readable,
             namespace=self._namespace or ALL,
             labels=cast(Labels, cached.labels),
             fields=cast(Fields, cached.fields),
-            resource_version=version or None,
-            options=WatchOptions(bookmarks=True, initial=initial),
+            resource_version=version,
+            options=WatchOptions(bookmarks=True),
         )
 
     def _listing(self) -> Listing[Any]:
@@ -215,7 +223,7 @@ class Informer:
         )
 
 
-def _handed_over(page: list[bytes]) -> Iterator[bytes]:
+def _handed_over(page: list[T]) -> Iterator[T]:
     """The objects in their order. Each leaves the page, which is not to be held beside what is kept of it."""
     page.reverse()
     while page:

@@ -30,7 +30,7 @@ class Options:
 
     `namespace` is where namespaced kinds are looked for if a call names none; `manager` owns the fields that are
     applied; `timeout` bounds each call in seconds, retries included; `dry_run` lets the server check writes and keep
-    nothing.
+    nothing; `page_size` asks for every list in pages of so many objects.
     """
 
     namespace: str = "default"
@@ -38,7 +38,7 @@ class Options:
     field_validation: FieldValidation = "Strict"
     dry_run: bool = False
     timeout: float = 30.0
-    page_size: int = 500
+    page_size: int | None = None
     retry: Retry = Retry()
 
     def __post_init__(self) -> None:

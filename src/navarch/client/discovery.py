@@ -18,7 +18,6 @@ from navarch.errors import InvalidValueError, NotFound
 __all__ = ["ApiResource", "Discovery", "Version"]
 
 _API_VERSION = re.compile(r"^(?:[a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[a-z0-9]+$")
-_NUMBERS = re.compile(r"v(\d+)\.(\d+)")
 _AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"
 
 
@@ -50,15 +49,6 @@ class Version(msgspec.Struct, rename="camel", frozen=True):
     minor: str
     git_version: str
     platform: str = ""
-
-    def reaches(self, major: int, minor: int) -> bool:
-        """Whether it is that version or a newer one; one that cannot be told is not.
-
-        >>> Version("1", "34+", "v1.34.2-eks-1").reaches(1, 34)
-        True
-        """
-        found = _NUMBERS.match(self.git_version)
-        return found is not None and (int(found[1]), int(found[2])) >= (major, minor)
 
 
 class _Resource(msgspec.Struct, rename="camel"):

@@ -282,12 +282,13 @@ class _Chunks:
     def __init__(self, request: Request, response: aiohttp.ClientResponse) -> None:
         self._request = request
         self._response = response
+        self._server = str(response.url.origin())
 
     def __aiter__(self) -> AsyncIterator[bytes]:
         return self
 
     async def __anext__(self) -> bytes:
-        with _our_errors(self._request, str(self._response.url.origin())):
+        with _our_errors(self._request, self._server):
             chunk = await self._response.content.readany()
         if not chunk:
             raise StopAsyncIteration

@@ -1,23 +1,42 @@
-"""Lists, page by page."""
+"""Lists: in one answer, or page by page."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Generator, Iterator, Sequence
+import logging
+from collections.abc import AsyncIterator, Generator, Iterable, Iterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Generic, TypeVar, overload
 
 import msgspec
 
-from navarch.api import ListMeta, decode
+from navarch.api import decode
 from navarch.client.call import Caller
+from navarch.client.list_body import ListBody, ListPage
 from navarch.client.target import Readable
 from navarch.client.transport import Request
-from navarch.errors import Gone
+from navarch.errors import (
+    BadAnswerError,
+    ConnectionLostError,
+    DeadlineError,
+    Gone,
+    NavarchError,
+    TooLarge,
+)
 
-__all__ = ["Listing", "ObjectList", "Pages"]
+__all__ = ["Listing", "ObjectList", "Pages", "may_come_in_pages"]
 
 K = TypeVar("K")
+
+_log = logging.getLogger("navarch.client")
+_PAGE_SIZE = 500
+_CUT_SHORT = (BadAnswerError, ConnectionLostError, DeadlineError, TooLarge)
+
+
+def may_come_in_pages(error: NavarchError) -> bool:
+    """Whether a list that failed in one answer may succeed page by page: it was too long, for the server or for the way."""
+    return isinstance(error, _CUT_SHORT)
 
 
 class _Identity(msgspec.Struct):
@@ -29,11 +48,6 @@ class _Item(msgspec.Struct):
     metadata: _Identity
 
 
-class _Page(msgspec.Struct):
-    metadata: ListMeta = msgspec.field(default_factory=ListMeta)
-    items: list[msgspec.Raw] | msgspec.UnsetType | None = msgspec.UNSET
-
-
 class ObjectList(Sequence[K]):
     """All objects of a list, and the revision from which a watch goes on where the list ends.
 
@@ -41,10 +55,10 @@ class ObjectList(Sequence[K]):
     bytes, and one object that does not fit its model does not stand in the way of the others.
     """
 
-    def __init__(self, kind: Readable[K]) -> None:
-        self.resource_version = ""
+    def __init__(self, kind: Readable[K], data: Iterable[bytes], resource_version: str) -> None:
+        self.resource_version = resource_version
         self._kind = kind
-        self._items: list[bytes | K] = []
+        self._items: list[bytes | K] = [*data]
 
     def __len__(self) -> int:
         return len(self._items)
@@ -64,10 +78,6 @@ class ObjectList(Sequence[K]):
     def __repr__(self) -> str:
         return f"<ObjectList of {len(self)} at revision {self.resource_version}>"
 
-    def extend(self, page: list[bytes]) -> None:
-        """Takes the objects of one more page."""
-        self._items.extend(page)
-
     def _decoded(self, index: int) -> K:
         item = self._items[index]
         if isinstance(item, bytes):
@@ -79,14 +89,16 @@ class ObjectList(Sequence[K]):
 class Listing(Generic[K]):
     """A list that has not been asked for yet: `await` it for all objects, or go through it with `async for`.
 
-    Going through it holds one page at a time. If the server no longer keeps the revision of the first page, the rest
-    comes from a newer one: no object that exists throughout is missed, and none comes twice.
+    `await` asks for one answer, which the server has in its cache; if that is cut short, and with a `page_size`, it asks
+    for pages. Going through it holds one page at a time. If the server no longer keeps the revision of the first page, the
+    rest comes from a newer one: no object that exists throughout is missed, and none comes twice.
     """
 
     caller: Caller
     kind: Readable[K]
     request: Request
     what: str
+    page_size: int | None = None
 
     def __aiter__(self) -> AsyncIterator[K]:
         return _Items(self.kind, self.pages())
@@ -96,15 +108,45 @@ class Listing(Generic[K]):
 
     def pages(self) -> Pages:
         """The same, page by page, as bytes."""
-        return Pages(self.caller, self.request, self.what)
+        size = _PAGE_SIZE if self.page_size is None else self.page_size
+        limited = {**self.request.query, "limit": str(size)} if size else self.request.query
+        return Pages(self.caller, replace(self.request, query=limited), self.what)
+
+    @asynccontextmanager
+    async def body(self, *, long_lived: bool = False) -> AsyncIterator[ListBody]:
+        """The same in one answer, as it arrives; `long_lived` if that may take longer than the client's time limit."""
+        request = replace(self.request, long_lived=long_lived, idle_timeout=self.request.timeout)
+        body = ListBody(request, await self.caller.open(request, self.what))
+        try:
+            yield body
+        finally:
+            await body.close()
+
+    async def data(self) -> tuple[list[bytes], str]:
+        """All objects as JSON, and the revision of the list."""
+        if self.page_size is None:
+            try:
+                return await self._in_one_answer()
+            except NavarchError as error:
+                if not may_come_in_pages(error):
+                    raise
+                _log.info("%s; the list is read page by page", error)
+        found: list[bytes] = []
+        pages = self.pages()
+        while (page := await pages.next()) is not None:
+            found += page
+        return found, pages.resource_version
 
     async def _all(self) -> ObjectList[K]:
-        pages = self.pages()
-        found = ObjectList(self.kind)
-        while (page := await pages.next()) is not None:
-            found.extend(page)
-        found.resource_version = pages.resource_version
-        return found
+        return ObjectList(self.kind, *await self.data())
+
+    async def _in_one_answer(self) -> tuple[list[bytes], str]:
+        found: list[bytes] = []
+        async with self.body() as body:
+            while (listed := await body.next()) is not None:
+                found += [each.data for each in listed]
+            assert body.metadata is not None
+            return found, body.metadata.resource_version
 
 
 class _Items(Generic[K]):
@@ -151,7 +193,7 @@ class Pages:
             answer = await self._caller.call(request, self._what)
         except Gone as error:
             return await self._go_on_after(error)
-        page = answer.decoded(partial(decode, _Page))
+        page = answer.decoded(partial(decode, ListPage))
         if page.items is msgspec.UNSET:
             raise answer.bad("it has no items")
         self._continue = page.metadata.continue_ or None

@@ -43,25 +43,22 @@ class Reads(Core):
     ) -> Listing[T]:
         """The objects of a namespace, or of all with `namespace=ALL`: `await` all, or `async for` page by page.
 
-        `page_size=0` asks for everything in one answer. The client's time limit holds for each page.
+        `await` asks for one answer unless a `page_size` is given; `async for` asks for pages of 500 unless it is 0, which
+        asks for one. The client's time limit holds for each answer.
         """
         kind = kind_of(what)
         page_size = self.options.page_size if page_size is None else page_size
-        if page_size < 0:
+        if page_size is not None and page_size < 0:
             raise InvalidValueError(f"expected a page size of 0 (everything at once) or more, got {page_size}")
         request = Request(
             method="GET",
             path=self._path(kind, namespace),
             query=selectors_of(labels, fields)
-            | query_of(
-                resourceVersion=resource_version,
-                resourceVersionMatch=resource_version_match,
-                limit=page_size or None,
-            ),
+            | query_of(resourceVersion=resource_version, resourceVersionMatch=resource_version_match),
             headers=accept(what, many=True),
             timeout=self.options.timeout,
         )
-        return Listing(self._caller, what, request, self._what("list", kind, namespace))
+        return Listing(self._caller, what, request, self._what("list", kind, namespace), page_size)
 
     def watch(
         self,

@@ -116,15 +116,14 @@ def _readable(
 
 async def _listed(deps: ControllerDeps, what: Readable[T], query: Query) -> list[T]:
     namespace = ALL if query.namespace is None else query.namespace
-    pages = deps.client.list(what, namespace=namespace, labels=query.labels, fields=query.fields).pages()
+    listed, _ = await deps.client.list(what, namespace=namespace, labels=query.labels, fields=query.fields).data()
     found = []
-    while (page := await pages.next()) is not None:
-        for data in page:
-            try:
-                found.append(what.from_json(data))
-            except DecodeError as error:
-                entry = entry_of(data)
-                deps.decode_errors.report(kind_of(what), entry.key, entry.version, error)
+    for data in listed:
+        try:
+            found.append(what.from_json(data))
+        except DecodeError as error:
+            entry = entry_of(data)
+            deps.decode_errors.report(kind_of(what), entry.key, entry.version, error)
     return found
 
 

@@ -135,7 +135,7 @@ async def test_claim_can_grow(cluster: Cluster) -> None:
 
 
 class Deaf:
-    """A transport that opens no watch of claims but to list them: what comes later is not heard of."""
+    """A transport that opens no watch of claims: what comes later is not heard of."""
 
     def __init__(self, inner: Transport) -> None:
         self._inner = inner
@@ -143,7 +143,7 @@ class Deaf:
         self.host = inner.host
 
     async def send(self, request: Request) -> Response:
-        is_listed = "sendInitialEvents" in request.query
+        is_listed = "watch" not in request.query
         if request.long_lived and request.path.endswith("/persistentvolumeclaims") and not is_listed:
             await asyncio.Event().wait()
         return await self._inner.send(request)
