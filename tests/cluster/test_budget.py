@@ -12,8 +12,8 @@ from navarch.cluster.server.pipeline.proxy.proxy import unpacked
 from navarch.cluster.server.wire.bodies import decode_json
 from navarch.cluster.server.wire.budget import (
     DEEPEST,
-    Limits,
     RequestBudget,
+    RequestLimits,
     Spent,
     bounded_json,
     current_budget,
@@ -52,7 +52,7 @@ def test_budget_is_that_of_the_present_request() -> None:
 @pytest.mark.parametrize("body", [b"[1,2,3,4,5,6,7,8,9]", b'{"a":{"b":{"c":{"d":{"e":{"f":{}}}}}}}'])
 def test_more_values_than_a_request_may_have_are_refused(body: bytes) -> None:
     """However they are nested."""
-    with opened(RequestBudget(Limits(nodes=5))), pytest.raises(StatusError) as caught:
+    with opened(RequestBudget(RequestLimits(nodes=5))), pytest.raises(StatusError) as caught:
         bounded_json(body)
     assert (caught.value.code, caught.value.reason) == (413, "RequestEntityTooLarge")
 
@@ -73,7 +73,7 @@ def test_depth_has_an_end() -> None:
 
 def test_copies_are_charged_together() -> None:
     """A patch may copy much once, or little many times."""
-    budget = RequestBudget(Limits(copied_bytes=100))
+    budget = RequestBudget(RequestLimits(copied_bytes=100))
     budget.charge_copy(60)
     with pytest.raises(PatchError, match="at most 100 bytes"):
         budget.charge_copy(60)

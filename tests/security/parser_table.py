@@ -37,7 +37,7 @@ from navarch.cluster.server.wire.bodies import decode_json
 from navarch.cluster.server.wire.budget import RequestBudget, opened
 from navarch.cluster.server.wire.duplicate_fields import duplicate_paths
 from navarch.cluster.server.wire.request import bounded_warnings
-from navarch.cluster.server.wire.spdy.frames import Decoder, SpdyError
+from navarch.cluster.server.wire.spdy import FrameDecoder, SpdyError
 from navarch.cluster.server.wire.status_errors import StatusError
 from navarch.cluster.server.wire.times import read_time
 from navarch.errors import InvalidValueError, NavarchError
@@ -301,7 +301,7 @@ def _links(page: str) -> object:
 
 
 def _frames(data: str) -> object:
-    return list(Decoder().feed(data.encode("utf-8", "surrogatepass")))
+    return list(FrameDecoder().feed(data.encode("utf-8", "surrogatepass")))
 
 
 def _token_part(text: str) -> object:
@@ -376,7 +376,7 @@ PARSERS: tuple[Parser, ...] = (
         errors=(ValueError,),
     ),
     _texts("proxied pages", _links, "cluster/server/pipeline/proxy/links.py"),
-    _texts("SPDY frames", _frames, "cluster/server/wire/spdy/frames.py", errors=(SpdyError,)),
+    _texts("SPDY frames", _frames, "cluster/server/wire/spdy.py", errors=(SpdyError,)),
     _texts(
         "parts of tokens", _token_part, "cluster/server/pipeline/authentication/signing.py", errors=(InvalidTokenError,)
     ),

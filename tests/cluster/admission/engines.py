@@ -22,7 +22,7 @@ from navarch.cluster.server.pipeline.admission.chain import AdmissionChain, Admi
 from navarch.cluster.server.pipeline.audit_log import AuditLog
 from navarch.cluster.server.pipeline.authorization.authorizer import RbacAuthorizer
 from navarch.cluster.server.pipeline.endpoints.call import Kernel
-from navarch.cluster.server.server import ApiServer, Parts
+from navarch.cluster.server.server import ApiServer, ServerParts
 from navarch.cluster.server.wire.request import ApiRequest, Reply, User
 from navarch.cluster.server.wire.status_errors import StatusError
 from navarch.cluster.server.wire.webhook_client import ResolveService
@@ -87,7 +87,7 @@ class Ours:
         watches = Watches(self.storage, self.clock)
         kernel = Kernel(self.registry, self.catalog, watches, self.admission, self.authorizer, self.clock, rng)
         audit = AuditLog(self.clock, capacity=1)
-        parts = Parts(
+        parts = ServerParts(
             kernel=kernel,
             authenticator=self,
             impersonator=self,

@@ -19,7 +19,7 @@ from navarch.cluster.server.objects.types import Catalog
 from navarch.cluster.server.objects.watches import Watches
 from navarch.cluster.server.pipeline.endpoints.call import Kernel
 from navarch.cluster.server.pipeline.subresources import BUILTIN_ENDPOINTS
-from navarch.cluster.server.server import ApiServer, Parts
+from navarch.cluster.server.server import ApiServer, ServerParts
 from navarch.cluster.server.wire.request import ApiRequest, Reply
 from navarch.cluster.storage import Storage
 from navarch.cluster.storage.memory import MemoryStorage
@@ -58,7 +58,7 @@ async def serving(storage: Storage | None = None) -> AsyncIterator[Asking]:
     watches = Watches(storage, clock)
     catalog = Catalog(builtin_types(clock, addresses))
     kernel = Kernel(Registry(storage), catalog, watches, NoAdmission(), anybody, clock, rng)
-    parts = Parts(
+    parts = ServerParts(
         kernel=kernel,
         authenticator=anybody,
         impersonator=anybody,

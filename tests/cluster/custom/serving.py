@@ -18,12 +18,11 @@ from navarch.cluster.server.objects.types import Catalog
 from navarch.cluster.server.objects.watches import Watches
 from navarch.cluster.server.pipeline.crd_controller import CrdController
 from navarch.cluster.server.pipeline.endpoints.call import Kernel
-from navarch.cluster.server.pipeline.nonresource.discovery import Discovery
-from navarch.cluster.server.pipeline.nonresource.health import HealthReport
+from navarch.cluster.server.pipeline.nonresource.discovery import DiscoveryDocuments
 from navarch.cluster.server.pipeline.nonresource.openapi import OpenApi
-from navarch.cluster.server.pipeline.nonresource.pages import Pages
-from navarch.cluster.server.pipeline.subresources.custom_scale import scale_custom
-from navarch.cluster.server.server import ApiServer, Parts
+from navarch.cluster.server.pipeline.nonresource.pages import HealthReport, NonResourcePages
+from navarch.cluster.server.pipeline.subresources.scale import scale_custom
+from navarch.cluster.server.server import ApiServer, ServerParts
 from navarch.cluster.server.wire.request import Reply
 from navarch.cluster.storage.memory import MemoryStorage
 from navarch.k8s.published import published
@@ -66,8 +65,10 @@ async def serving(storage: MemoryStorage | None = None, conversion: Conversion |
     catalog, watches = Catalog(builtin_types(clock)), Watches(storage, clock)
     kernel = Kernel(Registry(storage), catalog, watches, NoAdmission(), anybody, clock, random.Random(1))
     kinds = CrdController(kernel, conversion)
-    pages = Pages(published(), Discovery(catalog, published()), OpenApi(published(), kinds.documents), HealthReport)
-    parts = Parts(
+    pages = NonResourcePages(
+        published(), DiscoveryDocuments(catalog, published()), OpenApi(published(), kinds.documents), HealthReport
+    )
+    parts = ServerParts(
         kernel=kernel,
         authenticator=anybody,
         impersonator=anybody,

@@ -88,7 +88,7 @@ async def test_lines_that_are_kept_are_bounded_in_bytes(monkeypatch: pytest.Monk
     """Four thousand lines of a megabyte would be four gigabytes."""
     made = []
 
-    class Noted(watches.Lines):
+    class Noted(watches.WatchLines):
         def __init__(self) -> None:
             super().__init__()
             made.append(self)

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from navarch.cluster.server.wire.negotiation import Form, asked_form
+from navarch.cluster.server.objects.response_bodies import ResponseForm, asked_form
 from navarch.cluster.server.wire.status_errors import StatusError
 
 PROTOBUF = "application/vnd.kubernetes.protobuf"
@@ -41,5 +41,5 @@ def test_metadata_is_given_in_protobuf_to_whoever_asks_for_that_first() -> None:
     """As clients of Go do that watch everything; they mistake JSON for another answer."""
     partial = "as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
     accept = f"{PROTOBUF};{partial},application/json;{partial},application/json"
-    assert asked_form(accept) == Form(PROTOBUF, "PartialObjectMetadata", "v1")
+    assert asked_form(accept) == ResponseForm(PROTOBUF, "PartialObjectMetadata", "v1")
     assert asked_form(f"application/json;{partial},{PROTOBUF};{partial}").media_type == "application/json"

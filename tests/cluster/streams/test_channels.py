@@ -8,9 +8,9 @@ import json
 import pytest
 
 from cluster.streams.wires import FakeNode, FakeProcess, FakeSocket
-from navarch.cluster.server.pipeline.streams.channels import Channels, Piece
 from navarch.cluster.server.pipeline.streams.command_session import CommandChannels, converse, exited
 from navarch.cluster.server.pipeline.streams.port_forward import Forwarder, PortChannels
+from navarch.cluster.server.pipeline.streams.upgrades import ChannelMessage, Channels
 from navarch.errors import ContainerError
 
 V5 = "v5.channel.k8s.io"
@@ -37,7 +37,7 @@ async def test_pieces_of_text_protocols_are_base64() -> None:
     channels = Channels(socket, "base64.channel.k8s.io")
     for message in (b"0aGkK", b"0***", b"", None):
         socket.coming.put_nowait(message)
-    assert [await channels.receive(), await channels.receive()] == [Piece(0, b"hi\n"), None]
+    assert [await channels.receive(), await channels.receive()] == [ChannelMessage(0, b"hi\n"), None]
     await channels.send(1, b"hi\n")
     assert await socket.got() == b"1aGkK"
 

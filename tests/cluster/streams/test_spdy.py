@@ -13,18 +13,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cluster.streams.wires import FakeSocket, SpdyClient, control
-from navarch.cluster.server.wire.spdy import Connection, Stream
-from navarch.cluster.server.wire.spdy.connection import MOST_STREAMS
-from navarch.cluster.server.wire.spdy.frames import (
+from navarch.cluster.server.wire.spdy import (
     DICTIONARY,
-    Data,
-    Decoder,
-    Encoder,
+    MOST_STREAMS,
+    DataFrame,
+    FrameDecoder,
+    FrameEncoder,
     GoAway,
-    Open,
     Ping,
-    Reset,
+    RstStream,
+    SpdyConnection,
     SpdyError,
+    SpdyStream,
+    SynStream,
 )
 
 
@@ -32,46 +33,51 @@ class Echo:
     """Accepts streams that have a name, and keeps them."""
 
     def __init__(self) -> None:
-        self.streams: dict[int, Stream] = {}
+        self.streams: dict[int, SpdyStream] = {}
 
     def wants(self, headers: Mapping[str, str]) -> bool:
         return "name" in headers
 
-    def begin(self, stream: Stream) -> None:
+    def begin(self, stream: SpdyStream) -> None:
         self.streams[stream.number] = stream
 
 
 def test_frames_come_whole_however_they_are_cut() -> None:
     """Byte by byte or all at once."""
     raw = SpdyClient(FakeSocket()).frame(1, {"streamType": "data", "port": "80"})
-    raw += Encoder().data(1, b"abc", fin=True) + Encoder().ping(5) + Encoder().reset(1) + Encoder().go_away(1)
+    raw += (
+        FrameEncoder().data(1, b"abc", fin=True)
+        + FrameEncoder().ping(5)
+        + FrameEncoder().reset(1)
+        + FrameEncoder().go_away(1)
+    )
     expected = [
-        Open(1, {"streamtype": "data", "port": "80"}, False),
-        Data(1, b"abc", True),
+        SynStream(1, {"streamtype": "data", "port": "80"}, False),
+        DataFrame(1, b"abc", True),
         Ping(5),
-        Reset(1),
+        RstStream(1),
         GoAway(),
     ]
-    assert list(Decoder().feed(raw)) == expected
-    decoder = Decoder()
+    assert list(FrameDecoder().feed(raw)) == expected
+    decoder = FrameDecoder()
     assert [frame for byte in raw for frame in decoder.feed(bytes([byte]))] == expected
 
 
 def test_headers_of_later_streams_refer_to_earlier_ones() -> None:
     """They share one compression."""
-    client, decoder = SpdyClient(FakeSocket()), Decoder()
+    client, decoder = SpdyClient(FakeSocket()), FrameDecoder()
     first, second = client.frame(1, {"name": "x" * 500}), client.frame(3, {"name": "x" * 500})
     assert len(second) < len(first)
     assert [frame for raw in (first, second) for frame in decoder.feed(raw)] == [
-        Open(1, {"name": "x" * 500}, False),
-        Open(3, {"name": "x" * 500}, False),
+        SynStream(1, {"name": "x" * 500}, False),
+        SynStream(3, {"name": "x" * 500}, False),
     ]
 
 
 def test_frames_that_nobody_needs_are_passed_over() -> None:
     """SETTINGS, HEADERS and WINDOW_UPDATE."""
     raw = control(4, bytes(4)) + control(8, bytes(4)) + control(9, bytes(8))
-    assert list(Decoder().feed(raw + Encoder().ping(1))) == [Ping(1)]
+    assert list(FrameDecoder().feed(raw + FrameEncoder().ping(1))) == [Ping(1)]
 
 
 def _bomb() -> bytes:
@@ -95,14 +101,14 @@ def _bomb() -> bytes:
 def test_what_is_no_spdy_is_an_error(raw: bytes) -> None:
     """And nothing is kept for what may follow."""
     with pytest.raises(SpdyError):
-        list(Decoder().feed(raw))
+        list(FrameDecoder().feed(raw))
 
 
 @given(st.binary(max_size=200))
 def test_no_bytes_break_the_decoder(raw: bytes) -> None:
     """There are frames, or there is a `SpdyError`."""
     with suppress(SpdyError):
-        list(Decoder().feed(b"\x80\x03\x00\x01" + raw))
+        list(FrameDecoder().feed(b"\x80\x03\x00\x01" + raw))
 
 
 async def test_streams_are_accepted_answered_and_finished() -> None:
@@ -113,7 +119,7 @@ async def test_streams_are_accepted_answered_and_finished() -> None:
     client.data(1, b"hello", fin=True)
     client.ping(7)
     async with asyncio.TaskGroup() as group:
-        group.create_task(Connection(socket).run(echo))
+        group.create_task(SpdyConnection(socket).run(echo))
         assert await client.got() == ("reply", 1, b"", False)
         assert await client.got() == ("ping", 7, b"", False)
         stream = echo.streams[1]
@@ -141,7 +147,7 @@ async def test_streams_that_are_not_wanted_are_reset() -> None:
     ):
         client.open(number, **headers)
     client.leave()
-    await Connection(socket).run(echo)
+    await SpdyConnection(socket).run(echo)
     kinds = [(kind, number) for kind, number, _, _ in [await client.got() for _ in range(5)]]
     assert kinds == [("reset", 1), ("reset", 2), ("reply", 5), ("reset", 3), ("reset", 5)]
 
@@ -153,7 +159,7 @@ async def test_streams_beyond_the_limit_are_reset() -> None:
     for number in range(MOST_STREAMS + 1):
         client.open(2 * number + 1, name="a")
     client.leave()
-    await Connection(socket).run(echo)
+    await SpdyConnection(socket).run(echo)
     kinds = [(await client.got())[0] for _ in range(MOST_STREAMS + 1)]
     assert kinds == ["reply"] * MOST_STREAMS + ["reset"]
 
@@ -165,6 +171,6 @@ async def test_client_that_breaks_the_protocol_is_told_to_go_away() -> None:
     client.open(1, name="a")
     socket.coming.put_nowait(struct.pack(">II", 0x80020006, 4) + bytes(4))
     async with asyncio.timeout(30):
-        await Connection(socket).run(echo)
+        await SpdyConnection(socket).run(echo)
     assert [(await client.got())[:2], (await client.got())[:2]] == [("reply", 1), ("go away", 1)]
     assert await echo.streams[1].receive() is None

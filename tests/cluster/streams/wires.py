@@ -7,7 +7,7 @@ import struct
 import zlib
 from collections.abc import AsyncIterator
 
-from navarch.cluster.server.wire.spdy.frames import DICTIONARY
+from navarch.cluster.server.wire.spdy import DICTIONARY
 from navarch.cluster.streams import ContainerProcess, LogOptions, ProcessOptions
 from navarch.errors import ContainerError
 

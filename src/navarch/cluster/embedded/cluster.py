@@ -35,14 +35,14 @@ if TYPE_CHECKING:
     from navarch.cluster.nodes.kubelet import Kubelet
 
 
-class ReachableNodes:
-    """Finds the nodes of a cluster that answer now; see `Nodes`."""
+class RunningKubelets:
+    """Finds the nodes of a cluster that answer now; see `ReachableNodes`."""
 
     def __init__(self, nodes: Callable[[], Mapping[str, Kubelet]]) -> None:
         self._nodes = nodes
 
     def find(self, name: str) -> ClusterNode | None:
-        """See `Nodes`."""
+        """See `ReachableNodes`."""
         node = self._nodes().get(name)
         return node if node is not None and node.is_reachable else None
 
@@ -104,7 +104,7 @@ class EmbeddedCluster:
                 audit=self.audit,
                 tokens={self.token: ADMIN},
                 supervisor=self.supervisor,
-                nodes=ReachableNodes(lambda: self.nodes),
+                nodes=RunningKubelets(lambda: self.nodes),
             )
         )
 

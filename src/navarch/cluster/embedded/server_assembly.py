@@ -32,16 +32,22 @@ from navarch.cluster.server.pipeline.authorization.reviews import Reviews
 from navarch.cluster.server.pipeline.crd_controller import CrdController
 from navarch.cluster.server.pipeline.endpoints.call import Kernel
 from navarch.cluster.server.pipeline.node_endpoints import stream_endpoints
-from navarch.cluster.server.pipeline.nonresource.discovery import Discovery
-from navarch.cluster.server.pipeline.nonresource.health import STORAGE, HealthReport
+from navarch.cluster.server.pipeline.nonresource.discovery import DiscoveryDocuments
 from navarch.cluster.server.pipeline.nonresource.metrics import RequestCounts, TaskMetrics, metrics_page
 from navarch.cluster.server.pipeline.nonresource.openapi import OpenApi
-from navarch.cluster.server.pipeline.nonresource.pages import CONFIGURATION, KEYS, OpenId, Pages
-from navarch.cluster.server.pipeline.streams.node_access import NO_NODES, Nodes
+from navarch.cluster.server.pipeline.nonresource.pages import (
+    CONFIGURATION,
+    KEYS,
+    STORAGE,
+    HealthReport,
+    NonResourcePages,
+    OpenId,
+)
+from navarch.cluster.server.pipeline.streams.node_access import NO_NODES, ReachableNodes
 from navarch.cluster.server.pipeline.subresources import BUILTIN_ENDPOINTS
-from navarch.cluster.server.pipeline.subresources.custom_scale import scale_custom
 from navarch.cluster.server.pipeline.subresources.reviews import access_endpoints
-from navarch.cluster.server.server import ApiServer, Page, Parts
+from navarch.cluster.server.pipeline.subresources.scale import scale_custom
+from navarch.cluster.server.server import ApiServer, Page, ServerParts
 from navarch.cluster.server.wire.request import Json, User
 from navarch.cluster.server.wire.webhook_client import WebhookClient
 from navarch.cluster.storage import Storage, StorageError
@@ -85,7 +91,7 @@ class ServerDeps(msgspec.Struct, frozen=True, kw_only=True):
     tokens: dict[str, User]
     supervisor: Supervisor
     """Runs the background tasks of the server, and reports the health of the cluster."""
-    nodes: Nodes = NO_NODES
+    nodes: ReachableNodes = NO_NODES
 
 
 class AssembledServer:
@@ -125,7 +131,7 @@ class AssembledServer:
         self._custom = CrdController(kernel, Conversion(ConversionWebhooks(self._converters, rng)))
         self.server = ApiServer(self._parts(kernel))
 
-    def _parts(self, kernel: Kernel) -> Parts:
+    def _parts(self, kernel: Kernel) -> ServerParts:
         reviews = Reviews(self.authorizer, self.authenticator, kernel.clock)
         openapi = OpenApi(published(), self._custom.documents)
         counts, openid = RequestCounts(self._audit, self._catalog), OpenId(self.tokens.key)
@@ -134,7 +140,7 @@ class AssembledServer:
             metrics_page, requests=counts, tasks=tasks, catalog=self._catalog, storage=self._registry.storage
         )
         others: dict[str, Page] = {"/metrics": metrics, CONFIGURATION: openid.configuration, KEYS: openid.keys}
-        return Parts(
+        return ServerParts(
             kernel=kernel,
             authenticator=self.authenticator,
             impersonator=Impersonator(self.authorizer),
@@ -145,7 +151,9 @@ class AssembledServer:
                 **BUILTIN_ENDPOINTS,
                 ("*", "*", "scale"): scale_custom,
             },
-            pages=Pages(published(), Discovery(self._catalog, published()), openapi, self._health, others),
+            pages=NonResourcePages(
+                published(), DiscoveryDocuments(self._catalog, published()), openapi, self._health, others
+            ),
             refresh=self.refresh,
         )
 

@@ -1,4 +1,4 @@
-"""`ApiServer`: from a request to a reply."""
+"""`ApiServer`: answers requests; refresh, authentication, authorization, then the endpoint."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _VERBS: dict[str, Endpoint] = {
 }
 
 
-class Authenticator(Protocol):
+class RequestAuthenticator(Protocol):
     """Finds the user of a request."""
 
     async def authenticate(self, request: ApiRequest) -> User | None:
@@ -106,7 +106,7 @@ class Audit(Protocol):
         ...
 
 
-class Parts(msgspec.Struct, frozen=True, kw_only=True):
+class ServerParts(msgspec.Struct, frozen=True, kw_only=True):
     """The parts of a server. `endpoints` are by group, resource and subresource: those of subresources, and, with an
     empty one, those of resources that are never stored.
 
@@ -115,7 +115,7 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     kernel: Kernel
-    authenticator: Authenticator
+    authenticator: RequestAuthenticator
     impersonator: RequestImpersonator
     audit: Audit
     endpoints: Mapping[tuple[str, str, str], Endpoint]
@@ -126,7 +126,7 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
 class ApiServer:
     """Kubernetes' API. `handle` never raises but for cancellation."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: ServerParts) -> None:
         self._parts = parts
         self._clock = parts.kernel.clock
         self._turns = asyncio.Lock()

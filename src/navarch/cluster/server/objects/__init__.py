@@ -1,1 +1,1 @@
-"""Objects of any kind: the registry of types, storage, views, lists, watches, and the fields that a write changes."""
+"""Objects of any kind: their types, their storage, lists and watches, bodies, and managed fields."""

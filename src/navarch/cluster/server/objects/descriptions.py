@@ -1,4 +1,4 @@
-"""Words for what all objects have in common: what `kubectl explain` says of `metadata` and of its parts.
+"""Describes `metadata` and its fields for `kubectl explain`.
 
 The data of the built-in kinds have no descriptions; these are our own.
 """

@@ -1,4 +1,4 @@
-"""Lists: as of one revision, in pages that go on where the last one ended."""
+"""Lists objects at one revision, in pages with continue tokens."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _VERSION = "meta.k8s.io/v1"
 _NOT_BASE64 = re.compile(r"[^A-Za-z0-9_-]")
 
 
-class _Token(msgspec.Struct):
+class _ContinueToken(msgspec.Struct):
     """As Kubernetes writes it; a revision of -1 asks for the newest."""
 
     v: str = ""
@@ -82,20 +82,20 @@ async def list_page(
     metadata["resourceVersion"] = str(page.revision)
     if page.remaining:
         last = page.items[-1].key.removeprefix(place.prefix)
-        metadata["continue"] = _encoded(_Token(_VERSION, page.revision, f"{last}\0"))
+        metadata["continue"] = _encoded(_ContinueToken(_VERSION, page.revision, f"{last}\0"))
         if not selection:
             metadata["remainingItemCount"] = page.remaining
     return Listed(found, metadata)
 
 
-class _Place(msgspec.Struct, frozen=True):
+class _PageStart(msgspec.Struct, frozen=True):
     prefix: str
     revision: int = 0
     after: str = ""
     from_token: bool = False
 
 
-async def _place(storage: Storage, resource: ResourceType, request: ApiRequest, namespace: str) -> _Place:
+async def _place(storage: Storage, resource: ResourceType, request: ApiRequest, namespace: str) -> _PageStart:
     prefix, token = resource.prefix(namespace), request.parameter("continue")
     version, match = request.parameter("resourceVersion"), request.parameter("resourceVersionMatch")
     if token:
@@ -103,12 +103,12 @@ async def _place(storage: Storage, resource: ResourceType, request: ApiRequest, 
         if version not in {"", "0"}:
             raise bad_request("specifying resource version is not allowed when using continue")
         await refuse_future(storage, found.rv)
-        return _Place(prefix, max(found.rv, 0), prefix + found.start.rstrip("\0"), from_token=found.rv > 0)
+        return _PageStart(prefix, max(found.rv, 0), prefix + found.start.rstrip("\0"), from_token=found.rv > 0)
     wanted = parsed_version(version)
     if wanted:
         await refuse_future(storage, wanted)
     is_exact = match == "Exact" or (not match and asked_limit(request) > 0)
-    return _Place(prefix, wanted if is_exact else 0)
+    return _PageStart(prefix, wanted if is_exact else 0)
 
 
 async def refuse_future(storage: Storage, wanted: int) -> None:
@@ -133,7 +133,7 @@ def asked_limit(request: ApiRequest) -> int:
 
 
 async def _matching(
-    storage: Storage, place: _Place, selection: Selection, limit: int
+    storage: Storage, place: _PageStart, selection: Selection, limit: int
 ) -> tuple[list[Stored], StoragePage]:
     """As many as were asked for, out of as many pages as it takes; the last page says how many come after it."""
     if not selection:
@@ -154,23 +154,23 @@ async def _matching(
         after, revision = page.items[-1].key, page.revision
 
 
-def _expired(place: _Place) -> StatusError:
+def _expired(place: _PageStart) -> StatusError:
     if not place.from_token:
         return gone("The resourceVersion for the provided list is too old.")
     start = place.after.removeprefix(place.prefix)
-    return gone(_EXPIRED, continue_token=_encoded(_Token(_VERSION, -1, f"{start}\0")))
+    return gone(_EXPIRED, continue_token=_encoded(_ContinueToken(_VERSION, -1, f"{start}\0")))
 
 
-def _encoded(token: _Token) -> str:
+def _encoded(token: _ContinueToken) -> str:
     return base64.urlsafe_b64encode(msgspec.json.encode(token)).rstrip(b"=").decode()
 
 
-def _decoded(text: str) -> _Token:
+def _decoded(text: str) -> _ContinueToken:
     data = _from_base64(text)
     if fault := json_fault(data):
         raise _odd_token(fault)
     try:
-        token = msgspec.json.decode(data, type=_Token)
+        token = msgspec.json.decode(data, type=_ContinueToken)
     except msgspec.ValidationError as error:
         raise _odd_token(str(error)) from None
     if not -(2**63) <= token.rv < 2**63:

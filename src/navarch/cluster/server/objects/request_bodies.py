@@ -1,4 +1,4 @@
-"""Bodies of requests: what is in them, and how strict the server is with them."""
+"""Decodes the body of a request into an object of the expected kind, with field validation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers in the form that was asked for: the object, a row of a table, the metadata alone."""
+"""Negotiates the form of an answer, and encodes objects in it: the object, a Table, PartialObjectMetadata."""
 
 from __future__ import annotations
 
@@ -9,29 +9,90 @@ from typing import Any
 import msgspec
 
 from navarch.cluster.server.objects.types import Column, ResourceType
-from navarch.cluster.server.wire.negotiation import PROTOBUF, Form
 from navarch.cluster.server.wire.request import ApiRequest, Json
 from navarch.cluster.server.wire.status_errors import StatusError, bad_request
+
+PROTOBUF = "application/vnd.kubernetes.protobuf"
+
+_JSON = "application/json"
+_YAML = "application/yaml"
+_MEDIA_TYPES = (_JSON, _YAML)
+_SUPPORTED = "application/json, application/yaml"
+_MOST_CLAUSES = 256
+"""Nobody accepts more; the rest of a longer header is not looked at."""
+_KINDS = frozenset({"Table", "PartialObjectMetadata", "PartialObjectMetadataList"})
+_UNKNOWN = "<unknown>"
+_HIDDEN = "deprecated.daemonset.template.generation"
+_INCLUDES = ("", "None", "Metadata", "Object")
+
+
+class ResponseForm(msgspec.Struct, frozen=True):
+    """`kind` is `Table`, `PartialObjectMetadata`, `PartialObjectMetadataList` or empty for the object itself."""
+
+    media_type: str = _JSON
+    kind: str = ""
+    version: str = ""
+
+
+_PLAIN = ResponseForm()
+
+
+def asked_form(accept: str, *, has_protobuf: bool = False, has_table: bool = True) -> ResponseForm:
+    """The first form of the header that can be given; refuses with 406 if none can.
+
+    Where a resource `has_protobuf`, whoever takes nothing else gets it: objects are stored as JSON, which costs less.
+    The metadata alone is given in protobuf to all who ask for that first.
+    What is never listed has no table.
+    """
+    if not accept or accept == _JSON:
+        return _PLAIN
+    clauses = accept.split(",", _MOST_CLAUSES)[:_MOST_CLAUSES]
+    for clause in clauses:
+        form = _form(clause, _MEDIA_TYPES) or _metadata_form(clause)
+        if form is not None and (has_table or form.kind != "Table"):
+            return form
+    if has_protobuf:
+        for clause in clauses:
+            if (form := _form(clause, (PROTOBUF,))) is not None and form.kind != "Table":
+                return form
+    supported = f"{_SUPPORTED}, {PROTOBUF}" if has_protobuf else _SUPPORTED
+    raise StatusError(406, "NotAcceptable", f"only the following media types are accepted: {supported}")
+
+
+def _metadata_form(clause: str) -> ResponseForm | None:
+    form = _form(clause, (PROTOBUF,))
+    return form if form is not None and form.kind.startswith("Partial") else None
+
+
+def _form(clause: str, media_types: tuple[str, ...]) -> ResponseForm | None:
+    media_type, *parameters = (part.strip() for part in clause.split(";"))
+    if media_type in {"*/*", "application/*"}:
+        media_type = _JSON
+    if media_type not in media_types:
+        return None
+    given = dict(parameter.split("=", 1) for parameter in parameters if "=" in parameter)
+    kind = given.get("as", "")
+    if not kind:
+        return ResponseForm(media_type)
+    if kind not in _KINDS or given.get("g") != "meta.k8s.io" or given.get("v") not in {"v1", "v1beta1"}:
+        return None
+    return ResponseForm(media_type, kind, given["v"])
+
 
 Rows = tuple[Sequence[Column], Callable[[Json], list[Any]]]
 """The columns of a table, and what gives the cells of an object."""
 
 _log = logging.getLogger("navarch.cluster.server")
 
-_YAML = "application/yaml"
-_UNKNOWN = "<unknown>"
-_HIDDEN = "deprecated.daemonset.template.generation"
-_INCLUDES = ("", "None", "Metadata", "Object")
 
-
-class _Headed(msgspec.Struct, gc=False):
+class _MetadataHead(msgspec.Struct, gc=False):
     metadata: msgspec.Raw
 
 
-_metadata_in = msgspec.json.Decoder(_Headed)
+_metadata_in = msgspec.json.Decoder(_MetadataHead)
 
 
-def written(value: Any, form: Form) -> bytes:
+def written(value: Any, form: ResponseForm) -> bytes:
     """A value as JSON, YAML or protobuf."""
     if form.media_type == PROTOBUF:
         return _as_protobuf(value)
@@ -49,7 +110,7 @@ def _as_protobuf(value: Any) -> bytes:
     return enveloped(msgspec.json.decode(value) if isinstance(value, bytes) else value)
 
 
-def shaped(data: bytes, resource: ResourceType, form: Form, request: ApiRequest) -> bytes:
+def shaped(data: bytes, resource: ResourceType, form: ResponseForm, request: ApiRequest) -> bytes:
     """One object, given as JSON, in the form that was asked for."""
     if not form.kind:
         return written(data, form)
@@ -63,7 +124,7 @@ def shaped(data: bytes, resource: ResourceType, form: Form, request: ApiRequest)
     raise _not_acceptable(form, resource, "is not a list", resource.kind)
 
 
-def shaped_part(value: Json, rows: Rows, form: Form, request: ApiRequest) -> bytes:
+def shaped_part(value: Json, rows: Rows, form: ResponseForm, request: ApiRequest) -> bytes:
     """The same for a part of an object that has a kind of its own."""
     if form.kind == "Table":
         return written(_table(rows, [value], _of_one(value), request), form)
@@ -74,7 +135,7 @@ def _rows(resource: ResourceType) -> Rows:
     return resource.columns, resource.strategy.cells
 
 
-def _not_acceptable(form: Form, resource: ResourceType, is_what: str, kind: str) -> StatusError:
+def _not_acceptable(form: ResponseForm, resource: ResourceType, is_what: str, kind: str) -> StatusError:
     """406 for the metadata of a list as that of an object, or the other way round; in the words of Go's types."""
     package = resource.group.partition(".")[0] or "core"
     types = "unstructured.Unstructured" if resource.is_custom else f"{package}.{resource.kind}"
@@ -83,7 +144,7 @@ def _not_acceptable(form: Form, resource: ResourceType, is_what: str, kind: str)
 
 
 def list_reply(
-    items: Sequence[bytes], metadata: Json, resource: ResourceType, form: Form, request: ApiRequest
+    items: Sequence[bytes], metadata: Json, resource: ResourceType, form: ResponseForm, request: ApiRequest
 ) -> bytes:
     """A list of objects, given as JSON, in the form that was asked for."""
     if not form.kind:

@@ -1,4 +1,4 @@
-"""Which objects of a list or watch are meant."""
+"""Label and field selectors of lists and watches, with Kubernetes' messages for malformed ones."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _VERSIONS_KEPT: Final = 256
 _EMPTY: Json = {"metadata": {}}
 
 
-class _FaultError(Exception):
+class _SelectorSyntaxError(Exception):
     """What is wrong."""
 
 
@@ -42,8 +42,8 @@ def label_selector_fault(text: str) -> str:
     ("found '=', expected: ',' or 'end of string'", '')
     """
     try:
-        _Labels(text).check()
-    except _FaultError as fault:
+        _LabelSelectorParser(text).check()
+    except _SelectorSyntaxError as fault:
         return str(fault)
     return ""
 
@@ -55,7 +55,7 @@ def field_selector_fault(text: str) -> str:
     return f"invalid selector: '{text}'; can't understand '{odd}'" if odd else ""
 
 
-class _Labels:
+class _LabelSelectorParser:
     def __init__(self, text: str) -> None:
         self._tokens: list[str] = [*_TOKEN.findall(text.rstrip()), ""]
         self._place = 0
@@ -63,15 +63,15 @@ class _Labels:
     def check(self) -> None:
         while self._next:
             if self._next in _SYMBOLS - {"!"}:
-                raise _FaultError(f"found '{self._next}', expected: !, identifier, or 'end of string'")
+                raise _SelectorSyntaxError(f"found '{self._next}', expected: !, identifier, or 'end of string'")
             try:
                 self._requirement()
-            except _FaultError as fault:
-                raise _FaultError(f"unable to parse requirement: {fault}") from None
+            except _SelectorSyntaxError as fault:
+                raise _SelectorSyntaxError(f"unable to parse requirement: {fault}") from None
             if (end := self._taken()) not in {"", ","}:
-                raise _FaultError(f"found '{end}', expected: ',' or 'end of string'")
+                raise _SelectorSyntaxError(f"found '{end}', expected: ',' or 'end of string'")
             if end and (not self._next or self._next in _SYMBOLS - {"!"}):
-                raise _FaultError(f"found '{self._next}', expected: identifier after ','")
+                raise _SelectorSyntaxError(f"found '{self._next}', expected: identifier after ','")
 
     @property
     def _next(self) -> str:
@@ -86,19 +86,19 @@ class _Labels:
         negated = self._next == "!"
         key = self._word() if not negated or self._taken() else ""
         if said := LABEL_KEY.faults(key):
-            raise _FaultError(str(invalid("<nil>", key, "; ".join(said))))
+            raise _SelectorSyntaxError(str(invalid("<nil>", key, "; ".join(said))))
         if self._next in {"", ","}:
             return
         operator = self._taken()
         if operator not in _OPERATORS:
-            raise _FaultError(f"found '{operator}', expected: {_LISTED}")
+            raise _SelectorSyntaxError(f"found '{operator}', expected: {_LISTED}")
         values = self._values() if operator in {"in", "notin"} else [self._value()]
         self._check_values(key, operator, sorted(set(values)))
 
     def _word(self) -> str:
         word = self._taken()
         if not word or word in _SYMBOLS:
-            raise _FaultError(f"found '{word}', expected: identifier")
+            raise _SelectorSyntaxError(f"found '{word}', expected: identifier")
         return word
 
     def _value(self) -> str:
@@ -106,51 +106,51 @@ class _Labels:
 
     def _values(self) -> list[str]:
         if (opening := self._taken()) != "(":
-            raise _FaultError(f"found '{opening}' expected: '('")
+            raise _SelectorSyntaxError(f"found '{opening}' expected: '('")
         if self._next != ")" and (not self._next or self._next in _SYMBOLS - {","}):
-            raise _FaultError(f"found '{self._next}', expected: ',', ')' or identifier")
+            raise _SelectorSyntaxError(f"found '{self._next}', expected: ',', ')' or identifier")
         values = [""] if self._next in {")", ","} else []
         while (word := self._taken()) != ")":
             if word == ",":
                 values += [""] if self._next in {")", ","} else []
             elif not word or word in _SYMBOLS:
-                raise _FaultError(f"found '{word}', expected: ',', or identifier")
+                raise _SelectorSyntaxError(f"found '{word}', expected: ',', or identifier")
             else:
                 values.append(word)
                 if self._next not in {",", ")"}:
-                    raise _FaultError(f"found '{self._next}', expected: ',' or ')'")
+                    raise _SelectorSyntaxError(f"found '{self._next}', expected: ',' or ')'")
         return values
 
     @staticmethod
     def _check_values(key: str, operator: str, values: list[str]) -> None:
         if operator in {"<", ">"} and not _WHOLE.match(values[0]):
             why = "for 'Gt', 'Lt' operators, the value must be an integer"
-            raise _FaultError(str(invalid("values[0]", values[0], why)))
+            raise _SelectorSyntaxError(str(invalid("values[0]", values[0], why)))
         faults = [
             str(invalid(f"values[{index}][{key}]", value, "; ".join(said)))
             for index, value in enumerate(values)
             if (said := LABEL_VALUE.faults(value))
         ]
         if faults:
-            raise _FaultError(faults[0] if len(faults) == 1 else f"[{', '.join(faults)}]")
+            raise _SelectorSyntaxError(faults[0] if len(faults) == 1 else f"[{', '.join(faults)}]")
 
 
 class _Labelled(msgspec.Struct, gc=False):
     labels: dict[str, str] | None = None
 
 
-class _Head(msgspec.Struct, gc=False):
+class _LabelsHead(msgspec.Struct, gc=False):
     metadata: _Labelled
 
 
-class _Named(msgspec.Struct, gc=False):
+class _NameAndNamespace(msgspec.Struct, gc=False):
     name: str = ""
     namespace: str = ""
 
 
-_head = msgspec.json.Decoder(_Head)
+_head = msgspec.json.Decoder(_LabelsHead)
 _members = msgspec.json.Decoder(dict[str, msgspec.Raw])
-_named = msgspec.json.Decoder(_Named)
+_named = msgspec.json.Decoder(_NameAndNamespace)
 
 
 class Selection(msgspec.Struct, frozen=True):

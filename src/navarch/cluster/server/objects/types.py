@@ -1,4 +1,4 @@
-"""What the server knows about a kind, and about all of them."""
+"""`ResourceType` and `Catalog`: the server's knowledge of one kind, and of all kinds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Watches: what happens to the objects of a resource, as lines of JSON, or framed in protobuf."""
+"""`Watches`: serves the events of a resource to its watchers, as lines of JSON or framed protobuf."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from msgspec.structs import replace
 
 from navarch._base.clock import Clock
 from navarch.cluster.server.objects.registry import seen, seen_all
-from navarch.cluster.server.objects.response_bodies import empty_table, shaped
+from navarch.cluster.server.objects.response_bodies import PROTOBUF, ResponseForm, empty_table, shaped
 from navarch.cluster.server.objects.selectors import Selection
 from navarch.cluster.server.objects.types import ResourceType
-from navarch.cluster.server.wire.negotiation import PROTOBUF, Form
 from navarch.cluster.server.wire.request import ApiRequest, Json
 from navarch.cluster.server.wire.status_errors import StatusError, gone
 from navarch.cluster.storage import CompactedError, Event, Storage, StorageError, Stored, Watcher
@@ -37,14 +36,14 @@ class TableLook(NamedTuple):
     second: int
 
 
-class Lines:
+class WatchLines:
     """The lines that events become, each made once however many watch; the newest are kept."""
 
     def __init__(self) -> None:
-        self._known: OrderedDict[tuple[int, str, str, Form, TableLook | None], bytes] = OrderedDict()
+        self._known: OrderedDict[tuple[int, str, str, ResponseForm, TableLook | None], bytes] = OrderedDict()
         self._bytes = 0
 
-    async def line(self, kind: str, stored: Stored, asked: WatchRequest, look: TableLook | None = None) -> bytes:
+    async def line(self, kind: str, stored: Stored, asked: WatchParameters, look: TableLook | None = None) -> bytes:
         """The line for an object at this version, in a form that is the same for all who ask for it."""
         key = (stored.revision, kind, asked.resource.api_version, asked.form, look)
         line = self._known.get(key)
@@ -54,7 +53,7 @@ class Lines:
             self._keep(key, line)
         return line
 
-    def _keep(self, key: tuple[int, str, str, Form, TableLook | None], line: bytes) -> None:
+    def _keep(self, key: tuple[int, str, str, ResponseForm, TableLook | None], line: bytes) -> None:
         self._bytes += len(line) - len(self._known.get(key, b""))  # another watch may have been faster
         self._known[key] = line
         while len(self._known) > _KEPT_LINES or self._bytes > _KEPT_BYTES:
@@ -69,7 +68,7 @@ def _line(kind: str, data: bytes) -> bytes:
     return b'{"type":"%b","object":%b}\n' % (kind.encode(), data)
 
 
-def _event(kind: str, data: bytes, form: Form) -> bytes:
+def _event(kind: str, data: bytes, form: ResponseForm) -> bytes:
     """The event in the form that was asked for."""
     if form.media_type != PROTOBUF:
         return _line(kind, data)
@@ -78,13 +77,13 @@ def _event(kind: str, data: bytes, form: Form) -> bytes:
     return framed_event(kind, msgspec.json.decode(data))
 
 
-class WatchRequest(msgspec.Struct, frozen=True):
+class WatchParameters(msgspec.Struct, frozen=True):
     """What a watch was asked to be. `after` is the revision it begins at, None to begin with what is there."""
 
     resource: ResourceType
     namespace: str
     selection: Selection
-    form: Form
+    form: ResponseForm
     request: ApiRequest
     after: int | None
     bookmarks: bool
@@ -107,7 +106,7 @@ class Watches:
     def __init__(self, storage: Storage, clock: Clock) -> None:
         self.storage = storage
         self.clock = clock.liveness
-        self.lines = Lines()
+        self.lines = WatchLines()
         self._waiting: dict[Watcher, Callable[[], float]] = {}
         self._ends: dict[str, int] = {}
 
@@ -132,10 +131,10 @@ class Watches:
         """How often the watches of that resource were ended."""
         return self._ends.get(storage_prefix, 0)
 
-    async def lines_of(self, asked: WatchRequest) -> AsyncIterator[bytes]:
+    async def lines_of(self, asked: WatchParameters) -> AsyncIterator[bytes]:
         """The lines of one watch until its time is up; what goes wrong on the way is a line too."""
         try:
-            async for line in _Watch(self, asked).run():
+            async for line in _WatchStream(self, asked).run():
                 yield line
         except CompactedError as error:
             yield _error(gone(f"too old resource version: {asked.after} ({error.oldest})"), asked.form)
@@ -155,12 +154,12 @@ class Watches:
                 del self._waiting[watcher]
 
 
-def _error(refusal: StatusError, form: Form) -> bytes:
+def _error(refusal: StatusError, form: ResponseForm) -> bytes:
     return _event("ERROR", msgspec.json.encode(refusal.status()), form)
 
 
-class _Watch:
-    def __init__(self, watches: Watches, asked: WatchRequest) -> None:
+class _WatchStream:
+    def __init__(self, watches: Watches, asked: WatchParameters) -> None:
         self._watches = watches
         self._asked = asked
         self._prefix = asked.resource.prefix(asked.namespace)

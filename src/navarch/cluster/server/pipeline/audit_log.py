@@ -1,4 +1,4 @@
-"""The audit log: who did what, when, and what came of it. Never what was in a body, and no credential."""
+"""The audit log: records who requested what, when, and the result. It never records bodies or credentials."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _LONG_RUNNING: Final = frozenset({"watch", "proxy", "connect"})
 _LONG_RUNNING_SUBRESOURCES: Final = frozenset({"attach", "exec", "log", "portforward", "proxy"})
 
 
-class _Outcome(NamedTuple):
+class _AuditOutcome(NamedTuple):
     """What came of a request, for its record."""
 
     user: User | None
@@ -73,7 +73,7 @@ class AuditLog:
         annotations: Mapping[str, str] = NO_ANNOTATIONS,
     ) -> None:
         """A request was answered, after so many seconds. `user` is who asked, even as somebody else."""
-        outcome = _Outcome(user, impersonated, code, reason, seconds, audit_id, annotations)
+        outcome = _AuditOutcome(user, impersonated, code, reason, seconds, audit_id, annotations)
         self._keep("ResponseComplete", request, info, outcome)
 
     def started(
@@ -88,7 +88,7 @@ class AuditLog:
         audit_id: str = "",
     ) -> None:
         """The answer to a long request began; `completed` must follow."""
-        self._keep("ResponseStarted", request, info, _Outcome(user, impersonated, code, "", seconds, audit_id))
+        self._keep("ResponseStarted", request, info, _AuditOutcome(user, impersonated, code, "", seconds, audit_id))
 
     def records(
         self,
@@ -167,7 +167,7 @@ class AuditLog:
             _log.error("a record of the audit log was dropped: %s", cause_of(error))
             return b""
 
-    def _keep(self, stage: str, request: ApiRequest, info: RequestInfo, outcome: _Outcome) -> None:
+    def _keep(self, stage: str, request: ApiRequest, info: RequestInfo, outcome: _AuditOutcome) -> None:
         if len(request.path) + len(request.raw_query) > _LONGEST_URI:
             request, info = _shortened(request, info)
         record = AuditRecord(

@@ -1,4 +1,4 @@
-"""One record of the audit log, and how it is written down."""
+"""`AuditRecord` and `RotatingFile`: the records of the audit log as lines, and the file that holds them."""
 
 from __future__ import annotations
 

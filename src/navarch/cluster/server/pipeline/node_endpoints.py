@@ -1,20 +1,20 @@
-"""The subresources that lead to nodes and to what runs there. What serves them is imported when it is first asked for."""
+"""The endpoints of subresources that lead to nodes: log, exec, attach, portforward, proxy. Each is imported with its first request."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from functools import partial
 
-from navarch.cluster.server.pipeline.endpoints.call import Call
-from navarch.cluster.server.pipeline.streams.node_access import Authorizer, Nodes, Reaching
+from navarch.cluster.server.pipeline.endpoints.call import Call, RequestAuthorizer
+from navarch.cluster.server.pipeline.streams.node_access import NodeAccess, ReachableNodes
 from navarch.cluster.server.wire.request import Reply
 
 Endpoint = Callable[[Call], Awaitable[Reply]]
 
 
-def stream_endpoints(nodes: Nodes, authorizer: Authorizer) -> dict[tuple[str, str, str], Endpoint]:
+def stream_endpoints(nodes: ReachableNodes, authorizer: RequestAuthorizer) -> dict[tuple[str, str, str], Endpoint]:
     """What serves them, by group, resource and subresource."""
-    reaching = Reaching(nodes, authorizer)
+    reaching = NodeAccess(nodes, authorizer)
     return {
         ("", "pods", "log"): partial(_log, nodes),
         ("", "pods", "exec"): partial(_execute, reaching),
@@ -24,31 +24,31 @@ def stream_endpoints(nodes: Nodes, authorizer: Authorizer) -> dict[tuple[str, st
     }
 
 
-async def _log(nodes: Nodes, call: Call) -> Reply:
+async def _log(nodes: ReachableNodes, call: Call) -> Reply:
     from navarch.cluster.server.pipeline.streams.logs import log  # noqa: PLC0415 - see above
 
     return await log(nodes, call)
 
 
-async def _execute(reaching: Reaching, call: Call) -> Reply:
+async def _execute(reaching: NodeAccess, call: Call) -> Reply:
     from navarch.cluster.server.pipeline.streams.remote_command import execute  # noqa: PLC0415 - see above
 
     return await execute(reaching, call)
 
 
-async def _attach(reaching: Reaching, call: Call) -> Reply:
+async def _attach(reaching: NodeAccess, call: Call) -> Reply:
     from navarch.cluster.server.pipeline.streams.remote_command import attach  # noqa: PLC0415 - see above
 
     return await attach(reaching, call)
 
 
-async def _forward(reaching: Reaching, call: Call) -> Reply:
+async def _forward(reaching: NodeAccess, call: Call) -> Reply:
     from navarch.cluster.server.pipeline.streams.port_forward import forward  # noqa: PLC0415 - see above
 
     return await forward(reaching, call)
 
 
-async def _proxy(nodes: Nodes, call: Call) -> Reply:
+async def _proxy(nodes: ReachableNodes, call: Call) -> Reply:
     from navarch.cluster.server.pipeline.proxy.proxy import proxy  # noqa: PLC0415 - see above
 
     return await proxy(nodes, call)

@@ -1,4 +1,4 @@
-"""Which paths and methods a resource has."""
+"""The paths and methods of a resource."""
 
 from __future__ import annotations
 

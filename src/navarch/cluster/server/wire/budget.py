@@ -1,4 +1,4 @@
-"""The budget of one request: how much it may make the server read, build, copy and evaluate.
+"""The budget of one request: limits how much a request makes the server read, build, copy and evaluate.
 
 Every part that turns bytes of the network into values charges what it does to the budget of the request that is being
 served, and is refused when nothing is left. `ApiServer.handle` opens a budget for each request; code that serves no
@@ -46,7 +46,7 @@ _NODES_PER_SECOND: Final = 2_000_000
 """How long the pauses of a large request are: less than its steps take."""
 
 
-class Limits(msgspec.Struct, frozen=True, kw_only=True):
+class RequestLimits(msgspec.Struct, frozen=True, kw_only=True):
     """What one request may cost."""
 
     body_bytes: int = 3 * 1024 * 1024
@@ -61,7 +61,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """
 
 
-LIMITS: Final = Limits()
+LIMITS: Final = RequestLimits()
 
 
 class Spent(msgspec.Struct):
@@ -78,7 +78,7 @@ class RequestBudget:
 
     __slots__ = ("_turns", "limits", "spent")
 
-    def __init__(self, limits: Limits = LIMITS, turns: asyncio.Lock | None = None) -> None:
+    def __init__(self, limits: RequestLimits = LIMITS, turns: asyncio.Lock | None = None) -> None:
         self.limits = limits
         self.spent = Spent()
         self._turns = turns
@@ -169,7 +169,7 @@ def too_large(why: str) -> StatusError:
     return StatusError(413, "RequestEntityTooLarge", f"Request entity too large: {why}")
 
 
-_UNLIMITED: Final = RequestBudget(Limits(nodes=sys.maxsize, copied_bytes=sys.maxsize, cel_cost=sys.maxsize))
+_UNLIMITED: Final = RequestBudget(RequestLimits(nodes=sys.maxsize, copied_bytes=sys.maxsize, cel_cost=sys.maxsize))
 """For code that serves no request."""
 _current: ContextVar[RequestBudget] = ContextVar("request_budget")
 

@@ -1,4 +1,4 @@
-"""Pieces on their way from one task to another."""
+"""`BytePipe`: a bounded pipe of bytes from one task to another."""
 
 from __future__ import annotations
 

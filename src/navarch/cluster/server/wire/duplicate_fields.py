@@ -1,4 +1,4 @@
-"""Members that a JSON text has more than once: where they are, and which value Go reads from such a text.
+"""Finds members that a JSON text has more than once, and the value that Go reads from such a text.
 
 Each function takes time in proportion to the text. Paths are written only for what is reported, and of that no more than
 Kubernetes reports: a path is as long as a client makes its names.

@@ -1,4 +1,4 @@
-"""What Go's decoder says about a body that is no JSON."""
+"""Go's messages for bodies that are not JSON."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LONGEST_SCANNED: Final = 64 * 1024
 _END: Final = "unexpected end of JSON input"
 
 
-class _FaultError(Exception):
+class _JsonSyntaxError(Exception):
     """What is wrong."""
 
 
@@ -33,7 +33,7 @@ def json_fault(body: bytes) -> str:
         return _place_of_fault(body)
     try:
         _Scan(body).run()
-    except _FaultError as fault:
+    except _JsonSyntaxError as fault:
         return str(fault)
     return ""
 
@@ -77,7 +77,7 @@ class _Scan:
         byte = self._next("looking for beginning of value")
         if byte in b"{[":
             if len(opened) >= _MOST_DEPTH:
-                raise _FaultError("exceeded max depth")
+                raise _JsonSyntaxError("exceeded max depth")
             self._at += 1
             self._skip()
             if self._peek() == {ord("{"): ord("}"), ord("["): ord("]")}[byte]:
@@ -184,7 +184,7 @@ class _Scan:
         """The next byte that is no space."""
         self._skip()
         if self._at >= len(self._body):
-            raise _FaultError(_END)
+            raise _JsonSyntaxError(_END)
         byte = self._body[self._at]
         if byte == 0 and where:
             raise self._unexpected(where)
@@ -192,10 +192,10 @@ class _Scan:
 
     def _byte(self) -> int:
         if self._at >= len(self._body) - 1:
-            raise _FaultError(_END)
+            raise _JsonSyntaxError(_END)
         return self._body[self._at]
 
-    def _unexpected(self, where: str) -> _FaultError:
+    def _unexpected(self, where: str) -> _JsonSyntaxError:
         character = chr(self._body[self._at])
         shown = "'\\''" if character == "'" else ("'\"'" if character == '"' else f"'{go_quoted(character)[1:-1]}'")
-        return _FaultError(f"invalid character {shown} {where}")
+        return _JsonSyntaxError(f"invalid character {shown} {where}")

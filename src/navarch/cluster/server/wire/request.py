@@ -1,4 +1,4 @@
-"""Requests and replies as values, and what a path means."""
+"""`ApiRequest`, `Reply` and `RequestInfo`: requests and replies as values, and the meaning of a path."""
 
 from __future__ import annotations
 

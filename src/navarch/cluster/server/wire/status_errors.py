@@ -1,4 +1,4 @@
-"""An error as the API says it: a Status with a code, a reason and details."""
+"""`StatusError`: an error of the API, as a Status with a code, a reason and details."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Times as stored objects have them: the years 0000 to 9999, of which Python's `datetime` lacks the first.
+"""Times of stored objects: the years 0000 to 9999, of which Python's `datetime` lacks the first.
 
 Whoever reads times of stored objects in the server reads them here, so that no object that was accepted is unreadable.
 """

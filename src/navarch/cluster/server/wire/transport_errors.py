@@ -1,4 +1,4 @@
-"""Failures of connections in Go's words, as far as Python knows what happened."""
+"""Go's messages for failed connections."""
 
 from __future__ import annotations
 

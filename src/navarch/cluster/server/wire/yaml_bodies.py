@@ -50,11 +50,11 @@ _KINDS: Final[dict[str, Any]] = {
 }
 
 
-class _BodyError(ValueError):
+class _YamlError(ValueError):
     """A body that is YAML, but no JSON; the text is all that is said."""
 
 
-class _Document(NamedTuple):
+class _YamlDocument(NamedTuple):
     value: Any
     repeated: list[str]
 
@@ -69,10 +69,10 @@ def repeated_keys(body: bytes) -> list[str]:
     return _read(body).repeated
 
 
-def _read(body: bytes) -> _Document:
+def _read(body: bytes) -> _YamlDocument:
     try:
         return _Reader(body).document()
-    except _BodyError as error:
+    except _YamlError as error:
         raise _refused(str(error)) from None
     except yaml.YAMLError as error:
         raise _refused(f"yaml: {_said(error)}") from None
@@ -106,7 +106,7 @@ class _Anchor:
         self.size = 0
 
 
-class _Collection:
+class _YamlCollection:
     """A list or an object that is being read."""
 
     __slots__ = ("anchor", "begins_at", "key", "line", "merges", "value")
@@ -126,17 +126,17 @@ class _Reader:
 
     def __init__(self, body: bytes) -> None:
         if body.count(b"\n%TAG") > _MOST_TAG_DIRECTIVES:
-            raise _BodyError("yaml: found too many %TAG directives")
+            raise _YamlError("yaml: found too many %TAG directives")
         self._loader = _Base(body)
         self._budget = current_budget()
-        self._opened: list[_Collection] = []
+        self._opened: list[_YamlCollection] = []
         self._anchors: dict[str, _Anchor] = {}
         self._count = self._charged = 0
         self._expandable = max(_FEWEST_EXPANDED, len(body))
         self._root: Any = None
         self._repeated: list[str] = []
 
-    def document(self) -> _Document:
+    def document(self) -> _YamlDocument:
         next_event = self._loader.get_event
         while True:
             event = next_event()
@@ -153,7 +153,7 @@ class _Reader:
                 self._alias(event)
             elif kind is yaml.DocumentEndEvent or kind is yaml.StreamEndEvent:
                 self._charge()
-                return _Document(self._root, self._repeated)
+                return _YamlDocument(self._root, self._repeated)
 
     def _charge(self) -> None:
         self._budget.charge_nodes(self._count - self._charged)
@@ -185,9 +185,9 @@ class _Reader:
             anchor = self._anchors[event.anchor] = _Anchor()
         if self._opened and self._opened[-1].key is _NO_KEY:
             self._opened[-1].line = event.start_mark.line
-        self._opened.append(_Collection(value, anchor, self._count))
+        self._opened.append(_YamlCollection(value, anchor, self._count))
         if len(self._opened) > DEEPEST:
-            raise _BodyError("yaml: exceeded max depth")
+            raise _YamlError("yaml: exceeded max depth")
         self._counted(1)
 
     def _close(self) -> None:
@@ -199,12 +199,12 @@ class _Reader:
     def _alias(self, event: Any) -> None:
         anchor = self._anchors.get(event.anchor)
         if anchor is None:
-            raise _BodyError(f"yaml: unknown anchor '{event.anchor}' referenced")
+            raise _YamlError(f"yaml: unknown anchor '{event.anchor}' referenced")
         if not anchor.size:
-            raise _BodyError(f"yaml: anchor '{event.anchor}' value contains itself")
+            raise _YamlError(f"yaml: anchor '{event.anchor}' value contains itself")
         self._expandable -= anchor.size
         if self._expandable < 0:
-            raise _BodyError("yaml: document contains excessive aliasing")
+            raise _YamlError("yaml: document contains excessive aliasing")
         self._counted(anchor.size)
         self._put(copy_json(anchor.value), event, is_alias=True)
 
@@ -226,22 +226,22 @@ class _Reader:
             self._set(into, into.key, value)
         # A key waits for its value.
 
-    def _set(self, into: _Collection, key: Any, value: Any) -> None:
+    def _set(self, into: _YamlCollection, key: Any, value: Any) -> None:
         name = key if key.__class__ is str else _name(key)
         if name in into.value and len(self._repeated) < MOST_FAULTS:
             self._repeated.append(f"line {into.line + 1}: key {go_literal(key)} already set in map")
         into.value[name] = value
         into.key = _NO_KEY
 
-    def _merge(self, into: _Collection, value: Any, *, is_alias: bool) -> None:
+    def _merge(self, into: _YamlCollection, value: Any, *, is_alias: bool) -> None:
         """Of several objects the first counts; what the object itself says before them does not."""
         several = [value] if isinstance(value, dict) else value
         if not isinstance(several, list) or (is_alias and several is value):
-            raise _BodyError("yaml: map merge requires map or sequence of maps as the value")
+            raise _YamlError("yaml: map merge requires map or sequence of maps as the value")
         into.key, into.merges = _NO_KEY, False
         for each in reversed(several):
             if not isinstance(each, dict):
-                raise _BodyError("yaml: map merge requires map or sequence of maps as the value")
+                raise _YamlError("yaml: map merge requires map or sequence of maps as the value")
             into.value.update(each)
 
 
@@ -252,7 +252,7 @@ def _is_merge(event: Any) -> bool:
 def _name(key: Any) -> str:
     """A key as JSON has it."""
     if isinstance(key, dict | list):
-        raise _BodyError(f"yaml: invalid map key: {go_literal(key)}")
+        raise _YamlError(f"yaml: invalid map key: {go_literal(key)}")
     return msgspec.json.encode(key).decode()
 
 
@@ -273,7 +273,7 @@ def _number(text: str) -> Any:
         if text[-1].isdigit():
             return text
         shown = "NaN" if math.isnan(value) else ("+Inf" if value > 0 else "-Inf")
-        raise _BodyError(f"json: unsupported value: {shown}")
+        raise _YamlError(f"json: unsupported value: {shown}")
     return int(value) if value.is_integer() and abs(value) < 2**63 else value
 
 
@@ -294,12 +294,12 @@ def _tagged(text: str, tag: str) -> Any:
         try:
             return base64.b64decode("".join(text.split()), validate=True).decode(errors="replace")
         except ValueError:
-            raise _BodyError("yaml: !!binary value contains invalid base64 data") from None
+            raise _YamlError("yaml: !!binary value contains invalid base64 data") from None
     kind = _KINDS.get(tag)
     if kind is None:
         return text
     value = _resolved(text)
     if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
         found = "null" if value is None else go_kind(value)
-        raise _BodyError(f"yaml: cannot decode {found} `{text}` as a !!{tag.removeprefix(_TAG)}")
+        raise _YamlError(f"yaml: cannot decode {found} `{text}` as a !!{tag.removeprefix(_TAG)}")
     return value

@@ -1,4 +1,4 @@
-"""Server-side apply: an object merged into the live one, and who owns what after it."""
+"""Server-side apply: merges an applied object into the live one, and computes the owners of its fields."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from navarch.cluster.server.objects.fields.elements import shown
 from navarch.cluster.server.objects.fields.entries import Holder, Holders, Holding, encoded, held, holder
 from navarch.cluster.server.objects.fields.fitting import fits, misfits, said
 from navarch.cluster.server.objects.fields.kinds import KindShape
-from navarch.cluster.server.objects.fields.managers import NOBODYS, Change, converted, owned_after
+from navarch.cluster.server.objects.fields.managers import NOBODYS, FieldChange, converted, owned_after
 from navarch.cluster.server.objects.fields.merging import merged, with_named_members, without, without_nulls
 from navarch.cluster.server.objects.fields.reading import UnfitError, compare_maps, set_of
 from navarch.cluster.server.objects.fields.sets import Tree, covers, difference, has, intersection, paths, union
@@ -24,7 +24,7 @@ ANNOTATION: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _MOST_BYTES: Final = 256 * 1024
 
 
-class Conflict(NamedTuple):
+class FieldConflict(NamedTuple):
     """A field that another one owns."""
 
     who: Holder
@@ -32,7 +32,7 @@ class Conflict(NamedTuple):
     path: tuple[str, ...]
 
 
-def refused(conflicts: list[Conflict]) -> StatusError:
+def refused(conflicts: list[FieldConflict]) -> StatusError:
     """409, with every field."""
     causes = [
         {
@@ -42,10 +42,10 @@ def refused(conflicts: list[Conflict]) -> StatusError:
         }
         for conflict in conflicts
     ]
-    return StatusError(409, "Conflict", _message(conflicts), details={"causes": causes})
+    return StatusError(409, "FieldConflict", _message(conflicts), details={"causes": causes})
 
 
-def _message(conflicts: list[Conflict]) -> str:
+def _message(conflicts: list[FieldConflict]) -> str:
     if len(conflicts) == 1:
         only = conflicts[0]
         return f"Apply failed with 1 conflict: conflict with {_name(only)}: {_shown_path(only)}"
@@ -61,7 +61,7 @@ def _sort_key(who: Holder) -> tuple[str, ...]:
     return who.manager, who.operation, who.api_version, who.subresource
 
 
-def _name(conflict: Conflict) -> str:
+def _name(conflict: FieldConflict) -> str:
     who = conflict.who
     name = go_quoted(who.manager)
     if who.subresource:
@@ -69,11 +69,11 @@ def _name(conflict: Conflict) -> str:
     return f"{name} using {conflict.holding.api_version}" if who.operation == "Update" else name
 
 
-def _shown_path(conflict: Conflict) -> str:
+def _shown_path(conflict: FieldConflict) -> str:
     return "".join(map(shown, conflict.path))
 
 
-def unexpected_conflicts(conflicts: list[Conflict], live: Json, shape: KindShape) -> list[Conflict]:
+def unexpected_conflicts(conflicts: list[FieldConflict], live: Json, shape: KindShape) -> list[FieldConflict]:
     """The conflicts about fields that were not applied by the client before, with the values that they still have."""
     own = _still_applied(live, shape)
     return conflicts if own is None else [each for each in conflicts if not has(own, *each.path)]
@@ -175,7 +175,7 @@ class _Apply(msgspec.Struct):
         last, wanted = before.get(self.who), self._fields()
         holders = {**before, self.who: Holding(wanted, self.api_version, None)}
         result = _Pruning(self.shape, holders, self.who, self.api_version).pruned(result, last)
-        change = Change(self.live, result, self.shape, self.who.subresource)
+        change = FieldChange(self.live, result, self.shape, self.who.subresource)
         others = {who: holding for who, holding in before.items() if who != self.who}
         if not force:
             self._refuse_conflicts(others, change, migrates)
@@ -201,7 +201,7 @@ class _Apply(msgspec.Struct):
         found = held(self.live.get("metadata") or {})
         if found:
             return found
-        change = Change(None, self.live, self.shape, self.who.subresource)
+        change = FieldChange(None, self.live, self.shape, self.who.subresource)
         first = holder("before-first-apply", "Update", self.api_version, self.who.subresource)
         return {first: Holding(change.came, self.api_version, self.now)} if change.came else {}
 
@@ -220,7 +220,7 @@ class _Apply(msgspec.Struct):
         """What is applied, with the fields that belong to nobody: they hold on to what is around them."""
         return self.shape.reset(self.who.subresource).kept(set_of(self.patch, self.shape.root))
 
-    def _refuse_conflicts(self, others: Holders, change: Change, migrates: bool) -> None:
+    def _refuse_conflicts(self, others: Holders, change: FieldChange, migrates: bool) -> None:
         conflicts = _conflicts(others, change)
         if conflicts and migrates and self.live is not None:
             conflicts = unexpected_conflicts(conflicts, self.live, self.shape)
@@ -248,13 +248,13 @@ def _kind_text(shape: KindShape) -> str:
     return f"{shape.group}/{shape.version}, Kind={shape.kind}"
 
 
-def _conflicts(others: Holders, change: Change) -> list[Conflict]:
+def _conflicts(others: Holders, change: FieldChange) -> list[FieldConflict]:
     found = []
     for who, holding in others.items():
         if change.touched(holding.api_version) is None:
             continue
         wanted = intersection(holding.fields, change.came_in(holding.api_version))
-        found += [Conflict(who, holding, path) for path in paths(wanted)]
+        found += [FieldConflict(who, holding, path) for path in paths(wanted)]
     return found
 
 

@@ -1,4 +1,4 @@
-"""The order of the items of a list after a strategic merge."""
+"""Orders the items of a list after a strategic merge."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether an applied object fits its shape, and what Kubernetes says where it does not."""
+"""Checks that an applied object fits its shape, with Kubernetes' messages."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from typing import Any
 
 from navarch.cluster.server.objects.fields.elements import shown
 from navarch.cluster.server.objects.fields.reading import UnfitError, by_element, item_element
-from navarch.cluster.server.objects.fields.shapes import Form, Shape
+from navarch.cluster.server.objects.fields.shapes import FieldShape, MergeForm
 from navarch.cluster.server.wire.go_text import go_literal, go_text, go_type
 
 
-def fits(value: Any, shape: Shape) -> bool:
+def fits(value: Any, shape: FieldShape) -> bool:
     """Whether there is no fault; quicker than looking for all of them."""
     kind = type(value)
     if kind is dict and shape.map_form:
@@ -22,7 +22,7 @@ def fits(value: Any, shape: Shape) -> bool:
     return value is None or not _misfit_of_scalar(value, shape)
 
 
-def _map_fits(value: dict[str, Any], shape: Shape) -> bool:
+def _map_fits(value: dict[str, Any], shape: FieldShape) -> bool:
     fields, others = shape.fields, shape.others
     for name, member in value.items():
         known = fields.get(name)
@@ -34,7 +34,7 @@ def _map_fits(value: dict[str, Any], shape: Shape) -> bool:
     return True
 
 
-def _list_fits(value: list[Any], shape: Shape) -> bool:
+def _list_fits(value: list[Any], shape: FieldShape) -> bool:
     below = shape.items
     assert below is not None
     if not all(fits(item, below) for item in value):
@@ -45,7 +45,7 @@ def _list_fits(value: list[Any], shape: Shape) -> bool:
         return False
 
 
-def misfits(value: Any, shape: Shape, *, duplicates: bool = False) -> list[tuple[str, str]]:
+def misfits(value: Any, shape: FieldShape, *, duplicates: bool = False) -> list[tuple[str, str]]:
     """Every fault: the path and what is wrong there. `duplicates`: whether items may share their keys."""
     if isinstance(value, dict) and shape.map_form:
         return _misfits_of_map(value, shape, duplicates)
@@ -62,7 +62,7 @@ def said(faults: list[tuple[str, str]]) -> str:
     return texts[0] if len(texts) == 1 else "\n".join(["errors:", *(f"  {text}" for text in texts)])
 
 
-def _misfits_of_map(value: dict[str, Any], shape: Shape, duplicates: bool) -> list[tuple[str, str]]:
+def _misfits_of_map(value: dict[str, Any], shape: FieldShape, duplicates: bool) -> list[tuple[str, str]]:
     faults: list[tuple[str, str]] = []
     for name, member in value.items():
         known = shape.fields.get(name)
@@ -73,13 +73,13 @@ def _misfits_of_map(value: dict[str, Any], shape: Shape, duplicates: bool) -> li
     return faults
 
 
-def _misfits_of_list(value: list[Any], shape: Shape, duplicates: bool) -> list[tuple[str, str]]:
+def _misfits_of_list(value: list[Any], shape: FieldShape, duplicates: bool) -> list[tuple[str, str]]:
     assert shape.items is not None
     faults: list[tuple[str, str]] = []
     seen: set[str] = set()
     for index, item in enumerate(value):
         element = f"i:{index}"
-        if shape.list_form > Form.ATOMIC:
+        if shape.list_form > MergeForm.ATOMIC:
             try:
                 element = item_element(item, shape)
             except UnfitError as error:
@@ -92,7 +92,7 @@ def _misfits_of_list(value: list[Any], shape: Shape, duplicates: bool) -> list[t
     return faults
 
 
-def _misfit_of_scalar(value: Any, shape: Shape) -> list[tuple[str, str]]:
+def _misfit_of_scalar(value: Any, shape: FieldShape) -> list[tuple[str, str]]:
     """A value that is no object or list where one is allowed, or of the wrong type."""
     if shape.map_form and not shape.scalar:
         return [("", f"expected map, got {_printed(value)}")]

@@ -1,4 +1,4 @@
-"""What managed fields depend on, for one kind in one version."""
+"""`KindShape`: the shape and the reset fields of one kind in one version, for managed fields."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from navarch.cluster.server.objects.fields.sets import LEAF, Tree, recursive_difference
-from navarch.cluster.server.objects.fields.shapes import META, REFERENCE, Shape, Shapes
+from navarch.cluster.server.objects.fields.shapes import META, REFERENCE, FieldShape, FieldShapes
 from navarch.cluster.server.objects.types import Catalog, FieldReset, ResourceType
 from navarch.cluster.server.wire.request import Json
 from navarch.k8s.published import published
@@ -24,7 +24,7 @@ _TIMES: Final = frozenset({f"{META}.Time", f"{META}.MicroTime"})
 _MOST_SHAPES: Final = 4096
 
 
-class Reset(msgspec.Struct, frozen=True):
+class OwnershipReset(msgspec.Struct, frozen=True):
     """The fields that a manager cannot own. `dropped` are members of the object that need not be compared at all."""
 
     dropped: frozenset[str]
@@ -38,23 +38,23 @@ class Reset(msgspec.Struct, frozen=True):
         return recursive_difference(tree, self.excluded) if self.excluded else tree
 
 
-NO_RESET: Final = Reset(frozenset(), {})
+NO_RESET: Final = OwnershipReset(frozenset(), {})
 """Every field can be owned."""
 
 
-def compiled_resets(declared: Mapping[str, FieldReset]) -> dict[str, Reset]:
+def compiled_resets(declared: Mapping[str, FieldReset]) -> dict[str, OwnershipReset]:
     """Returns the resets of a kind by subresource; "" is the object itself."""
     return {subresource: _compiled_reset(reset) for subresource, reset in declared.items()}
 
 
-def custom_resets(*, has_status: bool) -> dict[str, Reset]:
+def custom_resets(*, has_status: bool) -> dict[str, OwnershipReset]:
     """Returns the resets of a custom kind."""
     return compiled_resets(_CUSTOM_WITH_STATUS if has_status else _CUSTOM)
 
 
-def _compiled_reset(reset: FieldReset) -> Reset:
+def _compiled_reset(reset: FieldReset) -> OwnershipReset:
     dropped = frozenset(element[2:] for element, node in reset.excluded.items() if not node)
-    return Reset(dropped, dict(reset.excluded), None if reset.only is None else dict(reset.only))
+    return OwnershipReset(dropped, dict(reset.excluded), None if reset.only is None else dict(reset.only))
 
 
 def _matching(tree: Tree, pattern: Tree) -> Tree:
@@ -72,7 +72,7 @@ def _matching(tree: Tree, pattern: Tree) -> Tree:
     return found
 
 
-class Versions(Protocol):
+class ServedShapes(Protocol):
     """The shapes of one kind by apiVersion: a mapping, or what looks like one."""
 
     def get(self, api_version: str, /) -> KindShape | None:
@@ -91,13 +91,13 @@ class KindShape(msgspec.Struct, kw_only=True):
     group: str
     version: str
     kind: str
-    root: Shape
+    root: FieldShape
     zero: Json = msgspec.field(default_factory=dict)
     """An object in which nothing is set, as the server sees it: some members are there nevertheless."""
     is_custom: bool = False
-    versions: Versions | None = None
+    versions: ServedShapes | None = None
     convert: Callable[[Json, str], Json] | None = None
-    resets: Mapping[str, Reset] = msgspec.field(default_factory=dict)
+    resets: Mapping[str, OwnershipReset] = msgspec.field(default_factory=dict)
 
     @property
     def api_version(self) -> str:
@@ -112,14 +112,14 @@ class KindShape(msgspec.Struct, kw_only=True):
             return self.versions.get(api_version)
         return self if api_version.rpartition("/")[0] == self.group else None
 
-    def reset(self, subresource: str) -> Reset:
+    def reset(self, subresource: str) -> OwnershipReset:
         """The fields that a writer of the subresource ("" for the object itself) cannot own."""
         return self.resets.get(subresource, NO_RESET)
 
 
 @cache
-def _shapes() -> Shapes:
-    return Shapes(published().schema)
+def _shapes() -> FieldShapes:
+    return FieldShapes(published().schema)
 
 
 def builtin_shape(group: str, version: str, kind: str, document: Mapping[str, Any]) -> KindShape:
@@ -134,7 +134,7 @@ def custom_shape(
     """The shape of a custom kind from its structural schema. `has_status`: whether status is a subresource."""
     own = {"apiVersion": _TEXT, "kind": _TEXT, "metadata": {"$ref": f"{REFERENCE}{META}.ObjectMeta"}}
     properties = {**document.get("properties", {}), **own}
-    root = Shapes(published().schema).of({**document, "type": "object", "properties": properties})
+    root = FieldShapes(published().schema).of({**document, "type": "object", "properties": properties})
     return KindShape(
         group=group,
         version=version,

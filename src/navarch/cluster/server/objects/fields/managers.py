@@ -1,4 +1,4 @@
-"""Who owns what after a create, an update or a patch."""
+"""Computes managed fields after a create, an update or a patch."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from navarch.cluster.server.objects.fields.entries import (
     holder,
 )
 from navarch.cluster.server.objects.fields.fitting import fits
-from navarch.cluster.server.objects.fields.kinds import NO_RESET, KindShape, Reset
+from navarch.cluster.server.objects.fields.kinds import NO_RESET, KindShape, OwnershipReset
 from navarch.cluster.server.objects.fields.reading import UnfitError, compare_maps
 from navarch.cluster.server.objects.fields.sets import LEAF, SELF, Tree, difference, union
-from navarch.cluster.server.objects.fields.shapes import DEDUCED, Form, Shape
+from navarch.cluster.server.objects.fields.shapes import DEDUCED, FieldShape, MergeForm
 from navarch.cluster.server.wire.request import Json
 
 UNOWNED: Final = frozenset(
@@ -63,7 +63,7 @@ def updated(
     if old is not None and not holders:
         return []
     try:
-        change = Change(old, new, shape, subresource)
+        change = FieldChange(old, new, shape, subresource)
         holders = owned_after(holders, change)
         came = change.came
     except (UnfitError, RecursionError):
@@ -90,7 +90,7 @@ def _basis(old: Json | None, new: Json, shape: KindShape, subresource: str) -> H
     return decoded_entries(given) or held(before)
 
 
-class Change:
+class FieldChange:
     """What differs between two objects of a kind, in each of its versions: `gone` and `came` are sets of fields."""
 
     def __init__(self, old: Json | None, new: Json, shape: KindShape, subresource: str) -> None:
@@ -132,7 +132,7 @@ def converted(value: Json, shape: KindShape, api_version: str) -> Json:
     return shape.convert(value, api_version) if shape.convert else {**value, "apiVersion": api_version}
 
 
-def _refuse_unfit(old: Json | None, new: Json, shape: KindShape, reset: Reset) -> None:
+def _refuse_unfit(old: Json | None, new: Json, shape: KindShape, reset: OwnershipReset) -> None:
     """UnfitError for members of custom objects that are not compared, since the write leaves them as they were, and that
     are nothing that the schema knows.
     """
@@ -145,7 +145,7 @@ def _refuse_unfit(old: Json | None, new: Json, shape: KindShape, reset: Reset) -
             raise UnfitError(f".{name}")
 
 
-def _differences(old: Json | None, new: Json, shape: KindShape, reset: Reset) -> tuple[Tree, Tree]:
+def _differences(old: Json | None, new: Json, shape: KindShape, reset: OwnershipReset) -> tuple[Tree, Tree]:
     before = shape.zero if old is None else old
     after = _without_nulls(new) if old is None and not shape.is_custom else new
     gone, came = compare_maps(ownable(before, reset.dropped), ownable(after, reset.dropped), shape.root)
@@ -168,7 +168,7 @@ def ownable(value: Json, dropped: frozenset[str] = frozenset()) -> Json:
     return rest
 
 
-def owned_after(holders: Holders, change: Change) -> Holders:
+def owned_after(holders: Holders, change: FieldChange) -> Holders:
     """What is left to those who owned something before; entries of versions that are no more are dropped."""
     left: Holders = {}
     for who, holding in holders.items():
@@ -188,7 +188,7 @@ def reconciled(holding: Holding, shape: KindShape) -> Tree:
     return _collapsed(holding.fields, own.root)
 
 
-def _collapsed(tree: Tree, shape: Shape) -> Tree:
+def _collapsed(tree: Tree, shape: FieldShape) -> Tree:
     changed: Tree | None = None
     for element, node in tree.items():
         if not node:
@@ -203,8 +203,10 @@ def _collapsed(tree: Tree, shape: Shape) -> Tree:
     return changed or tree
 
 
-def _is_atomic(shape: Shape) -> bool:
-    return shape.map_form == Form.ATOMIC or (shape.map_form == Form.NONE and shape.list_form == Form.ATOMIC)
+def _is_atomic(shape: FieldShape) -> bool:
+    return shape.map_form == MergeForm.ATOMIC or (
+        shape.map_form == MergeForm.NONE and shape.list_form == MergeForm.ATOMIC
+    )
 
 
 def settled(old: Json, new: Json) -> Json:

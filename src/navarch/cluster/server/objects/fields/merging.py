@@ -1,4 +1,4 @@
-"""An applied object merged into the live one, and fields taken out of an object."""
+"""Merges an applied object into the live one, and removes fields from an object."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 from navarch.api.json_patch import copy_json
 from navarch.cluster.server.objects.fields.reading import item_element
 from navarch.cluster.server.objects.fields.sets import Tree, as_member, is_member
-from navarch.cluster.server.objects.fields.shapes import Shape
+from navarch.cluster.server.objects.fields.shapes import FieldShape
 
 GONE = object()
 
 
-def merged(live: Any, patch: Any, shape: Shape) -> Any:
+def merged(live: Any, patch: Any, shape: FieldShape) -> Any:
     """The live value with what the patch sets; shares nothing with the live one.
 
     Nothing is removed: null leaves an object or a list as it is.
@@ -29,14 +29,14 @@ def _is_or_null(value: Any, kind: type) -> bool:
     return value is None or type(value) is kind
 
 
-def _merged_map(live: dict[str, Any], patch: dict[str, Any], shape: Shape) -> dict[str, Any]:
+def _merged_map(live: dict[str, Any], patch: dict[str, Any], shape: FieldShape) -> dict[str, Any]:
     result: dict[str, Any] = {}
     for name, value in live.items():
         result[name] = merged(value, patch[name], shape.member(name)[1]) if name in patch else copy_json(value)
     return result | {name: value for name, value in patch.items() if name not in live}
 
 
-def _merged_list(live: list[Any], patch: list[Any], shape: Shape) -> list[Any]:
+def _merged_list(live: list[Any], patch: list[Any], shape: FieldShape) -> list[Any]:
     """The items in the order of the patch where it says something, else of the live list."""
     assert shape.items is not None
     wanted = {item_element(item, shape): item for item in patch}
@@ -90,7 +90,7 @@ def _interleaved(live: list[str], wanted: list[str]) -> list[tuple[str, int]]:
     return order
 
 
-def with_named_members(tree: Tree, shape: Shape | None) -> Tree:
+def with_named_members(tree: Tree, shape: FieldShape | None) -> Tree:
     """The set, with the declared fields on the way to its members as members too."""
     result: Tree = {}
     for element, node in tree.items():
@@ -103,7 +103,7 @@ def with_named_members(tree: Tree, shape: Shape | None) -> Tree:
     return result
 
 
-def without(value: Any, tree: Tree, shape: Shape) -> Any:
+def without(value: Any, tree: Tree, shape: FieldShape) -> Any:
     """The value without the members of the set; what is left empty by that becomes null."""
     if isinstance(value, dict):
         if not shape.by_member:
@@ -119,23 +119,23 @@ def without(value: Any, tree: Tree, shape: Shape) -> Any:
     return value
 
 
-def _rest(member: Any, tree: Tree, shape: Shape, name: str) -> Any:
+def _rest(member: Any, tree: Tree, shape: FieldShape, name: str) -> Any:
     element, below = shape.member(name)
     return _kept(member, tree.get(element), below)
 
 
-def _rest_of_item(item: Any, tree: Tree, shape: Shape) -> Any:
+def _rest_of_item(item: Any, tree: Tree, shape: FieldShape) -> Any:
     assert shape.items is not None
     return _kept(item, tree.get(item_element(item, shape)), shape.items)
 
 
-def _kept(value: Any, node: Tree | None, shape: Shape) -> Any:
+def _kept(value: Any, node: Tree | None, shape: FieldShape) -> Any:
     if node is None:
         return value
     return GONE if is_member(node) else without(value, node, shape)
 
 
-def without_nulls(value: Any, shape: Shape) -> Any:
+def without_nulls(value: Any, shape: FieldShape) -> Any:
     """The value without the members of typed objects that are null: a built-in kind has no such thing.
 
     In a map of texts null is the empty text.

@@ -1,4 +1,4 @@
-"""Patches of all kinds: from bytes to the object that they make, and what is said of those that make none."""
+"""Applies JSON, merge and strategic merge patches to an object, with Kubernetes' messages for malformed ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The fields of objects: all of them, and those in which two objects differ."""
+"""Reads the field set of an object, and the fields in which two objects differ."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from navarch.cluster.server.objects.fields.elements import key_element, order, quoted, value_element
 from navarch.cluster.server.objects.fields.sets import LEAF, SELF, Tree, as_member, as_no_member, union
-from navarch.cluster.server.objects.fields.shapes import Form, Shape
+from navarch.cluster.server.objects.fields.shapes import FieldShape, MergeForm
 
 
 class UnfitError(ValueError):
@@ -18,7 +18,7 @@ class Several(list[Any]):
     """Items of a list that have the same keys."""
 
 
-def set_of(value: Mapping[str, Any], shape: Shape) -> Tree:
+def set_of(value: Mapping[str, Any], shape: FieldShape) -> Tree:
     """Every field that an applied object sets.
 
     >>> from navarch.cluster.server.objects.fields.shapes import DEDUCED
@@ -43,7 +43,7 @@ def set_of(value: Mapping[str, Any], shape: Shape) -> Tree:
     return found
 
 
-def _node_of(value: Any, shape: Shape) -> Tree | None:
+def _node_of(value: Any, shape: FieldShape) -> Tree | None:
     """The node of a field; None where nothing in it is owned (as in a list of items that is empty)."""
     kind = type(value)
     if kind is dict:
@@ -53,7 +53,7 @@ def _node_of(value: Any, shape: Shape) -> Tree | None:
     return LEAF
 
 
-def _items_of(items: list[Any], shape: Shape) -> Tree | None:
+def _items_of(items: list[Any], shape: FieldShape) -> Tree | None:
     below = shape.items
     assert below is not None
     found: Tree = {}
@@ -63,7 +63,7 @@ def _items_of(items: list[Any], shape: Shape) -> Tree | None:
     return found or None
 
 
-def added(value: Any, shape: Shape) -> Tree:
+def added(value: Any, shape: FieldShape) -> Tree:
     """The node of a value that was not there before: each place in it, itself too."""
     if not value:
         return LEAF
@@ -73,7 +73,7 @@ def added(value: Any, shape: Shape) -> Tree:
     return _added_items(value, shape) if kind is list and shape.by_item else LEAF
 
 
-def _added_map(value: dict[str, Any], shape: Shape) -> Tree:
+def _added_map(value: dict[str, Any], shape: FieldShape) -> Tree:
     node: Tree = {SELF: LEAF}
     fields = shape.fields
     for name in sorted(value):
@@ -84,7 +84,7 @@ def _added_map(value: dict[str, Any], shape: Shape) -> Tree:
     return node
 
 
-def _added_items(value: list[Any], shape: Shape) -> Tree:
+def _added_items(value: list[Any], shape: FieldShape) -> Tree:
     below = shape.items
     assert below is not None
     node: Tree = {SELF: LEAF}
@@ -93,7 +93,7 @@ def _added_items(value: list[Any], shape: Shape) -> Tree:
     return node
 
 
-def by_element(items: list[Any], shape: Shape) -> dict[str, Any]:
+def by_element(items: list[Any], shape: FieldShape) -> dict[str, Any]:
     """The items of a list by their path elements, in order; those that share one as `Several`."""
     prefix, key = shape.key_prefix, shape.keys[0] if shape.keys else ""
     found: dict[str, Any] = {}
@@ -109,9 +109,9 @@ def by_element(items: list[Any], shape: Shape) -> dict[str, Any]:
     return {element: found[element] for element in sorted(found, key=order)} if len(found) > 1 else found
 
 
-def item_element(item: Any, shape: Shape) -> str:
+def item_element(item: Any, shape: FieldShape) -> str:
     """The path element of an item; raises UnfitError if it has none."""
-    if shape.list_form == Form.SET:
+    if shape.list_form == MergeForm.SET:
         if isinstance(item, dict):
             raise UnfitError("associative list without keys has an element that's a map type")
         if isinstance(item, list):
@@ -126,7 +126,7 @@ def item_element(item: Any, shape: Shape) -> str:
     return _keyed(item, shape)
 
 
-def _keyed(item: dict[str, Any], shape: Shape) -> str:
+def _keyed(item: dict[str, Any], shape: FieldShape) -> str:
     defaults = shape.key_defaults
     keys = [(key, item[key] if key in item else defaults[key]) for key in shape.keys if key in item or key in defaults]
     if not keys:
@@ -138,7 +138,7 @@ def _keyed(item: dict[str, Any], shape: Shape) -> str:
     return key_element(keys)
 
 
-def compare_maps(old: dict[str, Any], new: dict[str, Any], shape: Shape) -> tuple[Tree, Tree]:
+def compare_maps(old: dict[str, Any], new: dict[str, Any], shape: FieldShape) -> tuple[Tree, Tree]:
     """The fields of `old` that are gone in `new`, and those that came or changed, member by member."""
     gone: Tree = {}
     came: Tree = {}
@@ -154,7 +154,7 @@ def compare_maps(old: dict[str, Any], new: dict[str, Any], shape: Shape) -> tupl
     return _with_missing(gone, old, missing, shape) if missing else gone, came
 
 
-def _with_missing(gone: Tree, old: dict[str, Any], missing: set[str], shape: Shape) -> Tree:
+def _with_missing(gone: Tree, old: dict[str, Any], missing: set[str], shape: FieldShape) -> Tree:
     members = {name: shape.member(name) for name in sorted(missing)}
     return union(gone, {element: added(old[name], below) for name, (element, below) in members.items()})
 
@@ -166,7 +166,7 @@ def _note(element: str, differences: tuple[Tree | None, Tree | None], gone: Tree
         came[element] = differences[1]
 
 
-def _compare(old: Any, new: Any, shape: Shape) -> tuple[Tree | None, Tree | None]:
+def _compare(old: Any, new: Any, shape: FieldShape) -> tuple[Tree | None, Tree | None]:
     """The nodes of what is gone and of what came, for two values that differ; null is like an empty object or list."""
     if shape.by_member and _are(old, new, dict):
         gone, came = compare_maps(old or {}, new or {}, shape)
@@ -183,7 +183,7 @@ def _are(old: Any, new: Any, kind: type) -> bool:
     return bool(old or new) and (old is None or type(old) is kind) and (new is None or type(new) is kind)
 
 
-def _compare_items(old: list[Any], new: list[Any], shape: Shape) -> tuple[Tree | None, Tree | None]:
+def _compare_items(old: list[Any], new: list[Any], shape: FieldShape) -> tuple[Tree | None, Tree | None]:
     assert shape.items is not None
     before, after = by_element(old, shape), by_element(new, shape)
     gone: Tree = {}
@@ -200,7 +200,7 @@ def _compare_items(old: list[Any], new: list[Any], shape: Shape) -> tuple[Tree |
     return union(gone, missing) or None, came or None
 
 
-def _compare_item(old: Any, new: Any, shape: Shape) -> tuple[Tree | None, Tree | None]:
+def _compare_item(old: Any, new: Any, shape: FieldShape) -> tuple[Tree | None, Tree | None]:
     """As `_compare`; items that share their keys count as one that is owned as a whole."""
     several_before, several_after = isinstance(old, Several), isinstance(new, Several)
     if several_before and several_after:
@@ -210,7 +210,7 @@ def _compare_item(old: Any, new: Any, shape: Shape) -> tuple[Tree | None, Tree |
     return (added(old, shape), LEAF) if several_after else _compare(old, new, shape)
 
 
-def same(old: Any, new: Any, shape: Shape) -> bool:
+def same(old: Any, new: Any, shape: FieldShape) -> bool:
     """Whether two values are equal as Kubernetes sees it: 1 is 1.0, but not true."""
     return bool(old == new) and (shape.typed or _same(old, new))
 

@@ -1,4 +1,4 @@
-"""Shapes: what the schema of a kind says about owning and merging, compiled once.
+"""`FieldShapes`: the rules of a schema about owning and merging fields, compiled once.
 
 For each place in an object a shape tells whether an object there is owned as a whole (atomic) or member by member, and
 whether a list is owned as a whole, is a set, or has items that are known by their keys.
@@ -20,7 +20,7 @@ _SCALARS: Final = {"integer": "numeric", "number": "numeric", "boolean": "boolea
 Json = Mapping[str, Any]
 
 
-class Form(enum.IntEnum):
+class MergeForm(enum.IntEnum):
     """How an object or a list may be owned. A set is a list without keys."""
 
     NONE = 0
@@ -29,7 +29,7 @@ class Form(enum.IntEnum):
     SET = 3
 
 
-class Shape:
+class FieldShape:
     """One place in objects of a kind; it may allow a scalar, an object and a list at once where it has no type."""
 
     __slots__ = (
@@ -51,13 +51,13 @@ class Shape:
     def __init__(self) -> None:
         self.scalar = ""
         """`string`, `numeric`, `boolean`, `untyped`; empty where none is allowed."""
-        self.map_form = Form.NONE
-        self.fields: dict[str, tuple[str, Shape]] = {}
+        self.map_form = MergeForm.NONE
+        self.fields: dict[str, tuple[str, FieldShape]] = {}
         """The declared members: the path element and the shape of each."""
-        self.others: Shape | None = None
+        self.others: FieldShape | None = None
         """The members that are not declared; None where there may be none."""
-        self.list_form = Form.NONE
-        self.items: Shape | None = None
+        self.list_form = MergeForm.NONE
+        self.items: FieldShape | None = None
         self.keys: tuple[str, ...] = ()
         """The members by which the items of a list are known, sorted."""
         self.key_defaults: dict[str, Any] = {}
@@ -73,21 +73,21 @@ class Shape:
         self.hides_atomic = True
         """Whether something that is owned as a whole, with parts of its own, may be here or further in."""
 
-    def member(self, name: str) -> tuple[str, Shape]:
+    def member(self, name: str) -> tuple[str, FieldShape]:
         """The path element and the shape of a member."""
         return self.fields.get(name) or (f"f:{name}", self.others or DEDUCED)
 
-    def seal(self) -> Shape:
+    def seal(self) -> FieldShape:
         """Derives what is derived, when all else is known."""
-        self.by_member = self.map_form == Form.GRANULAR
-        self.by_item = self.list_form > Form.ATOMIC
+        self.by_member = self.map_form == MergeForm.GRANULAR
+        self.by_item = self.list_form > MergeForm.ATOMIC
         self.key_prefix = f'k:{{"{self.keys[0]}":' if len(self.keys) == 1 else ""
         self.typed = self.scalar != "untyped" and all(each.typed for each in self.below())
-        atomic = Form.ATOMIC in {self.map_form, self.list_form}
+        atomic = MergeForm.ATOMIC in {self.map_form, self.list_form}
         self.hides_atomic = atomic or any(each.hides_atomic for each in self.below())
         return self
 
-    def below(self) -> Iterator[Shape]:
+    def below(self) -> Iterator[FieldShape]:
         """The shapes of members and items. One that is not sealed yet, since it refers to itself, claims nothing."""
         for _, shape in self.fields.values():
             yield shape
@@ -96,7 +96,7 @@ class Shape:
         if self.items is not None:
             yield self.items
 
-    def at(self, element: str) -> Shape | None:
+    def at(self, element: str) -> FieldShape | None:
         """The shape behind a path element; None if there is none."""
         if element[0] == "f" and self.map_form:
             known = self.fields.get(element[2:])
@@ -107,19 +107,19 @@ class Shape:
         """Whether the element is a declared member."""
         return element[0] == "f" and element[2:] in self.fields
 
-    def as_atomic(self) -> Shape:
+    def as_atomic(self) -> FieldShape:
         """The same, owned as a whole."""
-        copy = Shape()
-        for name in Shape.__slots__:
+        copy = FieldShape()
+        for name in FieldShape.__slots__:
             setattr(copy, name, getattr(self, name))
-        copy.map_form = Form.ATOMIC if self.map_form else Form.NONE
-        copy.list_form = Form.ATOMIC if self.list_form else Form.NONE
+        copy.map_form = MergeForm.ATOMIC if self.map_form else MergeForm.NONE
+        copy.list_form = MergeForm.ATOMIC if self.list_form else MergeForm.NONE
         return copy.seal()
 
 
-def _untyped() -> Shape:
-    shape = Shape()
-    shape.scalar, shape.map_form, shape.list_form = "untyped", Form.ATOMIC, Form.ATOMIC
+def _untyped() -> FieldShape:
+    shape = FieldShape()
+    shape.scalar, shape.map_form, shape.list_form = "untyped", MergeForm.ATOMIC, MergeForm.ATOMIC
     shape.others = shape.items = shape
     return shape.seal()
 
@@ -128,9 +128,9 @@ UNTYPED: Final = _untyped()
 """Anything, owned as a whole."""
 
 
-def _deduced() -> Shape:
-    shape = Shape()
-    shape.scalar, shape.map_form, shape.list_form = "untyped", Form.GRANULAR, Form.ATOMIC
+def _deduced() -> FieldShape:
+    shape = FieldShape()
+    shape.scalar, shape.map_form, shape.list_form = "untyped", MergeForm.GRANULAR, MergeForm.ATOMIC
     shape.others, shape.items = shape, UNTYPED
     return shape.seal()
 
@@ -139,8 +139,8 @@ DEDUCED: Final = _deduced()
 """Anything without a schema: objects are owned member by member, lists as a whole."""
 
 
-def _scalar(kind: str) -> Shape:
-    shape = Shape()
+def _scalar(kind: str) -> FieldShape:
+    shape = FieldShape()
     shape.scalar = kind
     return shape.seal()
 
@@ -148,14 +148,14 @@ def _scalar(kind: str) -> Shape:
 _SCALAR_SHAPES: Final = {kind: _scalar(kind) for kind in ("string", "numeric", "boolean", "untyped")}
 
 
-class Shapes:
+class FieldShapes:
     """Compiles schemas. `find` gives those that are referred to, by their full names."""
 
     def __init__(self, find: Callable[[str], Json]) -> None:
         self._find = find
-        self._named: dict[str, Shape] = {}
+        self._named: dict[str, FieldShape] = {}
 
-    def of(self, schema: Json, *, preserve_unknown: bool = False) -> Shape:
+    def of(self, schema: Json, *, preserve_unknown: bool = False) -> FieldShape:
         """The shape of values that a schema describes; references are followed, to themselves too."""
         name = _reference(schema)
         if name is None:
@@ -163,26 +163,26 @@ class Shapes:
         shape = self.named(name)
         return shape.as_atomic() if schema.get("x-kubernetes-map-type") == "atomic" else shape
 
-    def named(self, name: str) -> Shape:
+    def named(self, name: str) -> FieldShape:
         """The shape of a schema by its full name."""
         if name == _QUANTITY:
             return _SCALAR_SHAPES["untyped"]
         if name == _RAW_EXTENSION:
             return UNTYPED
         if name not in self._named:
-            shape = self._named[name] = Shape()
+            shape = self._named[name] = FieldShape()
             self._fill(shape, self._find(name), preserve_unknown=False)
         return self._named[name]
 
-    def _inline(self, schema: Json, preserve_unknown: bool) -> Shape:
+    def _inline(self, schema: Json, preserve_unknown: bool) -> FieldShape:
         kind = _scalar_kind(schema)
         if kind:
             return _SCALAR_SHAPES[kind]
-        shape = Shape()
+        shape = FieldShape()
         self._fill(shape, schema, preserve_unknown=preserve_unknown)
         return shape
 
-    def _fill(self, shape: Shape, schema: Json, *, preserve_unknown: bool) -> None:
+    def _fill(self, shape: FieldShape, schema: Json, *, preserve_unknown: bool) -> None:
         preserve_unknown = preserve_unknown or schema.get("x-kubernetes-preserve-unknown-fields") is True
         shape.scalar = _scalar_kind(schema)
         kind = schema.get("type")
@@ -193,8 +193,8 @@ class Shapes:
         shape.scalar = shape.scalar or ("" if kind else "untyped")
         shape.seal()
 
-    def _fill_map(self, shape: Shape, schema: Json, preserve_unknown: bool) -> None:
-        shape.map_form = Form.ATOMIC if schema.get("x-kubernetes-map-type") == "atomic" else Form.GRANULAR
+    def _fill_map(self, shape: FieldShape, schema: Json, preserve_unknown: bool) -> None:
+        shape.map_form = MergeForm.ATOMIC if schema.get("x-kubernetes-map-type") == "atomic" else MergeForm.GRANULAR
         properties = {**schema.get("properties", {}), **_embedded(schema)}
         for name, below in properties.items():
             shape.fields[name] = (f"f:{name}", self.of(below, preserve_unknown=preserve_unknown))
@@ -204,7 +204,7 @@ class Shapes:
         elif others is True or (others is None and (preserve_unknown or not properties)):
             shape.others = DEDUCED
 
-    def _fill_list(self, shape: Shape, schema: Json, preserve_unknown: bool) -> None:
+    def _fill_list(self, shape: FieldShape, schema: Json, preserve_unknown: bool) -> None:
         shape.list_form, keys = _list_form(schema)
         items = schema.get("items")
         shape.items = UNTYPED if items is None else self.of(items, preserve_unknown=preserve_unknown)
@@ -238,14 +238,14 @@ def _scalar_kind(schema: Json) -> str:
     return _SCALARS.get(kind, "")
 
 
-def _list_form(schema: Json) -> tuple[Form, tuple[str, ...]]:
+def _list_form(schema: Json) -> tuple[MergeForm, tuple[str, ...]]:
     declared = schema.get("x-kubernetes-list-type")
     if declared is None and "merge" in schema.get("x-kubernetes-patch-strategy", ""):
         key = schema.get("x-kubernetes-patch-merge-key")
-        return (Form.GRANULAR, (key,)) if key else (Form.SET, ())
+        return (MergeForm.GRANULAR, (key,)) if key else (MergeForm.SET, ())
     if declared == "map":
-        return Form.GRANULAR, tuple(schema.get("x-kubernetes-list-map-keys", ()))
-    return (Form.SET, ()) if declared == "set" else (Form.ATOMIC, ())
+        return MergeForm.GRANULAR, tuple(schema.get("x-kubernetes-list-map-keys", ()))
+    return (MergeForm.SET, ()) if declared == "set" else (MergeForm.ATOMIC, ())
 
 
 def _embedded(schema: Json) -> Json:

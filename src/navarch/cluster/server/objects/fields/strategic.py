@@ -25,17 +25,17 @@ _NOTHING: Final = object()
 
 def strategic_merge(live: Json, patch: Json, schema: Mapping[str, Any]) -> Json:
     """The object after the patch; neither argument is changed, but parts of both are shared. Raises StrategicError."""
-    return _merge_maps(live, patch, _Type(schema, "Object"))
+    return _merge_maps(live, patch, _PatchType(schema, "Object"))
 
 
-class _Type:
+class _PatchType:
     """A schema, and the name of the type that messages call it."""
 
     def __init__(self, schema: Mapping[str, Any], name: str) -> None:
         self.schema = schema
         self.name = name
 
-    def member(self, name: str) -> tuple[str, str, _Type]:
+    def member(self, name: str) -> tuple[str, str, _PatchType]:
         """The strategy and the merge key of a member, and its type; raises StrategicError if there is none."""
         properties = self.schema.get("properties")
         if properties is None:
@@ -47,7 +47,7 @@ class _Type:
         strategy = next((each for each in strategies if each and each != "retainKeys"), "")
         return strategy, member.get("x-kubernetes-patch-merge-key", ""), _resolved(member)
 
-    def items(self) -> _Type:
+    def items(self) -> _PatchType:
         """The type of the items of a list."""
         if self.schema.get("type") != "array":
             raise StrategicError("expected slice or array type, but got: struct")
@@ -58,15 +58,15 @@ class _Type:
         return kinds.get(self.schema.get("type", ""), "interface")
 
 
-def _resolved(schema: Mapping[str, Any]) -> _Type:
+def _resolved(schema: Mapping[str, Any]) -> _PatchType:
     reference = schema.get("$ref") or schema.get("allOf", [{}])[0].get("$ref")
     if not reference:
-        return _Type(schema, "")
+        return _PatchType(schema, "")
     name = reference.removeprefix(REFERENCE)
-    return _Type(published().schema(name), name.rpartition(".")[2])
+    return _PatchType(published().schema(name), name.rpartition(".")[2])
 
 
-def _merge_maps(original: Json, patch: Json, kind: _Type) -> Json:
+def _merge_maps(original: Json, patch: Json, kind: _PatchType) -> Json:
     if _DIRECTIVE in patch:
         return _directed(patch)
     original, patch = dict(original), dict(patch)
@@ -104,7 +104,7 @@ def _retain(original: Json, patch: Json) -> None:
         del original[name]
 
 
-def _merge_ordered_lists(original: Json, patch: Json, kind: _Type) -> None:
+def _merge_ordered_lists(original: Json, patch: Json, kind: _PatchType) -> None:
     """Merges the lists whose order the patch gives, and takes them out of it."""
     for directive in [name for name in patch if name.startswith(_ORDER)]:
         wanted_order = _as_list(patch.pop(directive))
@@ -124,7 +124,7 @@ def _merge_ordered_lists(original: Json, patch: Json, kind: _Type) -> None:
 
 
 def _with_order_kept(
-    before: list[Any] | None, wanted: list[Any] | None, items: _Type, strategy: str, key: str
+    before: list[Any] | None, wanted: list[Any] | None, items: _PatchType, strategy: str, key: str
 ) -> list[Any]:
     if wanted is None:
         return before or []
@@ -146,7 +146,7 @@ def _suffix(directive: str, prefix: str, complaint: str) -> str:
     return name
 
 
-def _merge_member(original: Json, name: str, value: Any, kind: _Type) -> None:
+def _merge_member(original: Json, name: str, value: Any, kind: _PatchType) -> None:
     deletes = name.startswith(_DELETE)
     if deletes:
         name = _suffix(name, _DELETE, "invalid patch format of primitive list")
@@ -193,7 +193,7 @@ def _without_directives(value: Any) -> Any:
 
 
 def _merge_lists(
-    original: list[Any], patch: list[Any], items: _Type, strategy: str, key: str, *, deletes: bool
+    original: list[Any], patch: list[Any], items: _PatchType, strategy: str, key: str, *, deletes: bool
 ) -> list[Any]:
     if strategy != "merge" and not deletes:
         return patch
@@ -229,7 +229,7 @@ def _specials(original: list[Json], patch: list[Json], key: str) -> tuple[list[J
     return (plain, []) if replaces else (left, plain)
 
 
-def _merge_items(original: list[Json], patch: list[Json], items: _Type, key: str) -> list[Json]:
+def _merge_items(original: list[Json], patch: list[Json], items: _PatchType, key: str) -> list[Json]:
     places: dict[Hashable, int] = {}
     for at, item in enumerate(original):
         if key in item:

@@ -1,1 +1,1 @@
-"""What serves the verbs of a resource."""
+"""The endpoints of the verbs of a resource."""

@@ -1,4 +1,4 @@
-"""One request on a resource, with everything that its endpoint needs."""
+"""`Call`: one request on a resource, with everything that its endpoint needs."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ from msgspec.structs import replace
 from navarch._base.clock import Clock
 from navarch.api import format_time, truncate_to_seconds
 from navarch.cluster.server.objects.registry import Registry, seen
-from navarch.cluster.server.objects.response_bodies import shaped
+from navarch.cluster.server.objects.response_bodies import ResponseForm, asked_form, shaped
 from navarch.cluster.server.objects.types import Catalog, Operation, ResourceType
 from navarch.cluster.server.objects.watches import Watches
 from navarch.cluster.server.pipeline.admission.attributes import Admission, Attributes
 from navarch.cluster.server.wire.budget import current_budget
-from navarch.cluster.server.wire.negotiation import Form, asked_form
 from navarch.cluster.server.wire.request import ApiRequest, Json, Reply, RequestInfo, User
 from navarch.cluster.server.wire.status_errors import forbidden
 from navarch.cluster.storage import Stored
@@ -28,7 +27,7 @@ def random_uuid(rng: random.Random) -> str:
     return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-a{digits[17:20]}-{digits[20:]}"
 
 
-class Authorizer(Protocol):
+class RequestAuthorizer(Protocol):
     """Who may what."""
 
     def why_not(self, user: User, info: RequestInfo) -> str | None:
@@ -43,7 +42,7 @@ class Kernel(msgspec.Struct, frozen=True):
     catalog: Catalog
     watches: Watches
     admission: Admission
-    authorizer: Authorizer
+    authorizer: RequestAuthorizer
     clock: Clock
     rng: random.Random
 
@@ -90,7 +89,7 @@ class Call(msgspec.Struct):
         if why_not is not None:
             raise forbidden(info.group, info.resource, info.name, why_not)
 
-    def form(self) -> Form:
+    def form(self) -> ResponseForm:
         """In which form the answer is wanted."""
         accept, resource = self.request.headers.get("accept", ""), self.resource
         return asked_form(accept, has_protobuf=not resource.is_custom, has_table=bool(resource.columns))

@@ -10,12 +10,11 @@ from navarch.cluster.server.objects.list_pages import (
     refuse_future,
 )
 from navarch.cluster.server.objects.registry import seen_all
-from navarch.cluster.server.objects.response_bodies import list_reply
+from navarch.cluster.server.objects.response_bodies import PROTOBUF, list_reply
 from navarch.cluster.server.objects.selectors import refuse_malformed, selection_of
-from navarch.cluster.server.objects.watches import WatchRequest
+from navarch.cluster.server.objects.watches import WatchParameters
 from navarch.cluster.server.pipeline.endpoints.call import Call
 from navarch.cluster.server.pipeline.endpoints.options import refuse_list_options, refuse_watch_options
-from navarch.cluster.server.wire.negotiation import PROTOBUF
 from navarch.cluster.server.wire.request import Reply
 from navarch.cluster.server.wire.status_errors import StatusError
 
@@ -66,13 +65,13 @@ async def watch(call: Call) -> Reply:
     return Reply(200, content_type=content_type, warnings=call.warnings, stream=lines)
 
 
-def _watch_request(call: Call) -> WatchRequest:
+def _watch_request(call: Call) -> WatchParameters:
     request = call.request
     version, initial = request.parameter("resourceVersion"), request.flag("sendInitialEvents")
     refuse_watch_options(request)
     after = parsed_version(version)
     bookmarks = request.flag("allowWatchBookmarks")
-    return WatchRequest(
+    return WatchParameters(
         resource=call.resource,
         namespace=call.info.namespace,
         selection=selection_of(request, call.resource),

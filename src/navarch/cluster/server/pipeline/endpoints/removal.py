@@ -1,4 +1,4 @@
-"""delete, and everything that decides when an object is really gone."""
+"""Deletes objects: preconditions, finalizers, grace periods and propagation."""
 
 from __future__ import annotations
 
@@ -46,23 +46,23 @@ _WITHOUT_DEPENDENTS = "events"
 _POLICIES = {"Orphan": _ORPHAN, "Foreground": _FOREGROUND, "Background": ""}
 
 
-class Preconditions(msgspec.Struct, rename="camel"):
+class DeletePreconditions(msgspec.Struct, rename="camel"):
     """Which object is meant, and which version of it; what is not given does not matter."""
 
     uid: str | None = None
     resource_version: str | None = None
 
 
-class _Options(msgspec.Struct, rename="camel"):
+class _DeleteOptions(msgspec.Struct, rename="camel"):
     grace_period_seconds: int | None = None
-    preconditions: Preconditions | None = None
+    preconditions: DeletePreconditions | None = None
     orphan_dependents: bool | None = None
     propagation_policy: str | None = None
     dry_run: list[str] | None = None
 
 
-class _Deletion(msgspec.Struct, frozen=True):
-    options: _Options
+class _DeletionRequest(msgspec.Struct, frozen=True):
+    options: _DeleteOptions
     document: Json
 
     @property
@@ -97,7 +97,7 @@ async def delete(call: Call) -> Reply:
     return await retry_on_conflict(partial(_delete_named, call, call.info.namespace, call.info.name, _deletion(call)))
 
 
-async def _delete_named(call: Call, namespace: str, name: str, deletion: _Deletion) -> Reply:
+async def _delete_named(call: Call, namespace: str, name: str, deletion: _DeletionRequest) -> Reply:
     found = await call.kernel.registry.get(call.resource, namespace, name)
     return await _delete_one(call, found.stored, deletion)
 
@@ -117,7 +117,7 @@ async def delete_all(call: Call) -> Reply:
     return Reply(200, body, content_type=form.media_type, warnings=call.warnings)
 
 
-async def _delete_listed(call: Call, stored: Stored, deletion: _Deletion) -> None:
+async def _delete_listed(call: Call, stored: Stored, deletion: _DeletionRequest) -> None:
     """As it is by now; whatever is gone already is as it should be."""
     metadata = decoded(stored)["metadata"]
     try:
@@ -127,7 +127,7 @@ async def _delete_listed(call: Call, stored: Stored, deletion: _Deletion) -> Non
             raise
 
 
-async def _delete_one(call: Call, stored: Stored, deletion: _Deletion) -> Reply:
+async def _delete_one(call: Call, stored: Stored, deletion: _DeletionRequest) -> Reply:
     found = Found(await value_of(call.resource, stored), stored)
     check_preconditions(call, found.value["metadata"], deletion.options.preconditions)
     attributes = await call.admitted("DELETE", None, found.value, deletion.document)
@@ -149,7 +149,7 @@ def _finalizers(value: Json) -> list[str]:
     return found
 
 
-def _marked(call: Call, value: Json, deletion: _Deletion) -> Json:
+def _marked(call: Call, value: Json, deletion: _DeletionRequest) -> Json:
     """The object with its deletion mark; one that has it already keeps it, unless its time is shortened."""
     metadata = {**value["metadata"]}
     _set_propagation(metadata, "" if call.resource.plural == _WITHOUT_DEPENDENTS else deletion.finalizer)
@@ -208,7 +208,7 @@ async def _gone(call: Call, found: Found) -> Reply:
     return Reply(200, msgspec.json.encode(body), warnings=call.warnings)
 
 
-def check_preconditions(call: Call, metadata: Json, wanted: Preconditions | None) -> None:
+def check_preconditions(call: Call, metadata: Json, wanted: DeletePreconditions | None) -> None:
     """Refuses with 409 if another object is there, or another version of it."""
     if wanted is None:
         return
@@ -225,7 +225,7 @@ def check_preconditions(call: Call, metadata: Json, wanted: Preconditions | None
             raise conflict(call.resource.group, call.resource.kind, metadata["name"], why)
 
 
-def _orphans_by_default(call: Call, deletion: _Deletion) -> bool:
+def _orphans_by_default(call: Call, deletion: _DeletionRequest) -> bool:
     """Jobs and ReplicationControllers leave their pods behind unless something else is asked for."""
     return (call.resource.group, call.resource.plural) in _LEAVE_PODS and not deletion.says_propagation
 
@@ -234,7 +234,7 @@ def _is_namespace(call: Call) -> bool:
     return call.resource.plural == "namespaces" and not call.resource.group
 
 
-def _deletion(call: Call) -> _Deletion:
+def _deletion(call: Call) -> _DeletionRequest:
     """The options of the body, and where there is none, of the query."""
     document: Json = {"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/v1"}
     given = _from_body(call) if call.request.body else _from_query(call)
@@ -242,12 +242,12 @@ def _deletion(call: Call) -> _Deletion:
     if faults := schema_of(_DELETE_OPTIONS).faults(document):
         raise bad_request(faults[0].message)
     try:
-        options = msgspec.convert(document, _Options)
+        options = msgspec.convert(document, _DeleteOptions)
     except msgspec.ValidationError as error:
         raise bad_request(f"cannot be handled as a DeleteOptions: {error}") from None
     _refuse_options(options)
     call.dry_run = "All" in (options.dry_run or ())
-    deletion = _Deletion(options, document)
+    deletion = _DeletionRequest(options, document)
     if _orphans_by_default(call, deletion) and call.resource.plural == "jobs":
         call.warnings.append(_PRESERVED)
     return deletion
@@ -270,7 +270,7 @@ def _from_query(call: Call) -> Json:
     return found
 
 
-def _refuse_options(options: _Options) -> None:
+def _refuse_options(options: _DeleteOptions) -> None:
     faults, policy = [], options.propagation_policy
     if policy is not None and options.orphan_dependents is not None:
         why = "orphanDependents and deletionPropagation cannot be both set"

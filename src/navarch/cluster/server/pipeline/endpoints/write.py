@@ -1,4 +1,4 @@
-"""create and update, and what both have in common with patches."""
+"""Creates and updates objects; patches share the storing."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What the server says about itself: discovery, OpenAPI, version, health, metrics."""
+"""The paths that are no resource (nonResourceURLs): discovery, OpenAPI, version, health, metrics."""

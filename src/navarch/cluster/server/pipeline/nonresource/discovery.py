@@ -1,4 +1,4 @@
-"""Discovery: which groups, versions and resources are served, in the aggregated and in the older form."""
+"""Discovery: the groups, versions and resources that are served, in the aggregated and in the older form."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _STORED_AS = {
 """The built-in kinds that Kubernetes stores in another group or version than it serves them in."""
 
 
-class Discovery:
+class DiscoveryDocuments:
     """What `/api`, `/apis` and the paths below them say; made anew when the catalog changes."""
 
     def __init__(self, catalog: Catalog, published: Published) -> None:

@@ -1,4 +1,4 @@
-"""`/metrics`: what was asked and how long it took, and how much is stored, under kube-apiserver's names."""
+"""`/metrics`: requests, their durations and stored objects, under kube-apiserver's names; background tasks."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class TaskMetrics:
         yield Sample(_DROPPED, ("log",), self._dropped())
 
 
-class _Labels(NamedTuple):
+class _RequestLabels(NamedTuple):
     """What a request was, in the order of the labels."""
 
     component: str = ""
@@ -74,20 +74,20 @@ class _Labels(NamedTuple):
     version: str = ""
 
 
-_WITHOUT_DRY_RUN: Final = tuple(name for name in _Labels._fields if name != "dry_run")
+_WITHOUT_DRY_RUN: Final = tuple(name for name in _RequestLabels._fields if name != "dry_run")
 _REQUESTS: Final = MetricFamily(
     "counter",
     "apiserver_request_total",
     "Counter of apiserver requests broken out for each verb, dry run value, group, version, resource, scope, component, "
     "and HTTP response code.",
-    ("code", *_Labels._fields),
+    ("code", *_RequestLabels._fields),
 )
 _DURATION: Final = MetricFamily(
     "histogram",
     "apiserver_request_duration_seconds",
     "Response latency distribution in seconds for each verb, dry run value, group, version, resource, subresource, scope "
     "and component.",
-    _Labels._fields,
+    _RequestLabels._fields,
 )
 _LONG: Final = MetricFamily(
     "gauge",
@@ -103,7 +103,7 @@ class _Counted:
 
     __slots__ = ("codes", "labels", "seconds", "under_way")
 
-    def __init__(self, labels: _Labels) -> None:
+    def __init__(self, labels: _RequestLabels) -> None:
         self.labels = labels
         self.codes: Counter[int] = Counter()
         self.seconds = Histogram(_SECONDS)
@@ -160,7 +160,7 @@ class RequestCounts:
             found = self._known[key] = _Counted(labels)
         return found
 
-    def _labels(self, request: ApiRequest, info: RequestInfo) -> _Labels | None:
+    def _labels(self, request: ApiRequest, info: RequestInfo) -> _RequestLabels | None:
         if not info.resource:
             return _page_labels(request.method, info.path)
         found = self._catalog.find(info.group, info.version, info.resource)
@@ -168,14 +168,14 @@ class RequestCounts:
             return None
         dry_run = "All" if "dryRun" in request.query else ""
         what = (info.group, info.resource, _scope(info), info.subresource)
-        return _Labels("apiserver", dry_run, *what, _verb(request, info), info.version)
+        return _RequestLabels("apiserver", dry_run, *what, _verb(request, info), info.version)
 
 
-def _page_labels(method: str, path: str) -> _Labels | None:
+def _page_labels(method: str, path: str) -> _RequestLabels | None:
     page = _PAGES.get(path)
     if page is None or method not in _METHODS:
         return None
-    return _Labels("apiserver" if page in {"api", "apis"} else "", subresource=page, verb=method)
+    return _RequestLabels("apiserver" if page in {"api", "apis"} else "", subresource=page, verb=method)
 
 
 def _scope(info: RequestInfo) -> str:

@@ -1,4 +1,4 @@
-"""OpenAPI version 2 in protobuf, which is the only form of it that Go clients ask for.
+"""Encodes OpenAPI version 2 in protobuf, the only form of it that Go clients request.
 
 The messages are those of gnostic's OpenAPIv2.proto.
 """

@@ -1,1 +1,1 @@
-"""HTTP that is passed on to pods, services and nodes: the subresource `proxy`."""
+"""The subresource `proxy`: passes HTTP on to pods, services and nodes."""

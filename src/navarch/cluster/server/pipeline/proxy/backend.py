@@ -1,4 +1,4 @@
-"""Asking the place behind the server, over a connection of its own."""
+"""Sends a request to the target of a proxy, with the headers that may pass, and carries upgraded connections."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from navarch._base.connections import Connector
-from navarch.cluster.server.pipeline.proxy.targets import Place
+from navarch.cluster.server.pipeline.proxy.targets import ProxyTarget
 from navarch.cluster.server.wire.request import ApiRequest, Socket, Upgrade
 from navarch.cluster.server.wire.transport_errors import connection_fault
 
@@ -42,12 +42,12 @@ _OF_AIOHTTP: Final = ("User-Agent", "Accept", "Accept-Encoding", "Content-Type")
 """What aiohttp would say of itself."""
 
 
-def switched(answer: Answer) -> Upgrade:
+def switched(answer: BackendResponse) -> Upgrade:
     """What the client's connection becomes, after an answer with 101."""
     return Upgrade("bytes", "", partial(_serve, answer))
 
 
-async def _serve(answer: Answer, socket: Socket) -> None:
+async def _serve(answer: BackendResponse, socket: Socket) -> None:
     """Carries everything until either side has ended."""
     connection = answer.response.connection
     assert connection is not None
@@ -95,7 +95,7 @@ class _Passing:
         self._reader.feed_eof()
 
 
-def _head(answer: Answer) -> bytes:
+def _head(answer: BackendResponse) -> bytes:
     """As it came."""
     response = answer.response
     lines = [f"HTTP/1.1 {response.status} {response.reason}".encode()]
@@ -162,11 +162,11 @@ def _values(headers: Mapping[str, str], name: str) -> list[str]:
     return headers[name].split("\n") if name in headers else []
 
 
-class UnansweredError(Exception):
+class BackendError(Exception):
     """There is no answer; says why, in Go's words."""
 
 
-class Answer(AsyncGenerator[bytes, None]):
+class BackendResponse(AsyncGenerator[bytes, None]):
     """An answer whose body has yet to come; a generator of it, which has an end even if it was never begun.
 
     Whoever got it calls `aclose`.
@@ -197,15 +197,15 @@ class Answer(AsyncGenerator[bytes, None]):
         await self._session.close()
 
 
-class Resumed(AsyncGenerator[bytes, None]):
+class ResumedResponse(AsyncGenerator[bytes, None]):
     """An answer whose beginning was read already: that, and then what is left of it."""
 
-    def __init__(self, beginning: bytes, answer: Answer) -> None:
+    def __init__(self, beginning: bytes, answer: BackendResponse) -> None:
         self._beginning = beginning
         self._answer = answer
 
     async def asend(self, value: None) -> bytes:
-        """The next piece; see `Answer`."""
+        """The next piece; see `BackendResponse`."""
         beginning, self._beginning = self._beginning, b""
         return beginning or await self._answer.asend(value)
 
@@ -219,8 +219,8 @@ class Resumed(AsyncGenerator[bytes, None]):
         await self._answer.aclose()
 
 
-async def ask(place: Place, request: ApiRequest, target: str, headers: list[tuple[str, str]]) -> Answer:
-    """The answer, as soon as it begins. Raises `UnansweredError`."""
+async def ask(place: ProxyTarget, request: ApiRequest, target: str, headers: list[tuple[str, str]]) -> BackendResponse:
+    """The answer, as soon as it begins. Raises `BackendError`."""
     session = aiohttp.ClientSession(
         connector=Connector(ssl=False),
         timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS),
@@ -238,14 +238,14 @@ async def ask(place: Place, request: ApiRequest, target: str, headers: list[tupl
         )
     except (aiohttp.ClientError, OSError, ValueError) as error:
         await session.close()
-        raise UnansweredError(_why(error, place)) from error
+        raise BackendError(_why(error, place)) from error
     except BaseException:
         await session.close()
         raise
-    return Answer(session, response)
+    return BackendResponse(session, response)
 
 
-def _why(error: Exception, place: Place) -> str:
+def _why(error: Exception, place: ProxyTarget) -> str:
     if isinstance(error, TimeoutError):
         return f"dial tcp {place.authority}: i/o timeout"
     return connection_fault(error, "")

@@ -1,4 +1,4 @@
-"""Links of pages behind the server, so that they lead to the same place through it."""
+"""Splits the path of a proxied request, and rewrites links of pages so that they lead through the server."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _LONGEST_ENTITY: Final = 40
 _ESCAPES: Final = str.maketrans({"&": "&amp;", "'": "&#39;", "<": "&lt;", ">": "&gt;", '"': "&#34;", "\r": "&#13;"})
 
 
-class Way(msgspec.Struct, frozen=True):
+class ProxyPath(msgspec.Struct, frozen=True):
     """A request's path: `prefix` is where the place behind begins for the client, `path` what is asked of it."""
 
     whole: str
@@ -53,19 +53,19 @@ class Way(msgspec.Struct, frozen=True):
     path: str
 
 
-def way_of(path: str, *, namespaced: bool) -> Way:
+def way_of(path: str, *, namespaced: bool) -> ProxyPath:
     """Takes a path apart. What is asked of the place behind is in order, as a shell would have it.
 
     >>> way_of("/api/v1/nodes/one/proxy/a//../b/", namespaced=False).path
     '/b/'
     >>> way_of("/api/v1/namespaces/x/pods/web/proxy", namespaced=True)
-    Way(whole='/api/v1/namespaces/x/pods/web/proxy', prefix='/api/v1/namespaces/x/pods/web/proxy', path='')
+    ProxyPath(whole='/api/v1/namespaces/x/pods/web/proxy', prefix='/api/v1/namespaces/x/pods/web/proxy', path='')
     """
     rest = "/".join(path.strip("/").split("/")[_PARTS[namespaced] :])
     behind = joined("", rest) if rest else ""
     if path.endswith("/") and not behind.endswith("/"):
         behind += "/"
-    return Way(path, path.removesuffix(behind), behind)
+    return ProxyPath(path, path.removesuffix(behind), behind)
 
 
 def joined(base: str, path: str) -> str:

@@ -1,4 +1,4 @@
-"""`proxy` of pods, services and nodes."""
+"""The endpoint `proxy` of pods, services and nodes."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from urllib.parse import urlencode
 
 from navarch.cluster.server.pipeline.endpoints.call import Call
 from navarch.cluster.server.pipeline.proxy.backend import (
-    Answer,
-    Resumed,
-    UnansweredError,
+    BackendError,
+    BackendResponse,
+    ResumedResponse,
     ask,
     coming,
     going,
     switched,
     switching,
 )
-from navarch.cluster.server.pipeline.proxy.links import Links, Way, escaped, joined, way_of
-from navarch.cluster.server.pipeline.proxy.targets import KUBELET, Place, place_of, unavailable, wanted
-from navarch.cluster.server.pipeline.streams.node_access import Nodes, node_host
+from navarch.cluster.server.pipeline.proxy.links import Links, ProxyPath, escaped, joined, way_of
+from navarch.cluster.server.pipeline.proxy.targets import KUBELET, ProxyTarget, place_of, unavailable, wanted
+from navarch.cluster.server.pipeline.streams.node_access import ReachableNodes, node_host
 from navarch.cluster.server.pipeline.streams.upgrades import admit, is_upgrade
 from navarch.cluster.server.wire.request import ApiRequest, Reply
 from navarch.cluster.server.wire.status_errors import StatusError, bad_request
@@ -63,7 +63,7 @@ def unpacked(body: bytes, encoding: str, limit: int) -> bytes | None:
     return b"".join(pieces)
 
 
-async def proxy(nodes: Nodes, call: Call) -> Reply:
+async def proxy(nodes: ReachableNodes, call: Call) -> Reply:
     """Passes a request on, and its answer back."""
     if call.request.query.get("dryRun"):
         raise bad_request("dryRun is not supported")
@@ -76,29 +76,29 @@ async def proxy(nodes: Nodes, call: Call) -> Reply:
     return await (_switched if is_upgrade(call.request) else _passed_on)(place, call.request, way)
 
 
-async def _passed_on(place: Place, request: ApiRequest, way: Way) -> Reply:
+async def _passed_on(place: ProxyTarget, request: ApiRequest, way: ProxyPath) -> Reply:
     if not way.path and request.method in _READING:
         return _led_below(request, way)
     path, query = escaped(way.path) or "/", _query(request)
     try:
         answer = await ask(place, request, f"{path}?{query}" if query else path, going(request, _uri(way, path)))
-    except UnansweredError as error:
+    except BackendError as error:
         raise unavailable(f"error trying to reach service: {error}") from error
     links = Links(way.prefix, place.authority, request.headers.get("host", ""))
     return await _told(answer, links)
 
 
-def _uri(way: Way, path: str) -> str:
+def _uri(way: ProxyPath, path: str) -> str:
     """Where the client finds it, as far as Kubernetes can tell."""
     found = joined(way.prefix, path)
     return f"{found}/" if path.endswith("/") and not found.endswith("/") else found
 
 
-async def _switched(place: Place, request: ApiRequest, way: Way) -> Reply:
+async def _switched(place: ProxyTarget, request: ApiRequest, way: ProxyPath) -> Reply:
     """Kubernetes does not pass on the query of such a request."""
     try:
         answer = await ask(place, request, escaped(way.path) or "/", switching(request))
-    except UnansweredError as error:
+    except BackendError as error:
         raise StatusError(500, "", f"error dialing backend: {error}") from error
     status = answer.response.status
     if status == 101:
@@ -109,7 +109,7 @@ async def _switched(place: Place, request: ApiRequest, way: Way) -> Reply:
     raise StatusError(500, "", f"invalid upgrade response: status code {status}")
 
 
-def _led_below(request: ApiRequest, way: Way) -> Reply:
+def _led_below(request: ApiRequest, way: ProxyPath) -> Reply:
     """Links that are relative would lead to what is beside the place otherwise."""
     query = _query(request)
     place = f"{way.whole}/?{query}" if query else f"{way.whole}/"
@@ -120,7 +120,7 @@ def _query(request: ApiRequest) -> str:
     return request.raw_query or urlencode(request.query, doseq=True)
 
 
-async def _told(answer: Answer, links: Links) -> Reply:
+async def _told(answer: BackendResponse, links: Links) -> Reply:
     """The answer with its links rewritten: that of a redirect, or all of a page."""
     reply = _reply(answer)
     if "Location" in reply.headers:
@@ -133,7 +133,7 @@ async def _told(answer: Answer, links: Links) -> Reply:
     return reply
 
 
-def _reply(answer: Answer) -> Reply:
+def _reply(answer: BackendResponse) -> Reply:
     headers = coming(answer.response.headers.items())
     content_type = headers.pop("Content-Type", "")
     return Reply(
@@ -141,7 +141,7 @@ def _reply(answer: Answer) -> Reply:
     )
 
 
-async def _page(answer: Answer, links: Links, reply: Reply) -> Reply:
+async def _page(answer: BackendResponse, links: Links, reply: Reply) -> Reply:
     """The page with its links rewritten. One that is long, packed or not, goes on as it comes."""
     encoding = reply.headers.get("Content-Encoding", "")
     if encoding not in {"", "gzip", "deflate"} or answer.response.method == "HEAD":
@@ -150,7 +150,7 @@ async def _page(answer: Answer, links: Links, reply: Reply) -> Reply:
         body = await _beginning(answer)
         page = None if len(body) > LONGEST_PAGE else unpacked(body, encoding, LONGEST_PAGE)
         if page is None:
-            reply.stream = Resumed(body, answer)
+            reply.stream = ResumedResponse(body, answer)
             return reply
         # Beside the event loop: a page of tags alone takes a millisecond for each kilobyte.
         rewritten = await asyncio.to_thread(lambda: _encoded(links.page(page), encoding))
@@ -163,7 +163,7 @@ async def _page(answer: Answer, links: Links, reply: Reply) -> Reply:
     return Reply(reply.status, rewritten, reply.content_type, reply.headers, passed_on=True)
 
 
-async def _beginning(answer: Answer) -> bytes:
+async def _beginning(answer: BackendResponse) -> bytes:
     """All of an answer, or more of it than a page may have."""
     pieces, size = [], 0
     async for piece in answer:
@@ -183,7 +183,7 @@ def _encoded(body: bytes, encoding: str) -> bytes:
     return packing.compress(body) + packing.flush()
 
 
-async def _of_node(nodes: Nodes, call: Call, name: str, way: Way) -> Reply:
+async def _of_node(nodes: ReachableNodes, call: Call, name: str, way: ProxyPath) -> Reply:
     """What a node says of itself."""
     host, node = await node_host(call, name), nodes.find(name)
     if node is None:

@@ -1,4 +1,4 @@
-"""Where a name leads to: `[scheme:]name[:port]` of a pod, of a service or of a node."""
+"""Resolves the target of a proxy: `[scheme:]name[:port]` of a pod, a service or a node."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import msgspec
 
 from navarch.cluster.server.objects.types import ResourceType
 from navarch.cluster.server.pipeline.endpoints.call import Call
-from navarch.cluster.server.pipeline.streams.node_access import Nodes, node_host
+from navarch.cluster.server.pipeline.streams.node_access import ReachableNodes, node_host
 from navarch.cluster.server.wire.request import Json
 from navarch.cluster.server.wire.status_errors import StatusError, bad_request, not_found
 from navarch.schema.values.violations import go_quoted
@@ -22,7 +22,7 @@ KUBELET: Final = "10250"
 """The port of a node at which it answers itself."""
 
 
-class Place(msgspec.Struct, frozen=True):
+class ProxyTarget(msgspec.Struct, frozen=True):
     """Who answers: over `https`, any certificate is taken, as Kubernetes does. Without a port it is the scheme's own."""
 
     scheme: str
@@ -35,7 +35,7 @@ class Place(msgspec.Struct, frozen=True):
         return self.address if self.port is None else f"{self.address}:{self.port}"
 
 
-class Wanted(NamedTuple):
+class NamedTarget(NamedTuple):
     """A name taken apart."""
 
     scheme: str
@@ -48,16 +48,16 @@ def unavailable(message: str) -> StatusError:
     return StatusError(503, "ServiceUnavailable", message)
 
 
-def wanted(call: Call) -> Wanted:
+def wanted(call: Call) -> NamedTarget:
     """What the request names; refuses with 400 what makes no sense."""
     parts = call.info.name.split(":")
     scheme, name, port = {1: ("", *parts, ""), 2: ("", *parts), 3: parts}.get(len(parts), ("", "", ""))
     if not name or scheme not in {"", *_PORTS}:
         raise bad_request(f"invalid {call.resource.singular} request {go_quoted(call.info.name)}")
-    return Wanted(scheme, name, port)
+    return NamedTarget(scheme, name, port)
 
 
-async def place_of(nodes: Nodes, call: Call, asked: Wanted) -> Place:
+async def place_of(nodes: ReachableNodes, call: Call, asked: NamedTarget) -> ProxyTarget:
     """Who is to answer; refuses if there is nobody."""
     if call.resource.plural == "pods":
         return await _pod(nodes, call, asked)
@@ -66,7 +66,7 @@ async def place_of(nodes: Nodes, call: Call, asked: Wanted) -> Place:
     return await _node(nodes, call, asked)
 
 
-async def _pod(nodes: Nodes, call: Call, asked: Wanted) -> Place:
+async def _pod(nodes: ReachableNodes, call: Call, asked: NamedTarget) -> ProxyTarget:
     pod = (await call.kernel.registry.get(call.resource, call.info.namespace, asked.name)).value
     declared = [port for each in pod["spec"]["containers"] for port in each.get("ports") or ()]
     port = asked.port or (str(declared[0]["containerPort"]) if declared else "")
@@ -75,7 +75,7 @@ async def _pod(nodes: Nodes, call: Call, asked: Wanted) -> Place:
     return _in_pod(nodes, pod, asked.scheme, _port_number(port) if port else None)
 
 
-async def _service(nodes: Nodes, call: Call, asked: Wanted) -> Place:
+async def _service(nodes: ReachableNodes, call: Call, asked: NamedTarget) -> ProxyTarget:
     port = await _port_name(call, asked)
     stored = await call.kernel.registry.find(_kind(call, "endpoints"), call.info.namespace, asked.name)
     if stored is None:
@@ -91,7 +91,7 @@ async def _service(nodes: Nodes, call: Call, asked: Wanted) -> Place:
     raise unavailable(f"no endpoints available for service {go_quoted(call.info.name)}")
 
 
-async def _port_name(call: Call, asked: Wanted) -> str:
+async def _port_name(call: Call, asked: NamedTarget) -> str:
     """A port may be named by its number, too."""
     if not _NUMBER.fullmatch(asked.port):
         return asked.port
@@ -113,19 +113,19 @@ async def _pod_at(call: Call, address: Json) -> Json | None:
     return found.value if found and any(each["ip"] == address["ip"] for each in addresses) else None
 
 
-async def _node(nodes: Nodes, call: Call, asked: Wanted) -> Place:
+async def _node(nodes: ReachableNodes, call: Call, asked: NamedTarget) -> ProxyTarget:
     host = await node_host(call, asked.name)
     node = nodes.find(asked.name)
     if node is None:
         raise unavailable(f"error trying to reach service: {host.unreachable}")
-    return Place(asked.scheme or "http", node.address, _port_number(asked.port) if asked.port else None)
+    return ProxyTarget(asked.scheme or "http", node.address, _port_number(asked.port) if asked.port else None)
 
 
-def _in_pod(nodes: Nodes, pod: Json, scheme: str, port: int | None) -> Place:
+def _in_pod(nodes: ReachableNodes, pod: Json, scheme: str, port: int | None) -> ProxyTarget:
     """Where its node has put it: what is written in its status is not gone by, since many may write that."""
     node = nodes.find(pod["spec"].get("nodeName", ""))
     address = node.pod_address(pod["metadata"]["uid"]) if node is not None else ""
-    place = Place(scheme or "http", address or pod["status"]["podIP"], port)
+    place = ProxyTarget(scheme or "http", address or pod["status"]["podIP"], port)
     if not address:
         number = port or _PORTS[place.scheme]
         raise unavailable(

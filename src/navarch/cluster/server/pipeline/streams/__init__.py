@@ -1,1 +1,1 @@
-"""What runs in pods: log, exec, attach and port-forward, between clients and nodes."""
+"""log, exec, attach and port-forward: carries streams between clients and the containers of nodes."""

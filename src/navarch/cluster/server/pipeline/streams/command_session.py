@@ -1,4 +1,4 @@
-"""A command over SPDY: one stream for each of its own, and one for how it ends."""
+"""Carries the streams of a command between a client and a process, over WebSocket channels or SPDY."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import msgspec
 
 from navarch._base.clock import Clock
 from navarch._base.tasks import unless
-from navarch.cluster.server.pipeline.streams.channels import Channels
+from navarch.cluster.server.pipeline.streams.upgrades import Channels
 from navarch.cluster.server.wire.request import Json, Socket
-from navarch.cluster.server.wire.spdy import Connection, Stream
+from navarch.cluster.server.wire.spdy import SpdyConnection, SpdyStream
 from navarch.cluster.streams import ContainerProcess, ProcessOptions
 from navarch.errors import ContainerError
 
@@ -55,17 +55,17 @@ def failed(why: str) -> Json:
 Output = Literal["stdout", "stderr"]
 
 
-class Input(NamedTuple):
+class ClientInput(NamedTuple):
     """What comes from a client; without data, nothing more will come on that stream."""
 
     stream: Literal["stdin", "resize"]
     data: bytes | None
 
 
-class Wire(Protocol):
+class CommandClient(Protocol):
     """The client's side of a conversation."""
 
-    async def receive(self) -> Input | None:
+    async def receive(self) -> ClientInput | None:
         """What the client sends; None when it has left."""
         ...
 
@@ -81,13 +81,13 @@ class Wire(Protocol):
 _Length = Annotated[int, msgspec.Meta(ge=0, lt=2**16)]
 
 
-class _Size(msgspec.Struct):
+class _TerminalSize(msgspec.Struct):
     Width: _Length
     Height: _Length
 
 
 async def converse(
-    start: Callable[[], Awaitable[ContainerProcess]], wire: Wire, outcome: Callable[[int], Json]
+    start: Callable[[], Awaitable[ContainerProcess]], wire: CommandClient, outcome: Callable[[int], Json]
 ) -> None:
     """Starts the process and carries everything between it and the client, until it ends or the client leaves."""
     try:
@@ -103,7 +103,7 @@ async def converse(
         await process.close()
 
 
-async def _until_over(process: ContainerProcess, wire: Wire) -> int | None:
+async def _until_over(process: ContainerProcess, wire: CommandClient) -> int | None:
     """The exit code; None if the client leaves first."""
     async with asyncio.TaskGroup() as group:
         ending = group.create_task(_ended(process, wire))
@@ -114,7 +114,7 @@ async def _until_over(process: ContainerProcess, wire: Wire) -> int | None:
     return None if ending.cancelled() else ending.result()
 
 
-async def _ended(process: ContainerProcess, wire: Wire) -> int:
+async def _ended(process: ContainerProcess, wire: CommandClient) -> int:
     """All that it writes is carried before its exit code counts."""
     async with asyncio.TaskGroup() as group:
         group.create_task(_carried(process.stdout(), "stdout", wire))
@@ -122,12 +122,12 @@ async def _ended(process: ContainerProcess, wire: Wire) -> int:
     return await process.wait()
 
 
-async def _carried(pieces: AsyncIterator[bytes], stream: Output, wire: Wire) -> None:
+async def _carried(pieces: AsyncIterator[bytes], stream: Output, wire: CommandClient) -> None:
     async for piece in pieces:
         await wire.write(stream, piece)
 
 
-async def _fed(process: ContainerProcess, wire: Wire) -> None:
+async def _fed(process: ContainerProcess, wire: CommandClient) -> None:
     while (given := await wire.receive()) is not None:
         if given.stream == "resize":
             await _resize(process, given.data or b"")
@@ -139,7 +139,7 @@ async def _fed(process: ContainerProcess, wire: Wire) -> None:
 
 async def _resize(process: ContainerProcess, data: bytes) -> None:
     try:
-        size = msgspec.json.decode(data, type=_Size)
+        size = msgspec.json.decode(data, type=_TerminalSize)
     except msgspec.DecodeError:
         return
     await process.resize(size.Width, size.Height)
@@ -149,7 +149,7 @@ _OUTPUTS: Final[dict[Output, int]] = {"stdout": 1, "stderr": 2}
 
 
 class CommandChannels:
-    """See `Wire`."""
+    """See `CommandClient`."""
 
     def __init__(self, socket: Socket, protocol: str) -> None:
         self._channels = Channels(socket, protocol)
@@ -160,20 +160,20 @@ class CommandChannels:
         channel = 1 if options.stdout else 2 if options.stderr else _ERROR
         await self._channels.send(channel, b"")
 
-    async def receive(self) -> Input | None:
-        """See `Wire`."""
+    async def receive(self) -> ClientInput | None:
+        """See `CommandClient`."""
         while (piece := await self._channels.receive()) is not None:
             if stream := _CHANNEL_INPUTS.get(piece.channel):
-                return Input(stream, piece.data)
+                return ClientInput(stream, piece.data)
         return None
 
     async def write(self, stream: Output, data: bytes) -> None:
-        """See `Wire`."""
+        """See `CommandClient`."""
         for start in range(0, len(data), _PIECE):
             await self._channels.send(_OUTPUTS[stream], data[start : start + _PIECE])
 
     async def finish(self, status: Json) -> None:
-        """See `Wire`. Before version 4 there was only a text, and only of failures."""
+        """See `CommandClient`. Before version 4 there was only a text, and only of failures."""
         if self._has_status:
             await self._channels.send(_ERROR, msgspec.json.encode(status))
         elif status["status"] != "Success":
@@ -197,16 +197,16 @@ async def over_streams(
 
 
 class CommandStreams:
-    """See `Wire`."""
+    """See `CommandClient`."""
 
     def __init__(self, protocol: str, options: ProcessOptions, group: asyncio.TaskGroup) -> None:
         self._has_status = protocol.startswith("v4.")
         self._expected = _expected(protocol, options)
         self._group = group
         self._tasks: list[asyncio.Task[None]] = []
-        self._streams: dict[str, Stream] = {}
+        self._streams: dict[str, SpdyStream] = {}
         self._settled = asyncio.Event()
-        self._ready: asyncio.Queue[Input | None] = asyncio.Queue(1)
+        self._ready: asyncio.Queue[ClientInput | None] = asyncio.Queue(1)
 
     def start(self, socket: Socket) -> None:
         """Begins to listen to the client."""
@@ -223,7 +223,7 @@ class CommandStreams:
         return len(self._streams) == len(self._expected)
 
     async def _run(self, socket: Socket) -> None:
-        await Connection(socket).run(self)
+        await SpdyConnection(socket).run(self)
         self._settled.set()
         await self._ready.put(None)
 
@@ -232,7 +232,7 @@ class CommandStreams:
         kind = headers.get(_KIND, "")
         return kind in self._expected and kind not in self._streams
 
-    def begin(self, stream: Stream) -> None:
+    def begin(self, stream: SpdyStream) -> None:
         """See `Service`."""
         self._streams[stream.headers[_KIND]] = stream
         if (name := _STREAM_INPUTS.get(stream.headers[_KIND])) is not None:
@@ -240,22 +240,22 @@ class CommandStreams:
         if len(self._streams) == len(self._expected):
             self._settled.set()
 
-    async def receive(self) -> Input | None:
-        """See `Wire`. Standard input and sizes are read side by side."""
+    async def receive(self) -> ClientInput | None:
+        """See `CommandClient`. Standard input and sizes are read side by side."""
         return await self._ready.get()
 
     async def _read(self, name: Literal["stdin", "resize"]) -> None:
         while (data := await self._streams[name].receive()) is not None:
-            await self._ready.put(Input(name, data))
-        await self._ready.put(Input(name, None))
+            await self._ready.put(ClientInput(name, data))
+        await self._ready.put(ClientInput(name, None))
 
     async def write(self, stream: Output, data: bytes) -> None:
-        """See `Wire`."""
+        """See `CommandClient`."""
         if stream in self._streams:
             await self._streams[stream].send(data)
 
     async def finish(self, status: Json) -> None:
-        """See `Wire`. Before version 4 there was only a text, and only of failures."""
+        """See `CommandClient`. Before version 4 there was only a text, and only of failures."""
         for name in ("stdout", "stderr"):
             if name in self._streams:
                 await self._streams[name].finish()

@@ -1,4 +1,4 @@
-"""`pods/log`."""
+"""The endpoint `pods/log`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from navarch.api import parse_time
 from navarch.cluster.server.kinds.builtin.generic.go_time import time_fault
 from navarch.cluster.server.objects.list_pages import parsed_integer
 from navarch.cluster.server.pipeline.endpoints.call import Call
-from navarch.cluster.server.pipeline.streams.node_access import Nodes, container_of, host_of, pod_of
+from navarch.cluster.server.pipeline.streams.node_access import ReachableNodes, container_of, host_of, pod_of
 from navarch.cluster.server.pipeline.streams.upgrades import flag
 from navarch.cluster.server.wire import causes
 from navarch.cluster.server.wire.request import Reply
@@ -27,7 +27,7 @@ Logs = Callable[[LogOptions], AsyncIterator[bytes]]
 """The logs of one container."""
 
 
-async def log(nodes: Nodes, call: Call) -> Reply:
+async def log(nodes: ReachableNodes, call: Call) -> Reply:
     """What a container has written, as text; with `follow` also what it goes on to write."""
     options = _options(call)
     pod = await pod_of(call)

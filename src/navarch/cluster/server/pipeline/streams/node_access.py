@@ -1,4 +1,4 @@
-"""Where a pod runs, and which of its containers is meant."""
+"""Finds the node and the container of a request, and checks that its user may reach them."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import msgspec
 from msgspec.structs import replace
 
 from navarch.cluster.server.pipeline.authorization.authorizer import attributes_of
-from navarch.cluster.server.pipeline.endpoints.call import Call
+from navarch.cluster.server.pipeline.endpoints.call import Call, RequestAuthorizer
 from navarch.cluster.server.pipeline.streams.upgrades import is_upgrade
-from navarch.cluster.server.wire.request import Json, RequestInfo, User
+from navarch.cluster.server.wire.request import Json
 from navarch.cluster.server.wire.status_errors import StatusError, bad_request, forbidden, not_found
 from navarch.cluster.streams import NodePage, PodStreams
 
@@ -36,7 +36,7 @@ class ClusterNode(PodStreams, Protocol):
         ...
 
 
-class Nodes(Protocol):
+class ReachableNodes(Protocol):
     """The nodes that the server can reach."""
 
     def find(self, name: str) -> ClusterNode | None:
@@ -49,23 +49,15 @@ class _NoNodes:
         return None
 
 
-NO_NODES: Final[Nodes] = _NoNodes()
+NO_NODES: Final[ReachableNodes] = _NoNodes()
 """For a server that reaches none."""
 
 
-class Authorizer(Protocol):
-    """Who may what."""
-
-    def why_not(self, user: User, info: RequestInfo) -> str | None:
-        """None if it is allowed, else why it is not."""
-        ...
-
-
-class Reaching(msgspec.Struct, frozen=True):
+class NodeAccess(msgspec.Struct, frozen=True):
     """The way to the nodes of a cluster."""
 
-    nodes: Nodes
-    authorizer: Authorizer
+    nodes: ReachableNodes
+    authorizer: RequestAuthorizer
 
     def check_create(self, call: Call) -> None:
         """Refuses with 403 whoever may not `create`: a WebSocket is opened by a GET, but it is no reading."""
@@ -86,7 +78,7 @@ class Reaching(msgspec.Struct, frozen=True):
         return found
 
 
-class Host(msgspec.Struct, frozen=True):
+class NodeAddress(msgspec.Struct, frozen=True):
     """The node of a pod, and where Kubernetes would reach it."""
 
     name: str
@@ -117,7 +109,7 @@ def container_of(pod: Json, name: str) -> str:
     return str(spec["containers"][0]["name"])
 
 
-async def host_of(call: Call, pod: Json) -> Host | None:
+async def host_of(call: Call, pod: Json) -> NodeAddress | None:
     """The node of the pod, None if it has none yet; refuses if that node is not there, or nobody knows where."""
     name = pod["spec"].get("nodeName", "")
     if not name:
@@ -125,18 +117,18 @@ async def host_of(call: Call, pod: Json) -> Host | None:
     return await _host(call, name, "pods")
 
 
-async def node_host(call: Call, name: str) -> Host:
+async def node_host(call: Call, name: str) -> NodeAddress:
     """The node of that name; refuses if it is not there, or nobody knows where."""
     return await _host(call, name, "nodes")
 
 
-async def _host(call: Call, name: str, missed: str) -> Host:
+async def _host(call: Call, name: str, missed: str) -> NodeAddress:
     nodes = call.kernel.catalog.find("", "v1", "nodes")
     assert nodes is not None, "nodes are always served"
     stored = await call.kernel.registry.find(nodes, "", name)
     if stored is None:
         raise not_found("", missed, name)
-    return Host(name, _address(stored.value))
+    return NodeAddress(name, _address(stored.value))
 
 
 def _address(node: Json) -> str:

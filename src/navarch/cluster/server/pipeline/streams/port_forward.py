@@ -1,4 +1,4 @@
-"""`pods/portforward`."""
+"""The endpoint `pods/portforward`: carries connections to ports of a pod, over WebSocket channels or SPDY."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from typing import Final, Literal, Protocol
 import msgspec
 
 from navarch.cluster.server.pipeline.endpoints.call import Call
-from navarch.cluster.server.pipeline.streams.channels import Channels, is_base64
-from navarch.cluster.server.pipeline.streams.node_access import Reaching, pod_of
+from navarch.cluster.server.pipeline.streams.node_access import NodeAccess, pod_of
 from navarch.cluster.server.pipeline.streams.upgrades import (
+    Channels,
     admit,
     asked_protocols,
     choose,
+    is_base64,
     is_websocket,
     plain,
     ports,
@@ -25,7 +26,7 @@ from navarch.cluster.server.pipeline.streams.upgrades import (
 )
 from navarch.cluster.server.wire.byte_pipe import BytePipe
 from navarch.cluster.server.wire.request import ApiRequest, Reply, Socket, Upgrade
-from navarch.cluster.server.wire.spdy import Connection, Stream
+from navarch.cluster.server.wire.spdy import SpdyConnection, SpdyStream
 from navarch.cluster.streams import PodStreams
 from navarch.errors import ContainerError
 
@@ -42,7 +43,7 @@ _MOST_PORTS: Final = 128
 _OVER: Final = frozenset({"Succeeded", "Failed"})
 
 
-class Peer(Protocol):
+class PortClient(Protocol):
     """The client's side of one connection."""
 
     async def receive(self) -> bytes | None:
@@ -64,7 +65,7 @@ class Forwarder(msgspec.Struct, frozen=True):
     node: PodStreams
     pod_uid: str
 
-    async def carry(self, port: int, peer: Peer) -> str:
+    async def carry(self, port: int, peer: PortClient) -> str:
         """Carries everything between the client and the port until both are done; returns what went wrong, if anything."""
         try:
             reader, writer = await self.node.forward(self.pod_uid, port)
@@ -83,7 +84,7 @@ class Forwarder(msgspec.Struct, frozen=True):
         return f"error forwarding port {port} to pod {self.pod_uid}, uid : {error}"
 
 
-async def _both_ways(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, peer: Peer) -> None:
+async def _both_ways(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, peer: PortClient) -> None:
     async with asyncio.TaskGroup() as group:
         upward = group.create_task(_upward(writer, peer))
         while data := await reader.read(_PIECE):
@@ -92,7 +93,7 @@ async def _both_ways(reader: asyncio.StreamReader, writer: asyncio.StreamWriter,
         upward.cancel()
 
 
-async def _upward(writer: asyncio.StreamWriter, peer: Peer) -> None:
+async def _upward(writer: asyncio.StreamWriter, peer: PortClient) -> None:
     """What the pod no longer reads is dropped: whether it has more to say is for the other direction to find out."""
     while (data := await peer.receive()) is not None:
         with suppress(OSError):
@@ -107,7 +108,7 @@ class PortChannels:
 
     def __init__(self, channels: Channels, ports: Sequence[int]) -> None:
         self._channels = channels
-        self._ports = [_Port(channels, index, port) for index, port in enumerate(ports)]
+        self._ports = [_PortChannel(channels, index, port) for index, port in enumerate(ports)]
 
     async def run(self, forwarder: Forwarder) -> None:
         """Carries everything until all connections have ended, or the client leaves."""
@@ -132,8 +133,8 @@ class PortChannels:
                 await self._ports[number].coming.put(piece.data)
 
 
-class _Port:
-    """See `Peer`."""
+class _PortChannel:
+    """See `PortClient`."""
 
     def __init__(self, channels: Channels, index: int, port: int) -> None:
         self._channels = channels
@@ -166,7 +167,7 @@ class PortStreams:
 
     def __init__(self, forwarder: Forwarder) -> None:
         self._forwarder = forwarder
-        self._waiting: dict[str, Stream] = {}
+        self._waiting: dict[str, SpdyStream] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._group: asyncio.TaskGroup | None = None
 
@@ -174,7 +175,7 @@ class PortStreams:
         """Until the client leaves."""
         async with asyncio.TaskGroup() as group:
             self._group = group
-            await Connection(socket).run(self)
+            await SpdyConnection(socket).run(self)
             for task in self._tasks:
                 task.cancel()
 
@@ -184,7 +185,7 @@ class PortStreams:
         is_port = port.isascii() and port.isdecimal() and len(port) <= 5 and 0 < int(port) < 2**16
         return is_port and headers.get(_KIND) in _KINDS
 
-    def begin(self, stream: Stream) -> None:
+    def begin(self, stream: SpdyStream) -> None:
         """See `Service`. The other stream of the connection may have come before."""
         request = _request_of(stream)
         other = self._waiting.pop(request, None)
@@ -197,8 +198,8 @@ class PortStreams:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _carry(self, data: Stream, error: Stream) -> None:
-        fault = await self._forwarder.carry(int(data.headers[_PORT]), _Data(data))
+    async def _carry(self, data: SpdyStream, error: SpdyStream) -> None:
+        fault = await self._forwarder.carry(int(data.headers[_PORT]), _DataStream(data))
         if fault:
             await error.send(fault.encode())
             await data.reset()
@@ -209,10 +210,10 @@ class PortStreams:
         error.ignore()
 
 
-class _Data:
-    """See `Peer`."""
+class _DataStream:
+    """See `PortClient`."""
 
-    def __init__(self, stream: Stream) -> None:
+    def __init__(self, stream: SpdyStream) -> None:
         self._stream = stream
         self._ended = asyncio.Event()
 
@@ -230,13 +231,13 @@ class _Data:
         await self._ended.wait()
 
 
-def _request_of(stream: Stream) -> str:
+def _request_of(stream: SpdyStream) -> str:
     """Which streams belong together; clients that do not say it open them one after the other."""
     number = stream.number if stream.headers[_KIND] == "error" else stream.number - 2
     return stream.headers.get(_REQUEST) or str(number)
 
 
-async def forward(reaching: Reaching, call: Call) -> Reply:
+async def forward(reaching: NodeAccess, call: Call) -> Reply:
     """Connections to ports of a pod."""
     asked = ports(call.request)
     reaching.check_create(call)

@@ -1,4 +1,4 @@
-"""`pods/exec` and `pods/attach`."""
+"""The endpoints `pods/exec` and `pods/attach`."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import msgspec
 
 from navarch._base.clock import Clock
 from navarch.cluster.server.pipeline.endpoints.call import Call
-from navarch.cluster.server.pipeline.streams.channels import is_base64
 from navarch.cluster.server.pipeline.streams.command_session import CommandChannels, converse, exited, over_streams
-from navarch.cluster.server.pipeline.streams.node_access import Reaching, container_of, pod_of
+from navarch.cluster.server.pipeline.streams.node_access import NodeAccess, container_of, pod_of
 from navarch.cluster.server.pipeline.streams.upgrades import (
     admit_command,
     asked_protocols,
     choose,
     flag,
+    is_base64,
     is_websocket,
     plain,
     stream_protocol,
@@ -39,7 +39,7 @@ class _Command(msgspec.Struct, frozen=True):
     options: ProcessOptions
 
 
-async def execute(reaching: Reaching, call: Call) -> Reply:
+async def execute(reaching: NodeAccess, call: Call) -> Reply:
     """Runs a program inside a container, and carries its streams."""
     node, uid, container = await _reached(reaching, call, "PodExecOptions")
     options = _options(call.request)
@@ -50,7 +50,7 @@ async def execute(reaching: Reaching, call: Call) -> Reply:
     return _upgraded(call, _Command(start, lambda code: exited(code, argv), options))
 
 
-async def attach(reaching: Reaching, call: Call) -> Reply:
+async def attach(reaching: NodeAccess, call: Call) -> Reply:
     """Carries the streams of the program that a container runs."""
     node, uid, container = await _reached(reaching, call, "PodAttachOptions")
     options = _options(call.request)
@@ -60,7 +60,7 @@ async def attach(reaching: Reaching, call: Call) -> Reply:
     return _upgraded(call, _Command(start, lambda _: exited(0, ()), options))
 
 
-async def _reached(reaching: Reaching, call: Call, kind: str) -> tuple[PodStreams, str, str]:
+async def _reached(reaching: NodeAccess, call: Call, kind: str) -> tuple[PodStreams, str, str]:
     """The node, the pod's uid and the container that are meant; refuses whoever may not reach them."""
     reaching.check_create(call)
     await admit_command(call, kind)

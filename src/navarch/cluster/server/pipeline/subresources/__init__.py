@@ -1,4 +1,4 @@
-"""Subresources of built-in kinds that are more than a part of their object."""
+"""Endpoints of subresources that are more than a part of their object: scale, binding, eviction, reviews and tokens."""
 
 from __future__ import annotations
 

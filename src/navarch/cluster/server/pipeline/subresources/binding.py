@@ -1,4 +1,4 @@
-"""`pods/binding`: a scheduler puts a pod on a node."""
+"""The endpoint `pods/binding`: assigns a pod to a node."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The objects that are sent to these subresources, and their answers."""
+"""Decodes the objects that clients send to subresources, and answers with a Status."""
 
 from __future__ import annotations
 

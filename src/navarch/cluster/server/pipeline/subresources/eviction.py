@@ -1,4 +1,4 @@
-"""`pods/eviction`: a pod is deleted if its disruption budget allows it."""
+"""The endpoint `pods/eviction`: deletes a pod if its PodDisruptionBudget allows it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from navarch.cluster.server.objects.registry import Found, decoded, retry_on_con
 from navarch.cluster.server.objects.types import ResourceType
 from navarch.cluster.server.pipeline.endpoints.call import Call
 from navarch.cluster.server.pipeline.endpoints.options import write_options
-from navarch.cluster.server.pipeline.endpoints.removal import Preconditions, check_preconditions, delete
+from navarch.cluster.server.pipeline.endpoints.removal import DeletePreconditions, check_preconditions, delete
 from navarch.cluster.server.pipeline.subresources.bodies import sent, success
 from navarch.cluster.server.wire.request import Json, Reply
 from navarch.cluster.server.wire.status_errors import StatusError, bad_request, forbidden
@@ -183,7 +183,7 @@ async def _say_why(call: Call, options: Json) -> Json:
     """Says in the pod's status why it goes; the options, which then mean the pod as it is after that."""
     found = await call.kernel.registry.get(call.resource, call.info.namespace, call.info.name)
     pod, wanted = found.value, options.get("preconditions") or {}
-    check_preconditions(call, pod["metadata"], msgspec.convert(wanted, Preconditions))
+    check_preconditions(call, pod["metadata"], msgspec.convert(wanted, DeletePreconditions))
     others = [each for each in pod["status"].get("conditions") or () if each.get("type") != _TARGET["type"]]
     condition = {**_TARGET, "lastProbeTime": None, "lastTransitionTime": call.now()}
     value = {**pod, "status": {**pod["status"], "conditions": [*others, condition]}}

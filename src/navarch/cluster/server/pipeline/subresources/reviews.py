@@ -1,4 +1,4 @@
-"""Reviews and tokens: created like objects, answered at once, never stored."""
+"""The endpoints of reviews and token requests: created like objects, answered at once, never stored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the scale subresources of built-in and of custom kinds have in common."""
+"""The Scale of an object: its managed fields, its table, its options."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from navarch.cluster.server.objects.fields.managers import updated
 from navarch.cluster.server.objects.fields.sets import LEAF, Tree, difference, has
 from navarch.cluster.server.objects.registry import Found, value_of
 from navarch.cluster.server.objects.request_bodies import duplicate_faults, strict_faults
-from navarch.cluster.server.objects.response_bodies import shaped_part
+from navarch.cluster.server.objects.response_bodies import asked_form, shaped_part
 from navarch.cluster.server.objects.types import Column
 from navarch.cluster.server.pipeline.endpoints.call import Call
 from navarch.cluster.server.pipeline.endpoints.options import patch_options, write_options
@@ -26,7 +26,6 @@ from navarch.cluster.server.pipeline.endpoints.patch import patched_value, repea
 from navarch.cluster.server.pipeline.endpoints.read import check_read_version
 from navarch.cluster.server.pipeline.endpoints.write import store_update
 from navarch.cluster.server.wire.bodies import decode_json
-from navarch.cluster.server.wire.negotiation import asked_form
 from navarch.cluster.server.wire.request import Json, Reply
 from navarch.cluster.server.wire.status_errors import StatusError
 from navarch.k8s.published import published

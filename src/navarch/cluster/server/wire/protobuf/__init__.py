@@ -1,7 +1,7 @@
-"""Bodies in protobuf, which Go clients send for built-in kinds: read into the JSON that they stand for, and written."""
+"""Decodes and encodes protobuf bodies, which Go clients send for built-in kinds."""
 
-from navarch.cluster.server.wire.protobuf.messages import Envelope, message_of, opened
+from navarch.cluster.server.wire.protobuf.messages import ProtobufEnvelope, message_of, opened
 from navarch.cluster.server.wire.protobuf.wire import MalformedError
 from navarch.cluster.server.wire.protobuf.writing import enveloped, framed_event
 
-__all__ = ["Envelope", "MalformedError", "enveloped", "framed_event", "message_of", "opened"]
+__all__ = ["MalformedError", "ProtobufEnvelope", "enveloped", "framed_event", "message_of", "opened"]

@@ -1,4 +1,4 @@
-"""The messages of Kubernetes' API, made from a table when they are first needed."""
+"""Decodes the messages of Kubernetes' API, compiled from a table when they are first needed, and their envelope."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from navarch.cluster.server.wire.budget import current_budget
-from navarch.cluster.server.wire.protobuf.values import SHAPES, VALUES, Field, Inline, Type
+from navarch.cluster.server.wire.protobuf.values import SHAPES, VALUES, Inline, MessageField, ValueType
 from navarch.cluster.server.wire.protobuf.wire import BYTES, MalformedError, parts
 from navarch.cluster.server.wire.request import Json
 
@@ -34,7 +34,7 @@ _CHOICES: Final[dict[str, Callable[[Json], Any]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Envelope:
+class ProtobufEnvelope:
     """A message that is not read yet; the kind may be left out."""
 
     api_version: str
@@ -49,7 +49,7 @@ class Envelope:
         return {"apiVersion": api_version, "kind": kind, **message.read(self.raw)}
 
 
-def opened(body: bytes) -> Envelope:
+def opened(body: bytes) -> ProtobufEnvelope:
     """The envelope that a body is; raises MalformedError, with the words of Kubernetes."""
     if not body:
         raise MalformedError("empty data")
@@ -61,7 +61,7 @@ def opened(body: bytes) -> Envelope:
     found = _contents(body[len(_MARK) :], "Unknown", _UNKNOWN)
     meta = _contents(found.get(1, b""), "TypeMeta", _TYPE_META)
     api_version, kind = (meta.get(number, b"").decode(errors="replace") for number in (1, 2))
-    return Envelope(api_version, kind, found.get(2, b""))
+    return ProtobufEnvelope(api_version, kind, found.get(2, b""))
 
 
 def _contents(data: bytes, message: str, fields: dict[int, str]) -> dict[int, bytes]:
@@ -87,7 +87,7 @@ def _table() -> _Table:
     return msgspec.json.decode(_TABLE.read_bytes(), type=_Table)
 
 
-def message_of(api_version: str, kind: str) -> Message | None:
+def message_of(api_version: str, kind: str) -> ProtobufMessage | None:
     """The message of a kind; None for one that has none. Each version of each group has options of a deletion."""
     name = name_of("meta.k8s.io/v1" if kind == "DeleteOptions" else api_version, kind)
     return None if name is None else _message(name)
@@ -103,7 +103,7 @@ def fields_of(name: str) -> dict[int, str]:
     return _table().messages[name]
 
 
-class Message:
+class ProtobufMessage:
     """Reads objects of one type."""
 
     wire: Final = BYTES
@@ -113,12 +113,12 @@ class Message:
         self._short = name.rpartition(".")[2]
 
     @cached_property
-    def _fields(self) -> dict[int, Field]:
+    def _fields(self) -> dict[int, MessageField]:
         """Made late, since messages may contain themselves."""
         return {number: _field(text) for number, text in _table().messages[self.name].items()}
 
     @cached_property
-    def _constant(self) -> dict[int, Field]:
+    def _constant(self) -> dict[int, MessageField]:
         """The fields that JSON has even if there is nothing in them."""
         return {number: field for number, field in self._fields.items() if not field.omitted}
 
@@ -150,7 +150,7 @@ class _Choice:
     wire: Final = BYTES
 
     def __init__(self, name: str, chosen: Callable[[Json], Any]) -> None:
-        self._message = Message(name)
+        self._message = ProtobufMessage(name)
         self._chosen = chosen
 
     def read(self, part: bytes, depth: int) -> Any:
@@ -161,11 +161,11 @@ class _Choice:
 
 
 @cache
-def _message(name: str) -> Message:
-    return Message(name)
+def _message(name: str) -> ProtobufMessage:
+    return ProtobufMessage(name)
 
 
-def _field(text: str) -> Field:
+def _field(text: str) -> MessageField:
     name, flags, shape, type_name = text.split(" ")
     if name == "-":
         return Inline(name, omitted=False, type=_type(type_name))
@@ -177,7 +177,7 @@ def _is_omitted(flags: str, shape: str, type_name: str) -> bool:
     return flags == "z" or (flags == "o" and (shape != "value" or type_name in _EMPTY))
 
 
-def _type(name: str) -> Type:
+def _type(name: str) -> ValueType:
     if (value := VALUES.get(name)) is not None:
         return value
     chosen = _CHOICES.get(name)

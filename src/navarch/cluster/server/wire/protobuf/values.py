@@ -1,4 +1,4 @@
-"""The types of fields that are not messages of other fields: as they lie in protobuf, and as JSON has them."""
+"""The fields of protobuf messages and their value types, with their JSON."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _ZERO_TIME: Final = -62135596800
 """The first second of the year 1, which Go takes for no time at all."""
 
 
-class Type(Protocol):
+class ValueType(Protocol):
     """What one part of a field is."""
 
     @property
@@ -46,7 +46,7 @@ class Type(Protocol):
         ...
 
 
-class Field(Protocol):
+class MessageField(Protocol):
     """One field of a message."""
 
     @property
@@ -64,12 +64,12 @@ class Field(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class _Named:
+class _NamedField:
     """What all fields have."""
 
     name: str
     omitted: bool
-    type: Type
+    type: ValueType
 
     def _read(self, wire: int, part: Any, depth: int) -> Any:
         if wire != self.type.wire:
@@ -78,7 +78,7 @@ class _Named:
 
 
 @dataclass(frozen=True, slots=True)
-class _Plain(_Named):
+class _PlainField(_NamedField):
     """A value that is always there in Go: encoded even if it is zero."""
 
     def take(self, found: Json, wire: int, part: Any, depth: int) -> None:
@@ -93,7 +93,7 @@ class _Plain(_Named):
 
 
 @dataclass(frozen=True, slots=True)
-class _Pointer(_Named):
+class _OptionalField(_NamedField):
     """A value that Go can do without."""
 
     def take(self, found: Json, wire: int, part: Any, depth: int) -> None:
@@ -104,7 +104,7 @@ class _Pointer(_Named):
 
 
 @dataclass(frozen=True, slots=True)
-class _List(_Pointer):
+class _RepeatedField(_OptionalField):
     """One part for each item, or integers packed into one."""
 
     def take(self, found: Json, wire: int, part: Any, depth: int) -> None:
@@ -116,7 +116,7 @@ class _List(_Pointer):
 
 
 @dataclass(frozen=True, slots=True)
-class _Map(_Pointer):
+class _MapField(_OptionalField):
     """One part for each entry: a small message of a text and a value."""
 
     def take(self, found: Json, wire: int, part: Any, depth: int) -> None:
@@ -132,7 +132,7 @@ class _Map(_Pointer):
 
 
 @dataclass(frozen=True, slots=True)
-class Inline(_Named):
+class Inline(_NamedField):
     """A message whose fields JSON has among those of the one around it."""
 
     def take(self, found: Json, wire: int, part: Any, depth: int) -> None:
@@ -142,11 +142,11 @@ class Inline(_Named):
         found.update(self.type.absent())
 
 
-SHAPES: dict[str, Callable[[str, bool, Type], Field]] = {
-    "value": _Plain,
-    "pointer": _Pointer,
-    "list": _List,
-    "map": _Map,
+SHAPES: dict[str, Callable[[str, bool, ValueType], MessageField]] = {
+    "value": _PlainField,
+    "pointer": _OptionalField,
+    "list": _RepeatedField,
+    "map": _MapField,
 }
 
 
@@ -229,7 +229,7 @@ def _quantity(part: bytes) -> str:
 
 def _int_or_string(part: bytes) -> int | str:
     found = _inner(part, "IntOrString")
-    if _typed(found, 1, int, "Type"):
+    if _typed(found, 1, int, "ValueType"):
         return _text(_typed(found, 3, bytes, "StrVal"))
     return signed(_typed(found, 2, int, "IntVal"), 32)
 

@@ -1,4 +1,4 @@
-"""Objects as protobuf, for those who take nothing else: the reverse of `messages`."""
+"""Encodes objects as protobuf, for clients that accept nothing else."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def _name(api_version: str, kind: str) -> str | None:
     return kind if is_own else name_of(api_version, kind)
 
 
-class _Writer:
+class _MessageWriter:
     """Writes objects of one message. What JSON leaves out, protobuf does."""
 
     def __init__(self, name: str) -> None:
@@ -199,5 +199,5 @@ def _encoding(type_name: str) -> Encoding:
 
 
 @cache
-def _writer(name: str) -> _Writer:
-    return _Writer(name)
+def _writer(name: str) -> _MessageWriter:
+    return _MessageWriter(name)

@@ -11,7 +11,7 @@ from navarch.api import apply_json_patch
 from navarch.api.json_patch import copy_json
 from navarch.cluster.server.objects.fields import shape_of
 from navarch.cluster.server.objects.fields.merging import merged
-from navarch.cluster.server.objects.fields.shapes import Shape
+from navarch.cluster.server.objects.fields.shapes import FieldShape
 from navarch.cluster.server.objects.types import ResourceType
 from navarch.cluster.server.pipeline.admission.attributes import Attributes
 from navarch.cluster.server.pipeline.admission.expressions import Conditions, Expression, variables_of
@@ -176,7 +176,7 @@ def _misnamed(value: object, expected: str) -> Iterator[str]:
             yield from _misnamed(each, expected)
 
 
-def _atomics(value: Any, shape: Shape, path: str) -> Iterator[str]:
+def _atomics(value: Any, shape: FieldShape, path: str) -> Iterator[str]:
     """Finds atomic lists and maps, which an apply would replace as a whole."""
     if isinstance(value, dict):
         if not shape.by_member:

@@ -1,4 +1,4 @@
-"""`CrdController`: CustomResourceDefinitions at work, from their creation until they are gone."""
+"""`CrdController`: accepts the names of CustomResourceDefinitions, establishes them, and serves their kinds."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from navarch.cluster.server.kinds.custom.strategy import CustomStrategy
 from navarch.cluster.server.kinds.custom.types import Conversion, custom_types
 from navarch.cluster.server.objects.registry import decoded
 from navarch.cluster.server.objects.types import ResourceType
-from navarch.cluster.server.pipeline.crd_controller.finalizer import Cleanup, Statuses
+from navarch.cluster.server.pipeline.crd_finalizer import Cleanup, Statuses
 from navarch.cluster.server.pipeline.endpoints.call import Kernel
 from navarch.cluster.server.wire.request import Json
 from navarch.cluster.server.wire.status_errors import StatusError

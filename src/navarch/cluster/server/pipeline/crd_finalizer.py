@@ -1,4 +1,4 @@
-"""The end of a CustomResourceDefinition: its objects go first."""
+"""Finalizes a CustomResourceDefinition: deletes its objects, then removes its finalizer."""
 
 from __future__ import annotations
 
