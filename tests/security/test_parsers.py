@@ -44,7 +44,7 @@ NAMED = ("parse", "decode", "scan")
 
 NOT_REACHED = {
     "api/codec.py": "for clients: answers of an API server; msgspec decodes them",
-    "api/differences.py": "shows values that were decoded",
+    "api/merge_patch.py": "shows values that were decoded",
     "api/model.py": "looks at annotations of Python classes",
     "api/shape.py": "reads paths that msgspec writes",
     "cluster/controllers": "numbers of objects that were decoded and checked; texts of them are read by `parse_int64`",

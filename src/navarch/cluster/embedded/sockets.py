@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from navarch._base.background import Background
+from navarch._base.tasks import TaskSet
 from navarch.cluster.server.wire.byte_pipe import BytePipe
 from navarch.cluster.server.wire.request import Upgrade
 from navarch.errors import ConnectionLostError
@@ -31,7 +31,7 @@ class InProcessWebSocket:
     def __init__(self, upgrade: Upgrade) -> None:
         self.protocol = upgrade.protocol
         self._up, self._down = BytePipe(), BytePipe()
-        self._serving = Background()
+        self._serving = TaskSet()
         self._serving.start(self._serve(upgrade), f"WebSocket for {upgrade.protocol}")
 
     async def _serve(self, upgrade: Upgrade) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 
-from navarch._base.background import Background
 from navarch._base.clock import Clock, SystemClock
+from navarch._base.tasks import TaskSet
 from navarch.cluster.storage.etcd_feed import EtcdFeed
 from navarch.cluster.storage.etcd_leases import EventLeases
 from navarch.cluster.storage.etcd_watch import EtcdWatcher, decoded, encoded
@@ -54,7 +54,7 @@ class EtcdStorage:
         self._client = EtcdClient(options, clock=clock)
         self._leases = EventLeases(self._client.leases, clock)
         self._feed: EtcdFeed | None = None
-        self._background = Background()
+        self._background = TaskSet()
         self._fault: str | None = None
 
     async def revision(self) -> int:
@@ -120,7 +120,7 @@ class EtcdStorage:
         begin, end = _bounds(prefix, "")
         request = WatchRequest(key=begin, range_end=end, start_revision=after + 1, prev_kv=True, progress_notify=True)
         watcher = EtcdWatcher(self._client, request)
-        background = Background()
+        background = TaskSet()
         background.start(watcher.run(), "etcd watch")
         try:
             yield watcher

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cluster.nodes.simulated.worlds import World, ready, world
-from navarch._base.background import Background
+from navarch._base.tasks import TaskSet
 from navarch.api import ObjectMeta
 from navarch.cluster.controllers.plane import ControlPlane
 from navarch.k8s.apps.v1 import Deployment, DeploymentSpec
@@ -36,7 +36,7 @@ async def until(here: World, seconds: float, count: int, away_from: str = "") ->
 async def test_pods_of_a_lost_node_are_replaced_elsewhere() -> None:
     """They are replaced after 40 seconds without a heartbeat and five minutes of toleration, as in Kubernetes."""
     async with world(3) as here:
-        plane = Background()
+        plane = TaskSet()
         plane.start(ControlPlane(here.client).run(), "control plane")
         try:
             template = PodTemplateSpec(

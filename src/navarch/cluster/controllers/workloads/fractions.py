@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from navarch.api.integers import parse_int64
+from navarch.api.strconv import parse_int64
 
 __all__ = ["fenceposts", "part_of"]
 

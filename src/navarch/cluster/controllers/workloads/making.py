@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from navarch._base.gather import gather_all
+from navarch._base.tasks import gather_all
 from navarch.api import Object, ObjectMeta
 from navarch.controller import Context
 from navarch.errors import ApiError, Forbidden, NavarchError

@@ -9,7 +9,7 @@ from datetime import datetime
 from functools import cmp_to_key
 from typing import Any
 
-from navarch.api.integers import parse_int64
+from navarch.api.strconv import parse_int64
 from navarch.cluster.controllers.workloads.pods import is_active, is_ready, ready_since
 from navarch.k8s.core.v1 import Pod
 

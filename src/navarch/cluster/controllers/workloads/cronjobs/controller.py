@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from navarch.api import ObjectMeta, controller_of
-from navarch.api.schedules import Schedule, schedule_of, zone_of
+from navarch.api.cron import Schedule, schedule_of, zone_of
 from navarch.cluster.controllers.workloads.cronjobs.due import due_of, seconds_to_next
 from navarch.cluster.controllers.workloads.jobs.verdict import is_finished
 from navarch.cluster.controllers.workloads.making import is_ending, reason_of

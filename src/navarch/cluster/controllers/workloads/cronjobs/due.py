@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from navarch.api.schedules import Schedule
+from navarch.api.cron import Schedule
 from navarch.k8s.batch.v1 import CronJob
 
 __all__ = ["Due", "due_of", "seconds_to_next"]

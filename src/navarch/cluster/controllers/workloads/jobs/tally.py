@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
-from navarch.api.integers import parse_int64
+from navarch.api.strconv import parse_int64
 from navarch.cluster.controllers.workloads.jobs.backoff import finished_at
 from navarch.cluster.controllers.workloads.jobs.indexes import Indexes, index_of, parse_indexes
 from navarch.cluster.controllers.workloads.jobs.policies import judged

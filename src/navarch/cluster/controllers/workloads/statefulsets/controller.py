@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
-from navarch._base.gather import gather_all
+from navarch._base.tasks import gather_all
 from navarch.cluster.controllers.workloads.claims import adopters, claimed, selector_of
 from navarch.cluster.controllers.workloads.fractions import part_of
 from navarch.cluster.controllers.workloads.gathering import gathered

@@ -9,6 +9,7 @@ from typing import Any, Final
 from navarch._base.clock import Clock
 from navarch.api.names import LABEL_KEY, LABEL_VALUE
 from navarch.api.selectors import Fields, Labels
+from navarch.api.strconv import go_quoted
 from navarch.api.times import format_time
 from navarch.cluster.server.pipeline.authentication.authenticator import CredentialAuthenticator
 from navarch.cluster.server.pipeline.authentication.signing import InvalidTokenError
@@ -18,7 +19,6 @@ from navarch.cluster.server.pipeline.authorization.rbac import RbacRule
 from navarch.cluster.server.wire.request import Json, RequestInfo, User
 from navarch.cluster.server.wire.status_errors import bad_request, invalid
 from navarch.errors import Cause, InvalidValueError
-from navarch.schema.values.violations import go_quoted
 
 _METADATA: Final = (
     "name",
